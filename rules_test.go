@@ -1,5 +1,5 @@
-// Package kubeconnect_test checks rules for the whole repository: which package may
-// import which (docs/design.md, Packages), and what the documentation refers to.
+// Package kubeconnect_test checks rules for the whole repository: the allowed imports of each
+// package (docs/design.md, Packages), and the references of the documentation.
 package kubeconnect_test
 
 import (
@@ -22,68 +22,68 @@ const (
 	metrics = "github.com/prometheus"
 )
 
-// rule forbids imports, and calls, to a part of the house.
+// rule forbids imports and calls in a part of the repository.
 type rule struct {
-	rooms   []string // the folders it is about, with all below; "" is the whole house
-	but     []string // folders below those that it is not about
-	testing bool     // whether it is about test files too
-	imports []string // what they may not import, with all below
-	uses    []string // what they may not use, written as package.Name
+	folders []string // the folders that the rule applies to, with their subfolders; "" is all
+	except  []string // subfolders that the rule does not apply to
+	testing bool     // whether it applies to test files too
+	imports []string // forbidden imports, with their subpackages
+	uses    []string // forbidden calls and values, written as package.Name
 	because string
 }
 
 var rules = []rule{
 	{
-		rooms: []string{"informerhub"}, testing: true,
+		folders: []string{"informerhub"}, testing: true,
 		imports: []string{module + "auth", module + "server", module + "gen", module + "cmd", connect},
-		because: "informerhub knows the cluster alone, so that it can be used and tested without callers or a protocol",
+		because: "informerhub knows only the cluster, so that it can be used and tested without callers and without a protocol",
 	},
 	{
-		rooms: []string{"auth"}, testing: true,
+		folders: []string{"auth"}, testing: true,
 		imports: []string{module + "informerhub", module + "server", module + "gen", module + "cmd", connect},
-		because: "auth knows callers alone, so that no read can be made past it",
+		because: "auth knows only callers, so that no read can be made through it",
 	},
 	{
-		rooms: []string{""}, but: []string{"gen", "server", "e2e", "bench"}, testing: true,
+		folders: []string{""}, except: []string{"gen", "server", "e2e", "bench"}, testing: true,
 		imports: []string{module + "gen"},
-		because: "the API is joined to what is behind it in server alone",
+		because: "only server connects the API with the packages that implement it",
 	},
 	{
-		rooms: []string{""}, but: []string{"server", "cmd/server", "informerhub", "auth"}, testing: true,
+		folders: []string{""}, except: []string{"server", "cmd/server", "informerhub", "auth"}, testing: true,
 		imports: []string{module + "informerhub", module + "auth"},
-		because: "only the service itself is built of informerhub and auth; everyone else is a caller of the API",
+		because: "only the service itself uses informerhub and auth; all others are callers of the API",
 	},
 	{
-		rooms: []string{""}, but: []string{"cmd/server", "server"}, testing: true,
+		folders: []string{""}, except: []string{"cmd/server", "server"}, testing: true,
 		imports: []string{module + "server"},
-		because: "only the binary is made of server",
+		because: "only the binary uses server",
 	},
 	{
-		rooms: []string{"e2e", "clients", "bench"}, testing: true,
+		folders: []string{"e2e", "clients", "bench"}, testing: true,
 		imports: []string{module + "server", module + "informerhub", module + "auth", module + "cmd"},
-		because: "tests from outside and clients reach the service over the network alone, as its callers do",
+		because: "black-box tests and clients use the service over the network, as its callers do",
 	},
 	{
-		rooms: []string{""}, but: []string{"cmd/server", "e2e", "bench"},
+		folders: []string{""}, except: []string{"cmd/server", "e2e", "bench"},
 		imports: []string{kubecfg},
 		uses:    []string{"rest.Config", "rest.InClusterConfig"},
-		because: "only cmd/server builds a rest.Config, so that there is one place that says with whose rights the service acts",
+		because: "only cmd/server builds a rest.Config, so that one place decides with which permissions the service acts",
 	},
 	{
-		rooms: []string{""}, but: []string{"cmd/server", "server", "e2e"}, testing: true,
+		folders: []string{""}, except: []string{"cmd/server", "server", "e2e"}, testing: true,
 		imports: []string{metrics},
-		because: "only server makes metrics, out of what the rooms below it know of themselves, and only cmd/server shows them",
+		because: "only server defines metrics, from the statistics of informerhub and auth, and only cmd/server serves them",
 	},
 }
 
 func TestEveryPackageKeepsToItsRoom(t *testing.T) {
 	files := sourceFiles(t)
 	if len(files) < 50 {
-		t.Fatalf("found %d Go files only: this test looks in the wrong place", len(files))
+		t.Fatalf("found only %d Go files: this test looks in the wrong folder", len(files))
 	}
 	for _, file := range files {
-		for _, complaint := range check(t, file, nil) {
-			t.Error(complaint)
+		for _, violation := range check(t, file, nil) {
+			t.Error(violation)
 		}
 	}
 }
@@ -103,65 +103,65 @@ func TestAForbiddenImportIsToldWithItsReason(t *testing.T) {
 		},
 		"auth uses informerhub": {
 			file: "auth/a.go", source: `import hub "` + module + `informerhub"`,
-			want: "auth knows callers alone",
+			want: "auth knows only callers",
 		},
 		"auth uses generated code in a package below": {
 			file: "auth/tokens/a.go", source: `import "` + module + `gen/kubeconnect/v1"`,
-			want: "auth knows callers alone",
+			want: "auth knows only callers",
 		},
 		"cmd/server uses generated code": {
 			file: "cmd/server/a.go", source: `import "` + module + `gen/kubeconnect/v1"`,
-			want: "in server alone",
+			want: "only server connects",
 		},
-		"the service's test from outside uses the server": {
+		"a black-box test uses the server": {
 			file: "e2e/a_test.go", source: `import "` + module + `server"`,
-			want: "over the network alone",
+			want: "over the network",
 		},
 		"a client uses informerhub": {
 			file: "clients/web/a.go", source: `import "` + module + `informerhub"`,
-			want: "over the network alone",
+			want: "over the network",
 		},
-		"informerhub makes metrics": {
+		"informerhub defines metrics": {
 			file: "informerhub/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`,
-			want: "only server makes metrics",
+			want: "only server defines metrics",
 		},
-		"auth makes metrics in a test": {
+		"auth defines metrics in a test": {
 			file: "auth/a_test.go", source: `import "github.com/prometheus/common/expfmt"`,
-			want: "only server makes metrics",
+			want: "only server defines metrics",
 		},
 		"server reads a kubeconfig": {
 			file: "server/a.go", source: `import "` + kubecfg + `"`,
 			want: "only cmd/server builds",
 		},
-		"server makes a configuration": {
+		"server builds a configuration": {
 			file: "server/a.go", source: `import "k8s.io/client-go/rest"; var c = &rest.Config{}`,
 			want: "only cmd/server builds",
 		},
-		"auth takes the cluster's configuration": {
+		"auth builds the cluster's configuration": {
 			file: "auth/a.go", source: `import r "k8s.io/client-go/rest"; var c, _ = r.InClusterConfig()`,
 			want: "only cmd/server builds",
 		},
 		"server uses all three":               {file: "server/a.go", source: `import ("` + module + `auth"; "` + module + `informerhub"; _ "` + module + `gen/x")`},
-		"server makes metrics":                {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
-		"a name that begins like another":     {file: "auth/a.go", source: `import "` + module + `generic"`},
-		"server is handed a configuration":    {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},
-		"a test of server makes one":          {file: "server/a_test.go", source: `import "k8s.io/client-go/rest"; var c = &rest.Config{}`},
-		"cmd/server makes a configuration":    {file: "cmd/server/a.go", source: `import "k8s.io/client-go/rest"; var c, _ = rest.InClusterConfig()`},
-		"the service's test from outside too": {file: "e2e/a.go", source: `import "` + kubecfg + `"`},
+		"server defines metrics":              {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
+		"a name with a forbidden prefix":      {file: "auth/a.go", source: `import "` + module + `generic"`},
+		"auth takes a configuration":          {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},
+		"a test of server builds one":         {file: "server/a_test.go", source: `import "k8s.io/client-go/rest"; var c = &rest.Config{}`},
+		"cmd/server builds a configuration":   {file: "cmd/server/a.go", source: `import "k8s.io/client-go/rest"; var c, _ = rest.InClusterConfig()`},
+		"a black-box test reads a kubeconfig": {file: "e2e/a.go", source: `import "` + kubecfg + `"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			complaints := strings.Join(check(t, test.file, "package a; "+test.source), "\n")
+			violations := strings.Join(check(t, test.file, "package a; "+test.source), "\n")
 			switch {
-			case test.want == "" && complaints != "":
-				t.Errorf("complains: %s", complaints)
-			case !strings.Contains(complaints, test.want):
-				t.Errorf("complains %q, want %q in it", complaints, test.want)
+			case test.want == "" && violations != "":
+				t.Errorf("unexpected violations: %s", violations)
+			case !strings.Contains(violations, test.want):
+				t.Errorf("violations are %q, want %q in them", violations, test.want)
 			}
 		})
 	}
 }
 
-// sourceFiles are the Go files of the house, those of other modules in it too.
+// sourceFiles returns the Go files of the repository, including those of its other modules.
 func sourceFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -183,46 +183,46 @@ func sourceFiles(t *testing.T) []string {
 	return files
 }
 
-// check answers what a file does against the rules. source is its text; nil reads
-// the file itself.
-func check(t *testing.T, name string, source any) (complaints []string) {
+// check returns the violations of the rules in a file. source is its content; nil reads the file
+// itself.
+func check(t *testing.T, name string, source any) (violations []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rule := range rules {
-		if !rule.isAbout(name) {
+		if !rule.appliesTo(name) {
 			continue
 		}
-		for _, what := range rule.broken(file) {
-			complaints = append(complaints, name+" may not use "+what+": "+rule.because)
+		for _, forbidden := range rule.violations(file) {
+			violations = append(violations, name+" must not use "+forbidden+": "+rule.because)
 		}
 	}
-	return complaints
+	return violations
 }
 
-func (r rule) isAbout(name string) bool {
+func (r rule) appliesTo(name string) bool {
 	within := func(folder string) bool { return folder == "" || strings.HasPrefix(name, folder+"/") }
-	return slices.ContainsFunc(r.rooms, within) && !slices.ContainsFunc(r.but, within) &&
+	return slices.ContainsFunc(r.folders, within) && !slices.ContainsFunc(r.except, within) &&
 		(r.testing || !strings.HasSuffix(name, "_test.go"))
 }
 
-func (r rule) broken(file *ast.File) (what []string) {
+func (r rule) violations(file *ast.File) (found []string) {
 	for _, spec := range file.Imports {
 		imported, _ := strconv.Unquote(spec.Path.Value)
 		for _, forbidden := range r.imports {
 			if strings.HasPrefix(imported+"/", strings.TrimSuffix(forbidden, "/")+"/") {
-				what = append(what, imported)
+				found = append(found, imported)
 			}
 		}
 	}
-	return append(what, r.usedIn(file)...)
+	return append(found, r.forbiddenUses(file)...)
 }
 
-// usedIn are the forbidden names of client-go's rest package that a file calls, or
-// makes a value of. To name a type in a signature is no use of it.
-func (r rule) usedIn(file *ast.File) (what []string) {
+// forbiddenUses returns the forbidden names of client-go's rest package that a file calls, or
+// creates a value of. A type in a signature is allowed.
+func (r rule) forbiddenUses(file *ast.File) (found []string) {
 	local := nameOf(file, "k8s.io/client-go/rest")
 	note := func(expression ast.Expr) {
 		selected, ok := expression.(*ast.SelectorExpr)
@@ -231,7 +231,7 @@ func (r rule) usedIn(file *ast.File) (what []string) {
 		}
 		owner, ok := selected.X.(*ast.Ident)
 		if used := "rest." + selected.Sel.Name; ok && owner.Name == local && slices.Contains(r.uses, used) {
-			what = append(what, used)
+			found = append(found, used)
 		}
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -243,10 +243,10 @@ func (r rule) usedIn(file *ast.File) (what []string) {
 		}
 		return true
 	})
-	return what
+	return found
 }
 
-// nameOf is the name that a file gives to a package; empty if it does not import it.
+// nameOf returns the name that a file gives to a package; empty if it does not import it.
 func nameOf(file *ast.File, imported string) string {
 	for _, spec := range file.Imports {
 		switch unquoted, _ := strconv.Unquote(spec.Path.Value); {
