@@ -12,16 +12,16 @@ var header = http.Header{"Authorization": {"Bearer secret-token"}}
 func TestTheKubeconfigUserIsEveryone(t *testing.T) {
 	identity, err := KubeconfigUser{}.Authenticate(t.Context(), header)
 	if err != nil || identity.Username != "" || !identity.IsKubeconfigUser() {
-		t.Errorf("answers %+v, %v", identity, err)
+		t.Errorf("got %+v, %v", identity, err)
 	}
 }
 
 func TestAClusterThatWasNotMadeRefusesEveryone(t *testing.T) {
 	identity, err := Cluster{}.Authenticate(t.Context(), header)
 	if !errors.Is(err, ErrUnauthenticated) || identity.Key() != (Identity{}).Key() {
-		t.Errorf("answers %+v, %v", identity, err)
+		t.Errorf("got %+v, %v", identity, err)
 	}
 	if text := err.Error(); strings.Contains(text, "secret") {
-		t.Errorf("says %s", text)
+		t.Errorf("error is %s", text)
 	}
 }

@@ -38,17 +38,17 @@ func TestABearerTokenIsReadFromItsHeaderAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			token, err := bearerToken(http.Header{"Authorization": test.values})
 			if token != test.token || (err == nil) != (test.says == "") {
-				t.Fatalf("answers %q, %v", token, err)
+				t.Fatalf("got %q, %v", token, err)
 			}
 			if err == nil {
 				return
 			}
 			if !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("says %v, want %q", err, test.says)
+				t.Errorf("error is %v, want %q", err, test.says)
 			}
 			for _, part := range []string{"secret", "other", "c2V", "cret"} {
 				if strings.Contains(err.Error(), part) {
-					t.Errorf("repeats the credential: %v", err)
+					t.Errorf("the error contains the credential: %v", err)
 				}
 			}
 		})
@@ -68,10 +68,10 @@ func FuzzBearerToken(f *testing.F) {
 		switch {
 		case err != nil:
 			if !errors.Is(err, ErrUnauthenticated) || token != "" {
-				t.Errorf("answers %q, %v", token, err)
+				t.Errorf("got %q, %v", token, err)
 			}
 		case twice, token == "", len(token) > maxToken, !strings.Contains(value, token), strings.ContainsFunc(token, notInToken):
-			t.Errorf("%q is taken for the token %q", value, token)
+			t.Errorf("%q is parsed as the token %q", value, token)
 		}
 	})
 }

@@ -21,13 +21,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/asn1"
 )
 
-// signer signs certificates.
+// signer issues certificates.
 type signer struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// issue makes a certificate; without a signer it is its own.
+// issue returns a certificate; without a signer it is self-signed.
 func (s *signer) issue(t *testing.T, template x509.Certificate) *signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -89,10 +89,10 @@ func TestACertificateIsItsHoldersNameAndGroups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			identity, err := certificateIdentity(chain, poolOf([]*x509.Certificate{ca.certificate}))
 			if err != nil || identity.Username != "alice" || identity.UID != "" || !slices.Equal(identity.Groups, []string{"devs", groupAuthenticated}) {
-				t.Errorf("answers %+v, %v", identity, err)
+				t.Errorf("got %+v, %v", identity, err)
 			}
 			if identity.Expires.After(chain[len(chain)-1].NotAfter) {
-				t.Errorf("ends %s", identity.Expires)
+				t.Errorf("expires %s", identity.Expires)
 			}
 		})
 	}
@@ -122,14 +122,14 @@ func TestACertificateThatIsNotGoodIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if identity, err := certificateIdentity(chain, poolOf([]*x509.Certificate{ca.certificate})); err == nil || identity.Username != "" {
-				t.Errorf("answers %+v, %v", identity, err)
+				t.Errorf("got %+v, %v", identity, err)
 			}
 		})
 	}
 }
 
-// TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre changes what the cluster
-// publishes while the authenticator runs.
+// TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre changes the published authorities while
+// the authenticator runs.
 func TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre(t *testing.T) {
 	var none *signer
 	ca, next := none.issue(t, authority("ca")), none.issue(t, authority("next"))
@@ -149,7 +149,7 @@ func TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre(t *testing.T) {
 		}
 	}
 	if err := ask(before); !apierrors.IsServiceUnavailable(err) || errors.Is(err, ErrUnauthenticated) {
-		t.Errorf("not read yet: %v", err)
+		t.Errorf("before the authorities are read: %v", err)
 	}
 	must(t, cluster.clientCA.set(""))
 	wantRefused("a cluster without an authority", ask(before), "no client certificates")
@@ -164,7 +164,7 @@ func TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre(t *testing.T) {
 	must(t, cluster.clientCA.set(next.pem()))
 	wantRefused("an authority of before", ask(before), "unknown authority")
 	if err := cluster.clientCA.set("nonsense"); err == nil {
-		t.Error("nonsense is taken")
+		t.Error("invalid data is accepted")
 	}
 	must(t, ask(after))
 }
@@ -179,7 +179,7 @@ func TestAuthoritiesAreReadAgainAndKeptWhileTheyCannotBe(t *testing.T) {
 			cluster.clientCA.mu.RLock()
 			defer cluster.clientCA.mu.RUnlock()
 			if cluster.clientCA.bytes != want {
-				t.Errorf("holds another authority")
+				t.Errorf("has another authority")
 			}
 		}
 		holds(first)
@@ -201,7 +201,7 @@ func TestATokenDecidesAndACertificateDoesNotHelp(t *testing.T) {
 	must(t, cluster.clientCA.set(ca.pem()))
 	for _, header := range []http.Header{bearer("a"), {"Authorization": {"Basic x"}}} {
 		if _, err := cluster.Authenticate(withPeer(t.Context(), peer{certificates: chain}), header); !errors.Is(err, ErrUnauthenticated) {
-			t.Errorf("answers %v", err)
+			t.Errorf("got %v", err)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestAConnectionIsAskedForACertificateOfTheAuthorities(t *testing.T) {
 	holder := ca.issue(t, client(alice))
 	cluster := NewCluster((&fakeAPI{}).client(t), ClusterOptions{})
 	if _, err := overTLS(t, cluster, holder.pem(), holder.keyPEM(t)); !apierrors.IsServiceUnavailable(err) {
-		t.Errorf("before the authorities are known: %v", err)
+		t.Errorf("before the authorities are read: %v", err)
 	}
 	must(t, cluster.clientCA.set(""))
 	if _, err := overTLS(t, cluster, holder.pem(), holder.keyPEM(t)); !errors.Is(err, ErrUnauthenticated) {
@@ -221,7 +221,7 @@ func TestAConnectionIsAskedForACertificateOfTheAuthorities(t *testing.T) {
 	must(t, cluster.clientCA.set(ca.pem()))
 	identity, err := overTLS(t, cluster, holder.pem(), holder.keyPEM(t))
 	if err != nil || identity.Username != "alice" {
-		t.Errorf("answers %+v, %v", identity, err)
+		t.Errorf("got %+v, %v", identity, err)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestOnlyCertificatesOfTheConnectionReachTheContext(t *testing.T) {
 			request.TLS = test.state
 			NotePeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if got := peerFrom(r.Context()).certificates; len(got) != test.want {
-					t.Errorf("%d came through", len(got))
+					t.Errorf("%d certificates were passed on", len(got))
 				}
 			})).ServeHTTP(httptest.NewRecorder(), request)
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// toldAt runs changes for a time, notes at some times, and answers when they are told.
+// toldAt runs changes for a time, notes changes at some times, and returns when they are announced.
 func toldAt(t *testing.T, noted ...time.Duration) (told []time.Duration) {
 	bubble.Test(t, func(t *testing.T) {
 		changes := newChanges()
@@ -42,7 +42,7 @@ func TestAChangeIsToldAtOnceAndTwiceLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if told := toldAt(t, test.noted...); !slices.Equal(told, test.told) {
-				t.Errorf("told at %v, want %v", told, test.told)
+				t.Errorf("announced at %v, want %v", told, test.told)
 			}
 		})
 	}
@@ -54,7 +54,7 @@ func TestAStormOfChangesIsToldTwiceASecond(t *testing.T) {
 		noted = append(noted, time.Duration(1+i)*10*time.Millisecond) // ten seconds
 	}
 	if told := toldAt(t, noted...); len(told) > 24 || told[0] != noted[0] {
-		t.Errorf("told %d times, at %v", len(told), told)
+		t.Errorf("announced %d times, at %v", len(told), told)
 	}
 }
 
@@ -65,14 +65,14 @@ func TestAChangeConcernsItsSubjectsAlone(t *testing.T) {
 		time.Sleep(time.Second)
 		changes.note(group)
 		if !changes.last([]subject{user}).IsZero() || !changes.last([]subject{user, group}).Equal(time.Now()) {
-			t.Error("a group is taken for a user of its name")
+			t.Error("a group matches a user of the same name")
 		}
 		time.Sleep(time.Second)
 		for i := range maxSubjects {
 			changes.note(subject{name: fmt.Sprint(i)})
 		}
 		if !changes.last([]subject{user}).Equal(time.Now()) || len(changes.ofOne) > maxSubjects {
-			t.Error("there is no bound, or it makes changes be missed")
+			t.Error("there is no bound, or a change above it is missed")
 		}
 	})
 }

@@ -21,7 +21,7 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// sent makes one typed and one dynamic request and answers what headers they had.
+// sent makes one typed and one dynamic request and returns their headers.
 func sent(t *testing.T, identity Identity) []http.Header {
 	t.Helper()
 	var mu sync.Mutex // guards headers
@@ -38,7 +38,7 @@ func sent(t *testing.T, identity Identity) []http.Header {
 	return headers
 }
 
-// respond is the answer of an API server.
+// respond is the API server's response.
 func respond(answer any) *http.Response {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -80,7 +80,7 @@ func TestRequestsAreMadeAsTheCaller(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			headers := sent(t, test.identity)
 			if want := 2; test.want != nil && len(headers) != want || test.want == nil && headers != nil {
-				t.Fatalf("%d requests", len(headers))
+				t.Fatalf("got %d requests", len(headers))
 			}
 			for _, header := range headers {
 				for name := range header {
@@ -101,12 +101,12 @@ func TestWhyNothingIsSentIsTold(t *testing.T) {
 	must(t, err)
 	for _, err := range call(t, factory.For(Identity{})) {
 		if !errors.Is(err, ErrUnauthenticated) {
-			t.Errorf("nobody is told %v", err)
+			t.Errorf("without a user, the error is %v", err)
 		}
 	}
 	for _, err := range call(t, factory.For(Identity{Username: "alice", token: func() string { return "" }})) {
 		if !apierrors.IsForbidden(err) {
-			t.Errorf("a caller without a token is told %v", err)
+			t.Errorf("without a token, the error is %v", err)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestWhatARequestSaysOfItselfIsTakenOff(t *testing.T) {
 	}
 	_, _ = to.RoundTrip(request)
 	if len(header) != 1 || len(request.Header) != 6 {
-		t.Errorf("sends %v; the request was left with %v", header, request.Header)
+		t.Errorf("sends %v; the original request has %v", header, request.Header)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestRequestsFromOutsideImpersonateNobody(t *testing.T) {
 	request.Header = http.Header{"Authorization": {"Bearer x"}, "Impersonate-User": {"root"}, "IMPERSONATE-GROUP": {"a"}, "Impersonate": {"no"}}
 	StripImpersonation(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if len(r.Header) != 2 {
-			t.Errorf("%v comes through", r.Header)
+			t.Errorf("%v was passed on", r.Header)
 		}
 	})).ServeHTTP(httptest.NewRecorder(), request)
 }
@@ -141,7 +141,7 @@ func TestClientsAreMadeOnceForAnIdentity(t *testing.T) {
 	with := func(token string) Identity { return Identity{Username: "a", token: func() string { return token }} }
 	a := factory.For(Identity{Username: "a", Groups: []string{"x", "y"}})
 	if factory.For(Identity{Username: "a", Groups: []string{"y", "x"}, Expires: time.Now()}) != a {
-		t.Error("the same identity has clients of its own")
+		t.Error("the same identity got other clients")
 	}
 	distinct := map[*Clients]bool{}
 	for _, identity := range []Identity{{Username: "a"}, {Username: "a", UID: "1"}, with(""), with("1"), with("2"), {own: true}, {}} {
@@ -151,13 +151,13 @@ func TestClientsAreMadeOnceForAnIdentity(t *testing.T) {
 		t.Errorf("%d clients for 7 identities", len(distinct))
 	}
 	if factory.For(Identity{own: true}) != factory.Own() {
-		t.Error("the kubeconfig's user has clients of its own")
+		t.Error("the kubeconfig's user got other clients than the service's")
 	}
 	for i := range 2 * maxClients {
 		factory.For(Identity{Username: fmt.Sprint(i)})
 	}
 	if kept := len(factory.made.Keys()); kept != maxClients {
-		t.Errorf("%d are kept", kept)
+		t.Errorf("%d entries are cached", kept)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestAConfigurationThatCannotWorkIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := NewClientFactory(config, nil); err == nil {
-				t.Error("there is none")
+				t.Error("no error")
 			}
 		})
 	}

@@ -33,8 +33,8 @@ func TestReviewsOfRightsAreCounted(t *testing.T) {
 	})
 }
 
-// TestAQuestionWithoutSenseIsNoFailure is about what a caller can bring about: nobody is
-// to be woken for it.
+// TestAQuestionWithoutSenseIsNoFailure is about requests that a caller can cause: they must not
+// trigger alerts.
 func TestAQuestionWithoutSenseIsNoFailure(t *testing.T) {
 	api := allowing("a")
 	api.fails = apierrors.NewBadRequest("which?")
@@ -44,8 +44,8 @@ func TestAQuestionWithoutSenseIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestReviews_TellFailuresFromThoseTurnedAway has more questions of one caller than are asked at
-// one time, of an API server that does not answer.
+// TestReviews_TellFailuresFromThoseTurnedAway runs more concurrent reviews of one caller than are
+// allowed, at an API server that does not respond.
 func TestReviews_TellFailuresFromThoseTurnedAway(t *testing.T) {
 	api := allowing()
 	api.takes = time.Hour

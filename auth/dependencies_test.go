@@ -13,8 +13,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// agents is a cluster that accepts all tokens as agent's, and an authenticator that follows what they
-// depend on.
+// agents is a cluster that identifies all tokens as agent's, and an authenticator that follows
+// their dependencies.
 type agents struct {
 	*fakeAPI
 	cluster *Cluster
@@ -23,7 +23,7 @@ type agents struct {
 	watches []watch.Interface
 }
 
-// withAgents runs a test where time is held, an hour after the authenticator has begun to follow the
+// withAgents runs a test with fake time, an hour after the authenticator has started to follow the
 // service account and the pod of a token.
 func withAgents(t *testing.T, test func(*testing.T, *agents)) {
 	t.Helper()
@@ -54,18 +54,18 @@ func (a *agents) watch(t *testing.T) {
 	}
 }
 
-// wantReviews authenticates for some time, once a second, and wants so many reviews of it.
+// wantReviews authenticates once a second for some time, and checks the number of reviews.
 func (a *agents) wantReviews(t *testing.T, lasts time.Duration, want int) {
 	t.Helper()
 	before := a.asked()
 	for range int(lasts / time.Second) {
 		if identity, err := a.cluster.Authenticate(t.Context(), bearer(a.token)); err != nil || identity.Username != agent.Username {
-			t.Fatalf("answers %+v, %v", identity, err)
+			t.Fatalf("got %+v, %v", identity, err)
 		}
 		time.Sleep(time.Second)
 	}
 	if asked := a.asked() - before; asked != want {
-		t.Errorf("asked %d times in %s, want %d", asked, lasts, want)
+		t.Errorf("%d reviews in %s, want %d", asked, lasts, want)
 	}
 }
 
@@ -103,15 +103,15 @@ func TestCluster_ATokenIsReviewedAtOnceWhenWhatItDependsOnIsGone(t *testing.T) {
 				a.set(func() { a.user = authenticationv1.TokenReviewStatus{} })
 				time.Sleep(acceptedTTL)
 				if _, err := a.cluster.Authenticate(t.Context(), bearer(a.token)); !errors.Is(err, ErrUnauthenticated) {
-					t.Errorf("answers %v", err)
+					t.Errorf("got %v", err)
 				}
 			})
 		})
 	}
 }
 
-// TestCluster_OtherTokensAreReviewedEveryTenSeconds has the API server accept tokens that do not say, or
-// not truly, what they depend on.
+// TestCluster_OtherTokensAreReviewedEveryTenSeconds has the API server accept tokens whose claims
+// about their dependencies are missing or wrong.
 func TestCluster_OtherTokensAreReviewedEveryTenSeconds(t *testing.T) {
 	for name, token := range map[string]func(t *testing.T, a *agents) string{
 		"forged with a known ID of a key": func(t *testing.T, _ *agents) string { return newSigning(t, "a").token(t, nil) },
@@ -138,14 +138,14 @@ func TestCluster_OtherTokensAreReviewedEveryTenSeconds(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				if asked := a.asked() - before; asked != 12 {
-					t.Errorf("asked %d times", asked)
+					t.Errorf("%d reviews", asked)
 				}
 			})
 		})
 	}
 }
 
-// TestCluster_ATokenIsReviewedOftenBeforeItsEnd is about clocks that are apart.
+// TestCluster_ATokenIsReviewedOftenBeforeItsEnd is about clocks that differ.
 func TestCluster_ATokenIsReviewedOftenBeforeItsEnd(t *testing.T) {
 	withAgents(t, func(t *testing.T, a *agents) {
 		a.token = a.key.token(t, map[string]any{"exp": time.Now().Add(3 * time.Minute).Unix()})
@@ -160,9 +160,9 @@ func TestLiving_KeepsOnlyUIDs(t *testing.T) {
 	full.Labels, full.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{}}
 	got, err := l.Transformer()(full)
 	if kept, ok := got.(*metav1.PartialObjectMetadata); err != nil || !ok || kept.UID != "a" || kept.Name != "x" || kept.Labels != nil || kept.ManagedFields != nil {
-		t.Errorf("keeps %+v, %v", got, err)
+		t.Errorf("the transformed object is %+v, %v", got, err)
 	}
 	if l.Add("nonsense") == nil || l.Delete("nonsense") == nil || l.Replace([]any{"nonsense"}, "1") == nil {
-		t.Error("what is no object is taken for one")
+		t.Error("a value that is no object is accepted")
 	}
 }

@@ -22,22 +22,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fakeAPI is an API server without a network, so that it can live where time is held:
-// for faults that a real one cannot be brought to. Lists are refused.
+// fakeAPI is an API server without a network, for tests with fake time and for faults that a real
+// one cannot be brought to. It denies lists.
 type fakeAPI struct {
 	mu        sync.Mutex // guards the fields below
-	tokens    int        // how many token reviews were asked for
-	underWay  int        // requests that have no answer yet
-	most      int        // of those at one time
+	tokens    int        // the number of token reviews
+	underWay  int        // requests without a response
+	most      int        // the maximum of concurrent requests
 	reviews   []authorizationv1.SubjectAccessReviewSpec
-	takes     time.Duration // before an answer
-	fails     error         // instead of an answer
+	takes     time.Duration // the time before a response
+	fails     error         // returned instead of a response
 	user      authenticationv1.TokenReviewStatus
-	refuses   string // what refused tokens begin with, beside those that user refuses; "" is nothing
+	refuses   string // the prefix of rejected tokens, in addition to those that user rejects; "" is none
 	may       func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus
 	clientCA  string
-	documents map[string]any // what is answered for paths, of those who accept its type
-	abandoned int            // requests whose context ended before the answer
+	documents map[string]any // the responses for paths, for clients that accept their type
+	abandoned int            // requests whose context ended before the response
 }
 
 func (api *fakeAPI) client(t *testing.T) kubernetes.Interface {
@@ -58,7 +58,7 @@ func (api *fakeAPI) set(change func()) {
 	change()
 }
 
-// asked is how many reviews have been asked for, of tokens and of rights.
+// asked returns the number of reviews, of tokens and of permissions.
 func (api *fakeAPI) asked() int {
 	api.mu.Lock()
 	defer api.mu.Unlock()
@@ -111,8 +111,8 @@ func (api *fakeAPI) answerLocked(r *http.Request) any {
 	return &apierrors.NewForbidden(schema.GroupResource{}, "", nil).ErrStatus
 }
 
-// typeOf is the type of a document where it is not JSON's own: the API server answers nobody who does not
-// accept it.
+// typeOf returns the type of a document if it is not JSON: the API server responds only to clients
+// that accept it.
 var typeOf = map[string]string{"/openid/v1/jwks": "application/jwk-set+json"}
 
 func (api *fakeAPI) statusLocked(token string) authenticationv1.TokenReviewStatus {
@@ -126,7 +126,7 @@ func typed(apiVersion, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 }
 
-// accepting is a cluster that accepts every token as alice's.
+// accepting returns a cluster that accepts every token as alice's.
 func accepting() *fakeAPI {
 	return &fakeAPI{user: authenticationv1.TokenReviewStatus{
 		Authenticated: true,
@@ -135,12 +135,12 @@ func accepting() *fakeAPI {
 	}}
 }
 
-// refusingAll is a cluster that accepts no token.
+// refusingAll returns a cluster that rejects every token.
 func refusingAll() *fakeAPI {
 	return &fakeAPI{user: authenticationv1.TokenReviewStatus{Error: "token no-secret is bad"}}
 }
 
-// allowing is a cluster that allows everything in some namespaces; "" is all of them.
+// allowing returns a cluster that allows everything in some namespaces; "" is all of them.
 func allowing(namespaces ...string) *fakeAPI {
 	return &fakeAPI{may: func(spec authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
 		return authorizationv1.SubjectAccessReviewStatus{

@@ -23,7 +23,8 @@ func (f *follower) watched(t *testing.T, options metav1.ListOptions) watch.Inter
 	return opened
 }
 
-// following has an authorizer follow an RBAC without any role. stop ends its watches, and again opens them.
+// following has an authorizer follow an RBAC without any role. stop ends its watches, and again
+// reopens them.
 func following(t *testing.T, a *Authorizer) (stop, again func()) {
 	t.Helper()
 	var open []watch.Interface
@@ -72,10 +73,10 @@ func TestFollower_FollowsFromItsFirstWatch(t *testing.T) {
 				test.does(t, f)
 				time.Sleep(time.Millisecond)
 				if f.hasFollowed(time.Now()) != test.want {
-					t.Errorf("follows: %v", !test.want)
+					t.Errorf("follows is %v", !test.want)
 				}
 				if f.hasFollowed(time.Now().Add(-time.Hour)) {
-					t.Error("has followed before it began")
+					t.Error("has followed since before its start")
 				}
 			})
 		})
@@ -103,7 +104,7 @@ func TestFollower_AGapIsBridgedForTenSeconds(t *testing.T) {
 				}
 				f.watched(t, metav1.ListOptions{})
 				if got := f.hasFollowed(time.Now().Add(-30 * time.Second)); got != test.want {
-					t.Errorf("has followed: %v", got)
+					t.Errorf("hasFollowed is %v", got)
 				}
 			})
 		})
@@ -116,7 +117,7 @@ func TestAuthorizer_AnAnswerHoldsWhileRBACIsFollowed(t *testing.T) {
 		caller     Identity
 		attributes Attributes
 		ttl        time.Duration
-		want       int // reviews in two minutes, by one question a second
+		want       int // reviews in two minutes, with one request a second
 	}{
 		"a permission":                    {carol, in("a"), 5 * time.Minute, 1},
 		"a denial":                        {carol, in("b"), 5 * time.Minute, 1},
@@ -139,7 +140,7 @@ func TestAuthorizer_AnAnswerHoldsWhileRBACIsFollowed(t *testing.T) {
 					must(t, err)
 				}
 				if api.asked() != test.want {
-					t.Errorf("asked %d times", api.asked())
+					t.Errorf("%d reviews", api.asked())
 				}
 			})
 		})
@@ -150,8 +151,8 @@ func allowingAll(authorizationv1.SubjectAccessReviewSpec) authorizationv1.Subjec
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: true}
 }
 
-// withFollowing runs a test where time is held, with an authorizer that follows RBAC and asks every
-// five minutes at most.
+// withFollowing runs a test with fake time, with an authorizer that follows RBAC and reviews at
+// most every five minutes.
 func withFollowing(t *testing.T, api *fakeAPI, test func(t *testing.T, a *Authorizer, stop, again func())) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
@@ -174,7 +175,7 @@ func TestAuthorizer_AsksAgainAfterAGap(t *testing.T) {
 		wantAnswer(t, api, a, in("a"), true, 1)
 		again()
 		time.Sleep(maxGap + time.Second)
-		wantAnswer(t, api, a, in("a"), true, 1) // it may be from before what happened in the gap
+		wantAnswer(t, api, a, in("a"), true, 1) // it can be from before a change in the gap
 		time.Sleep(time.Minute)
 		wantAnswer(t, api, a, in("a"), true, 0)
 	})
@@ -201,7 +202,7 @@ func TestAuthorizer_AsksAgainWhenRBACChanges(t *testing.T) {
 		time.Sleep(settling)
 		wantAnswer(t, api, a, in("a"), false, 1)
 		time.Sleep(defaultDeniedTTL)
-		wantAnswer(t, api, a, in("a"), false, 1) // an API server may be behind
+		wantAnswer(t, api, a, in("a"), false, 1) // an API server can be behind
 		time.Sleep(settledAfter)
 		wantAnswer(t, api, a, in("a"), false, 1)
 		time.Sleep(time.Minute)

@@ -33,14 +33,14 @@ func TestAKeyIsThatOfTheRightsAnIdentityHas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if (alice.Key() == test.other.Key()) != test.same {
-				t.Errorf("same: %v", !test.same)
+				t.Errorf("same is %v", !test.same)
 			}
 		})
 	}
 }
 
-// TestIdentity_UserKeyOutlivesACredential renews a service account's token: the API server puts
-// the token's ID into the user's extra.
+// TestIdentity_UserKeyOutlivesACredential renews a service account's token: the API server stores
+// the token's ID in the user's extra.
 func TestIdentity_UserKeyOutlivesACredential(t *testing.T) {
 	of := func(credential string) Identity {
 		return Identity{Username: "system:serviceaccount:a:b", UID: "1", Groups: []string{"x"}, Extra: map[string][]string{extraCredentialID: {credential}}}
@@ -48,21 +48,20 @@ func TestIdentity_UserKeyOutlivesACredential(t *testing.T) {
 	before, after, other := of("JTI=1"), of("JTI=2"), of("JTI=1")
 	other.UID = "2"
 	if before.UserKey() != after.UserKey() {
-		t.Error("with a new token it is another user")
+		t.Error("a new token changes the user key")
 	}
 	if before.Key() == after.Key() {
-		t.Error("what an authorizer may look at is not told apart")
+		t.Error("identities that an authorizer can distinguish have the same key")
 	}
 	if before.UserKey() == other.UserKey() || before.UserKey() == (Identity{own: true}).UserKey() {
-		t.Error("another user is the same")
+		t.Error("another user has the same key")
 	}
 	if (Identity{}).UserKey() == (Identity{own: true}).UserKey() {
-		t.Error("the kubeconfig's user is nobody")
+		t.Error("the kubeconfig's user has the key of an empty identity")
 	}
 }
 
-// TestNoPrinterShowsACredential prints an identity, also where its methods are not
-// called.
+// TestNoPrinterShowsACredential prints an identity, also where its methods are not called.
 func TestNoPrinterShowsACredential(t *testing.T) {
 	identity := Identity{Username: "alice", token: func() string { return "secret" }}
 	nested := struct {
@@ -83,7 +82,7 @@ func TestNoPrinterShowsACredential(t *testing.T) {
 	_ = json.NewEncoder(&printed).Encode([]any{identity, nested})
 	for _, form := range []string{"secret", "736563726574", "[115 101"} {
 		if strings.Contains(strings.ToLower(printed.String()), form) {
-			t.Errorf("shows %s:\n%s", form, printed.String())
+			t.Errorf("%s contains the credential:\n%s", form, printed.String())
 		}
 	}
 }
@@ -95,7 +94,7 @@ func TestAnIdentityIsNamed(t *testing.T) {
 		"nobody":                {},
 	} {
 		if got := fmt.Sprintf("%v %s", identity, identity.LogValue()); got != want+" "+want {
-			t.Errorf("is named %q, want %q", got, want)
+			t.Errorf("the name is %q, want %q", got, want)
 		}
 	}
 }

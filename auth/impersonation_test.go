@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestClientFactory_ImpersonatesNobodyElse is about identities that an HTTP header cannot carry
-// as they are: over HTTP/1.1 white space at the ends is lost, and "admin " would be "admin".
+// TestClientFactory_ImpersonatesNobodyElse is about identities that an HTTP header cannot
+// represent: over HTTP/1.1 white space at the ends is removed, and "admin " would be "admin".
 func TestClientFactory_ImpersonatesNobodyElse(t *testing.T) {
 	extra := func(key string, values ...string) Identity {
 		return Identity{Username: "alice", Extra: map[string][]string{key: values}}
@@ -41,7 +41,7 @@ func TestClientFactory_ImpersonatesNobodyElse(t *testing.T) {
 			must(t, err)
 			for _, err := range call(t, factory.For(identity)) {
 				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot impersonate this user") {
-					t.Errorf("the caller gets %v", err)
+					t.Errorf("the error is %v", err)
 				}
 			}
 		})

@@ -47,7 +47,7 @@ func (s *signing) public() jose.JSONWebKey {
 	return jose.JSONWebKey{Key: s.key.Public(), KeyID: s.id, Algorithm: string(s.alg), Use: "sig"}
 }
 
-// sign returns a token of the key, or one of another key and algorithm that says it were.
+// sign returns a token of the key, or a token with the header of another key and algorithm.
 func (s *signing) sign(t *testing.T, alg jose.SignatureAlgorithm, key any, said map[string]any) string {
 	t.Helper()
 	options := (&jose.SignerOptions{}).WithHeader("kid", s.id)
@@ -64,7 +64,7 @@ func (s *signing) token(t *testing.T, changed map[string]any) string {
 	return s.sign(t, s.alg, s.key, claimsWith(changed))
 }
 
-// claimsWith are the claims of a token of agent's pod, with some changed, or taken away by nil.
+// claimsWith returns the claims of a token of agent's pod, with some changed, or removed by nil.
 func claimsWith(changed map[string]any) map[string]any {
 	said := map[string]any{
 		"iss": testIssuer, "sub": agent.Username, "aud": []string{"kubeconnect"}, "exp": time.Now().Add(time.Hour).Unix(),
@@ -75,7 +75,8 @@ func claimsWith(changed map[string]any) map[string]any {
 	return said
 }
 
-// boundClaim is a claim that binds a token to agent, and to other objects, whose UIDs end in "-uid".
+// boundClaim returns a claim that binds a token to agent, and to other objects, whose UIDs end in
+// "-uid".
 func boundClaim(objects ...string) map[string]any {
 	claim := map[string]any{"namespace": "a", "serviceaccount": map[string]any{"name": "agent", "uid": "account-uid"}}
 	for _, object := range objects {
@@ -94,12 +95,12 @@ func (api *fakeAPI) publish(keys ...jose.JSONWebKey) {
 	})
 }
 
-// issuerOf is the issuer with the keys that the API server publishes now.
+// issuerOf returns the issuer with the keys that the API server currently publishes.
 func issuerOf(t *testing.T, api *fakeAPI) *issuer {
 	t.Helper()
 	i := newIssuer(api.client(t).Discovery().RESTClient())
 	if !i.refresh(t.Context()) {
-		t.Fatalf("the keys cannot be read: %s", i.told)
+		t.Fatalf("cannot read the keys: %s", i.told)
 	}
 	return i
 }
@@ -121,7 +122,7 @@ func TestIssuer_KnowsWhatItsTokensDependOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := i.verify(test.token, agent)
 			if err != nil || got.account != "account-uid" || got.pod != test.pod || !i.has(got.key) || time.Until(got.expires) < 59*time.Minute {
-				t.Errorf("depends on %+v, %v", got, err)
+				t.Errorf("the dependencies are %+v, %v", got, err)
 			}
 		})
 	}
@@ -159,27 +160,27 @@ func TestIssuer_TellsOtherTokensApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := i.verify(token, agent); err == nil {
-				t.Errorf("depends on %+v", got)
+				t.Errorf("the dependencies are %+v", got)
 			}
 		})
 	}
 	changed := agent
 	changed.UID = "another"
 	if _, err := i.verify(key.token(t, nil), changed); err == nil {
-		t.Error("the API server's word does not count")
+		t.Error("the identity from the API server is ignored")
 	}
 }
 
 func TestIssuer_NamesNoKeyTwice(t *testing.T) {
 	a, again, none := newSigning(t, "a"), newSigning(t, "a"), newSigning(t, "")
 	if _, err := usableKeys(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{a.public(), again.public()}}); err == nil {
-		t.Error("one of two keys of an ID is used")
+		t.Error("one of two keys with the same ID is used")
 	}
 	private, secret, encrypting := a.public(), a.public(), a.public()
 	private.Key, secret.Key, encrypting.Use = a.key, []byte("secret"), "enc"
 	keys, err := usableKeys(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{none.public(), private, secret, encrypting}})
 	if err != nil || len(keys) != 0 {
-		t.Errorf("uses %v, %v", keys, err)
+		t.Errorf("the usable keys are %v, %v", keys, err)
 	}
 }
 
@@ -195,7 +196,7 @@ func TestIssuer_UsesNoKeyThatIsGone(t *testing.T) {
 		must(t, err)
 		api.publish(next.public())
 		if _, err := i.verify(next.token(t, nil), agent); err == nil || !i.has(bound.key) {
-			t.Fatal("the keys were read without need")
+			t.Fatal("the keys were read although no key was unknown")
 		}
 		time.Sleep(keysRetry) // a token with an unknown key has them read
 		if _, err := i.verify(next.token(t, nil), agent); err != nil || i.has(bound.key) {
@@ -207,7 +208,7 @@ func TestIssuer_UsesNoKeyThatIsGone(t *testing.T) {
 		api.publish(replaced.public())
 		time.Sleep(keysInterval)
 		if i.has(bound.key) {
-			t.Error("another key of the same ID counts")
+			t.Error("another key with the same ID is accepted")
 		}
 	})
 }
@@ -225,16 +226,16 @@ func TestIssuer_KeysThatCannotBeReadEnd(t *testing.T) {
 		api.set(func() { api.documents = nil })
 		time.Sleep(keysMaxAge - 2*time.Second)
 		if !i.has(bound.key) {
-			t.Error("they end at once")
+			t.Error("the keys expire at once")
 		}
 		time.Sleep(2 * time.Second)
 		if i.has(bound.key) {
-			t.Error("they do not end")
+			t.Error("the keys do not expire")
 		}
 		api.publish(key.public())
 		time.Sleep(keysRetry)
 		if !i.has(bound.key) {
-			t.Error("they are not read again")
+			t.Error("the keys are not read again")
 		}
 	})
 }

@@ -36,7 +36,7 @@ func TestATokensEndIsReadIfItSaysOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := expiry(test.token); !got.Equal(test.want) {
-				t.Errorf("reads %s", got)
+				t.Errorf("got %s", got)
 			}
 		})
 	}
@@ -49,7 +49,7 @@ func FuzzExpiry(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, claims, after string) {
 		for _, token := range []string{before + claims + after, before + base64.RawURLEncoding.EncodeToString([]byte(claims)) + after} {
 			if end := expiry(token); !end.IsZero() && (end.Unix() < 0 || end.Unix() > lastSecond) {
-				t.Errorf("ends at %s", end)
+				t.Errorf("expires at %s", end)
 			}
 		}
 	})

@@ -25,7 +25,7 @@ func TestOnlyALoopbackAddressMayBeListenedOn(t *testing.T) {
 		"localhost.evil.com:8080": false,
 		"localhost.:8080":         false,
 		"127.0.0.1.evil.com:80":   false,
-		"127.1:80":                false, // not every resolver reads it as we would
+		"127.1:80":                false, // not every resolver parses it the same way
 		"2130706433:80":           false,
 		"127.0.0.1":               false,
 		"::1":                     false,
@@ -34,10 +34,10 @@ func TestOnlyALoopbackAddressMayBeListenedOn(t *testing.T) {
 		t.Run(address, func(t *testing.T) {
 			err := CheckLoopback(address)
 			if (err == nil) != ok {
-				t.Errorf("answers %v", err)
+				t.Errorf("got %v", err)
 			}
 			if err != nil && !strings.Contains(err.Error(), `"`+address+`"`) {
-				t.Errorf("does not name the address: %v", err)
+				t.Errorf("the error does not contain the address: %v", err)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// running runs something until the test ends.
+// running runs a function until the test ends.
 func running(t *testing.T, run func(context.Context)) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())

@@ -20,8 +20,8 @@ func user(name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}
 }
 
-// authorizerWith is one whose mirrors show these bindings to the role view, and these
-// namespaces.
+// authorizerWith returns an authorizer whose mirrors contain these bindings to the role view, and
+// these namespaces.
 func authorizerWith(t *testing.T, api *fakeAPI, options AuthorizerOptions, namespaces []string, bindings ...any) *Authorizer {
 	t.Helper()
 	a := NewAuthorizer(api.client(t), options)
@@ -53,19 +53,19 @@ func TestCandidatesAreConfirmedByTheCluster(t *testing.T) {
 		viewer("c", "1", user("carol")), viewer("d", "1", user("dave")))
 	got, err := a.Namespaces(t.Context(), carol, listPods)
 	if want := (Namespaces{Names: []string{"a", "b"}}); err != nil || !got.Equal(want) || api.asked() != 4 {
-		t.Errorf("answers %+v, %v after %d reviews", got, err, api.asked())
+		t.Errorf("got %+v, %v after %d reviews", got, err, api.asked())
 	}
 	if !got.Contain("b") || got.Contain("c") || got.Contain("") {
-		t.Error("does not know what it contains")
+		t.Error("Contain is wrong")
 	}
 }
 
 func TestARightEverywhereCostsOneReview(t *testing.T) {
 	api := allowing("")
 	a := authorizerWith(t, api, AuthorizerOptions{Candidates: AllNamespaces}, []string{"a", "b"})
-	got, err := a.Namespaces(t.Context(), carol, in("a")) // the namespace does not count
+	got, err := a.Namespaces(t.Context(), carol, in("a")) // the namespace is ignored
 	if err != nil || !got.All || !got.Contain("x") || api.asked() != 1 {
-		t.Errorf("answers %+v, %v after %d reviews", got, err, api.asked())
+		t.Errorf("got %+v, %v after %d reviews", got, err, api.asked())
 	}
 }
 
@@ -75,7 +75,7 @@ func TestWithOtherAuthorizersEveryNamespaceIsAskedAbout(t *testing.T) {
 	for range 2 {
 		got, err := a.Namespaces(t.Context(), carol, listPods)
 		if err != nil || !slices.Equal(got.Names, []string{"b"}) || api.asked() != 4 {
-			t.Errorf("answers %+v, %v after %d reviews", got, err, api.asked())
+			t.Errorf("got %+v, %v after %d reviews", got, err, api.asked())
 		}
 	}
 }
@@ -87,12 +87,12 @@ func TestOneFailureIsAllThatIsAnswered(t *testing.T) {
 	must(t, func() error { _, err := a.Authorize(t.Context(), carol, in("")); return err }())
 	api.set(func() { api.fails = errors.New("away") })
 	if got, err := a.Namespaces(t.Context(), carol, listPods); !apierrors.IsServiceUnavailable(err) || got.All || got.Names != nil {
-		t.Errorf("answers %+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-// TestWithoutAnyListNothingIsKnown has an API server that refuses every list, and one
-// that does not answer.
+// TestWithoutAnyListNothingIsKnown uses an API server that denies every list, and one that does not
+// respond.
 func TestWithoutAnyListNothingIsKnown(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes time.Duration
@@ -110,7 +110,7 @@ func TestWithoutAnyListNothingIsKnown(t *testing.T) {
 				api.takes = test.takes
 				running(t, a.Run)
 				if got, err := a.Namespaces(t.Context(), carol, listPods); !test.is(err) || got.All || got.Names != nil {
-					t.Errorf("answers %+v, %v", got, err)
+					t.Errorf("got %+v, %v", got, err)
 				}
 			})
 		})
@@ -136,22 +136,22 @@ func TestARelistForgetsWhatIsGone(t *testing.T) {
 		t.Errorf("namespaces: %v", got)
 	}
 	if bindings.Add("nonsense") == nil || bindings.Delete("nonsense") == nil || bindings.Replace([]any{"nonsense"}, "3") == nil {
-		t.Error("what is no object is taken for one")
+		t.Error("a value that is no object is accepted")
 	}
 }
 
 func TestNamespacesThatComeAreToldWhereTheyMatter(t *testing.T) {
 	for candidates, matters := range map[Candidates]bool{CandidatesFromRBAC: false, AllNamespaces: true} {
 		a := authorizerWith(t, allowing(), AuthorizerOptions{Candidates: candidates}, nil)
-		a.changes.tell() // what there was at first
+		a.changes.tell() // the initial objects
 		must(t, a.mirrors.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}))
 		if a.changes.untold != matters {
-			t.Errorf("%v: told %v", candidates, a.changes.untold)
+			t.Errorf("%v: announced is %v", candidates, a.changes.untold)
 		}
 		a.changes.tell()
 		must(t, a.mirrors.namespaces.Update(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: map[string]string{"a": "b"}}}))
 		if a.changes.untold {
-			t.Errorf("%v: a label is told", candidates)
+			t.Errorf("%v: a changed label is announced", candidates)
 		}
 	}
 }

@@ -13,17 +13,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// madeUp is what made-up tokens begin with.
+// madeUp is the prefix of invalid tokens.
 const madeUp = "made-up-"
 
-// calledFrom is the context of a call from an address of the i-th peer's.
+// calledFrom returns the context of a call from an address of the i-th peer.
 func calledFrom(t *testing.T, i int) context.Context {
 	address := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 	return withPeer(t.Context(), peer{address: netip.AddrPortFrom(address, 1).String()})
 }
 
-// underFlood runs a test with an authenticator that asks an API server which takes a
-// while. Nothing must be left of the look-ups.
+// underFlood runs a test with an authenticator and a slow API server. No review must be left.
 func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAPI, *Cluster)) {
 	t.Helper()
 	api := accepting()
@@ -31,20 +30,20 @@ func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAP
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		api.set(func() { api.takes, api.most = takes, 0 })
 		test(t, api, cluster)
-		time.Sleep(newcomerPatience + lookupTimeout + afterFailure) // the longest that a look-up may stay
+		time.Sleep(newcomerPatience + lookupTimeout + afterFailure) // the longest time that a review can stay
 		synctest.Wait()
 		n := cluster.tokens.newcomers
 		if n.waiting != 0 || len(n.peers) != 0 || len(n.slots) != 0 {
-			t.Errorf("%d are left, of %d peers, with %d slots", n.waiting, len(n.peers), len(n.slots))
+			t.Errorf("%d reviews are left, of %d peers, with %d slots", n.waiting, len(n.peers), len(n.slots))
 		}
 	})
 }
 
-// answers are how many calls of a flood have ended in which way.
+// answers counts the calls of a flood by their outcome.
 type answers struct{ accepted, refused, turnedAway, unavailable, other int }
 
-// flood makes so many calls at one time, each with a token of its own, and is back when
-// those that can be are answered. wait answers how they all have ended.
+// flood starts n concurrent calls, each with a token of its own, and returns when those that can be
+// rejected or started are. wait returns the outcomes of all of them.
 func flood(t *testing.T, cluster *Cluster, calls int, prefix string, from func(i int) context.Context) (wait func() answers) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -76,12 +75,12 @@ func (a *answers) of(err error) *int {
 	return &a.other
 }
 
-// wantServed fails unless a caller is served at once: by the time that one review takes.
+// wantServed fails unless a caller is served at once: within the time of one review.
 func wantServed(ctx context.Context, t *testing.T, api *fakeAPI, cluster *Cluster, token string) {
 	t.Helper()
 	began := time.Now()
 	if _, err := cluster.Authenticate(ctx, bearer(token)); err != nil || time.Since(began) != api.takes {
-		t.Errorf("the caller with token %q is answered %v after %s", token, err, time.Since(began))
+		t.Errorf("the caller with token %q got %v after %s", token, err, time.Since(began))
 	}
 }
 
@@ -94,10 +93,10 @@ func TestAFloodFromOnePeerHoldsUpNobodyElse(t *testing.T) {
 		wantServed(elsewhere, t, api, cluster, "new")
 		wantServed(here, t, api, cluster, "known") // although it shares the address
 		if got, want := wait(), (answers{refused: maxWaitingOfPeer, turnedAway: 2000 - maxWaitingOfPeer}); got != want {
-			t.Errorf("the flood is answered %+v, want %+v", got, want)
+			t.Errorf("the flood got %+v, want %+v", got, want)
 		}
 		if api.most > maxOfPeer+1 {
-			t.Errorf("%d reviews were under way", api.most)
+			t.Errorf("%d concurrent reviews", api.most)
 		}
 		if is := cluster.Reviews(); is.TurnedAway != 2000-maxWaitingOfPeer || is.Failed != 0 {
 			t.Errorf("counts %+v", is)
@@ -111,14 +110,14 @@ func TestAFloodFromEverywhereIsBoundedAndHoldsUpNobodyWhoIsKnown(t *testing.T) {
 		time.Sleep(acceptedTTL + time.Second)
 		wait := flood(t, cluster, 2*maxWaiting, madeUp, func(i int) context.Context { return calledFrom(t, i) })
 		if kept := len(cluster.tokens.newcomers.peers); kept != maxWaiting {
-			t.Errorf("%d peers are kept", kept)
+			t.Errorf("%d peers are left", kept)
 		}
 		wantServed(calledFrom(t, 1), t, api, cluster, "known")
 		if got, want := wait(), (answers{refused: maxWaiting, turnedAway: maxWaiting}); got != want {
-			t.Errorf("the flood is answered %+v, want %+v", got, want)
+			t.Errorf("the flood got %+v, want %+v", got, want)
 		}
 		if api.most > maxNewcomers+1 {
-			t.Errorf("%d reviews were under way", api.most)
+			t.Errorf("%d concurrent reviews", api.most)
 		}
 	})
 }
@@ -148,7 +147,7 @@ func comeAtARate(t *testing.T, fails error, want answers) {
 			synctest.Wait()
 		}
 		if got := wait(); got != want {
-			t.Errorf("they are answered %+v, want %+v", got, want)
+			t.Errorf("they got %+v, want %+v", got, want)
 		}
 	})
 }
@@ -158,18 +157,18 @@ func TestGoodTokensOfOnePeerComeAsFastAsTheClusterAnswers(t *testing.T) {
 		began := time.Now()
 		wait := flood(t, cluster, maxWaitingOfPeer, "good-", func(int) context.Context { return calledFrom(t, 1) })
 		if got := wait(); got.accepted != maxWaitingOfPeer || time.Since(began) != 0 {
-			t.Errorf("they are answered %+v after %s", got, time.Since(began))
+			t.Errorf("they got %+v after %s", got, time.Since(began))
 		}
 	})
 }
 
-// TestNewcomers_ACrowdBehindOneAddressIsServed has 1,000 agents call for the first time, of an API server
-// that is not fast.
+// TestNewcomers_ACrowdBehindOneAddressIsServed has 1,000 agents call for the first time, at a slow
+// API server.
 func TestNewcomers_ACrowdBehindOneAddressIsServed(t *testing.T) {
 	underFlood(t, 100*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
 		wait := flood(t, cluster, 1000, "good-", func(int) context.Context { return calledFrom(t, 1) })
 		if got, want := wait(), (answers{accepted: 1000}); got != want {
-			t.Errorf("they are answered %+v", got)
+			t.Errorf("they got %+v", got)
 		}
 	})
 }
@@ -181,24 +180,24 @@ func TestNewcomers_APeerLeavesAsMuchFreeAsItHas(t *testing.T) {
 			before := cluster.tokens.newcomers.waiting
 			defer flood(t, cluster, 1500, fmt.Sprint(madeUp, i, "-"), func(int) context.Context { return calledFrom(t, i) })()
 			if got := cluster.tokens.newcomers.waiting - before; got != want {
-				t.Errorf("address %d has %d, want %d", i, got, want)
+				t.Errorf("address %d has %d places, want %d", i, got, want)
 			}
 		}
 	})
 }
 
-// TestWhoHangsUpTakesNoOtherTurn is about a peer that does not wait for answers.
+// TestWhoHangsUpTakesNoOtherTurn is about a peer that disconnects before it gets a response.
 func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
 	underFlood(t, time.Second, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		gone, hangUp := context.WithCancel(calledFrom(t, 1))
 		first := flood(t, cluster, maxWaitingOfPeer, madeUp, func(int) context.Context { return gone })
 		hangUp()
 		if got := first(); got.other != maxWaitingOfPeer {
-			t.Errorf("who has hung up is answered %+v", got)
+			t.Errorf("disconnected clients got %+v", got)
 		}
 		more := flood(t, cluster, 100, madeUp+"more-", func(int) context.Context { return calledFrom(t, 1) })
 		if got := more(); got.turnedAway != 100 || api.asked() != maxOfPeer {
-			t.Errorf("who comes then is answered %+v, with %d reviews", got, api.asked())
+			t.Errorf("later clients got %+v, with %d reviews", got, api.asked())
 		}
 	})
 }
@@ -213,7 +212,7 @@ func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
 		}
 		wait := flood(t, cluster, maxWaitingOfPeer, madeUp, func(int) context.Context { return here })
 		if _, err := cluster.Authenticate(here, bearer("known")); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("answers %v", err)
+			t.Errorf("got %v", err)
 		}
 		wait()
 	})
@@ -223,7 +222,7 @@ func TestNoTurnIsKeptByWhoHasWaitedInVain(t *testing.T) {
 	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		wait := flood(t, cluster, 3*maxNewcomers, madeUp, func(i int) context.Context { return calledFrom(t, i%3) })
 		if got, want := wait(), (answers{unavailable: 2 * maxNewcomers, turnedAway: maxNewcomers}); got != want || api.most != maxNewcomers {
-			t.Errorf("they are answered %+v, with %d reviews at one time", got, api.most)
+			t.Errorf("they got %+v, with %d reviews at one time", got, api.most)
 		}
 	})
 }

@@ -18,7 +18,7 @@ func TestPeersAreToldApartByWhatOneHasForItself(t *testing.T) {
 	} {
 		t.Run(address, func(t *testing.T) {
 			if got := (peer{address: address}).network().String(); got != want {
-				t.Errorf("is %s, want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}
@@ -32,7 +32,7 @@ func TestOnlyTheAddressOfTheConnectionReachesTheContext(t *testing.T) {
 	}
 	NotePeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if got := peerFrom(r.Context()).address; got != "192.0.2.1:1" {
-			t.Errorf("%s came through", got)
+			t.Errorf("%s was used", got)
 		}
 	})).ServeHTTP(httptest.NewRecorder(), request)
 }

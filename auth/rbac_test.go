@@ -38,7 +38,7 @@ func TestARuleAllowsWhatRBACSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.rule.allows(test.asked) != test.want {
-				t.Errorf("answers %v", !test.want)
+				t.Errorf("got %v", !test.want)
 			}
 		})
 	}
@@ -61,18 +61,19 @@ func TestABindingsSubjectsAreWhomRBACTakesThemFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, ok := subjectOf(test.namespace, test.subject)
 			if ok != test.ok || ok && got != test.want {
-				t.Errorf("is %+v, %v", got, ok)
+				t.Errorf("got %+v, %v", got, ok)
 			}
 		})
 	}
 }
 
-// TestOnlyChangesThatMatterAreTold plays RBAC's life: each step says who is concerned.
+// TestOnlyChangesThatMatterAreTold changes RBAC step by step: each step names the affected
+// subjects.
 func TestOnlyChangesThatMatterAreTold(t *testing.T) {
 	var concerned []subject
 	rbac := newRBAC(func(subjects ...subject) {
 		if concerned = append(concerned, subjects...); len(subjects) == 0 {
-			t.Error("a change that concerns nobody is told")
+			t.Error("a change that affects no subject is announced")
 		}
 	})
 	alice, bob, crew := subject{name: "alice"}, subject{name: "bob"}, subject{group: true, name: "crew"}
@@ -102,7 +103,7 @@ func TestOnlyChangesThatMatterAreTold(t *testing.T) {
 		concerned = nil
 		step.do()
 		if !slices.Equal(concerned, step.concerns) {
-			t.Errorf("%s concerns %v, want %v", step.name, concerned, step.concerns)
+			t.Errorf("%s affects %v, want %v", step.name, concerned, step.concerns)
 		}
 		if got := rbac.namespaces([]subject{alice, crew}, listPods); !slices.Equal(got, step.candidates) {
 			t.Errorf("%s: candidates %v, want %v", step.name, got, step.candidates)
@@ -110,6 +111,6 @@ func TestOnlyChangesThatMatterAreTold(t *testing.T) {
 	}
 	rbac.setBinding(named{"", "b"}, binding{})
 	if len(rbac.bindings)+len(rbac.byRole)+len(rbac.bySubject)+len(rbac.roles) != 0 {
-		t.Errorf("something is left: %+v", rbac)
+		t.Errorf("entries are left: %+v", rbac)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// realToken is a service account's token, for audiences or the API server.
+// realToken returns a service account's token, for audiences or the API server.
 func realToken(t *testing.T, namespace, name string, audiences ...string) string {
 	t.Helper()
 	hour := int64(3600)
@@ -30,7 +30,7 @@ func realToken(t *testing.T, namespace, name string, audiences ...string) string
 	return request.Status.Token
 }
 
-// whoAmI is whom the API server itself takes a client for.
+// whoAmI returns the identity of a client at the API server.
 func whoAmI(t *testing.T, client kubernetes.Interface) authenticationv1.UserInfo {
 	t.Helper()
 	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -51,7 +51,7 @@ func TestRealATokenIsWhomTheAPIServerTakesItFor(t *testing.T) {
 	config.BearerToken = token
 	wantSame(t, identity, whoAmI(t, kubernetes.NewForConfigOrDie(config)))
 	if left := time.Until(identity.Expires); left < 50*time.Minute || left > 70*time.Minute {
-		t.Errorf("the token ends in %s", left)
+		t.Errorf("the token expires in %s", left)
 	}
 	wantSame(t, identity, whoAmI(t, factory.For(identity).Typed))
 }
@@ -59,7 +59,7 @@ func TestRealATokenIsWhomTheAPIServerTakesItFor(t *testing.T) {
 func wantSame(t *testing.T, identity Identity, user authenticationv1.UserInfo) {
 	t.Helper()
 	if got := identityOf(user, time.Time{}); got.Key() != identity.Key() {
-		t.Errorf("we say      %+v %+v %+v\nthey say %+v", identity.Username, identity.Groups, identity.Extra, user)
+		t.Errorf("this package: %+v %+v %+v\nthe API server: %+v", identity.Username, identity.Groups, identity.Extra, user)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestRealATokenForAnotherAudienceIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := authenticator.Authenticate(t.Context(), bearer(test.token))
 			if (err == nil) != test.ok || err != nil && !errors.Is(err, ErrUnauthenticated) {
-				t.Errorf("answers %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}
@@ -103,11 +103,11 @@ func TestRealACertificateIsWhomTheAPIServerTakesItFor(t *testing.T) {
 	wantSame(t, identity, whoAmI(t, kubernetes.NewForConfigOrDie(config)))
 	wantSame(t, identity, whoAmI(t, factory.For(identity).Typed))
 	if identity.UID != "uid-1" || !slices.Contains(identity.Groups, "ops") || identity.Expires.IsZero() {
-		t.Errorf("is %+v", identity)
+		t.Errorf("got %+v", identity)
 	}
 }
 
-// realSigner is the cluster's authority.
+// realSigner returns the cluster's authority.
 func realSigner(t *testing.T) *signer {
 	t.Helper()
 	pki := filepath.Join(filepath.Dir(realCluster(t).Kubeconfig), "pki")
@@ -116,8 +116,8 @@ func realSigner(t *testing.T) *signer {
 	return &signer{pair.Leaf, pair.PrivateKey.(*ecdsa.PrivateKey)}
 }
 
-// TestRealAPodsTokenCanBeActedFor takes a token with all the extra that the API server
-// gives: each needs a right to impersonate it.
+// TestRealAPodsTokenCanBeActedFor uses a token with all the extra of the API server: each key needs
+// a permission to impersonate it.
 func TestRealAPodsTokenCanBeActedFor(t *testing.T) {
 	cluster := realCluster(t)
 	factory := realFactory(t, "by-pod", &counting{}, serviceRules...)
@@ -151,6 +151,6 @@ func TestRealACallersOwnTokenActsForIt(t *testing.T) {
 	wantSame(t, identity, whoAmI(t, factory.For(identity).Typed))
 	_, err = factory.For(identity).Typed.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) {
-		t.Errorf("answers %v", err)
+		t.Errorf("got %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestRealFewReviewsFindFewNamespacesAmongMany is about the price of a read over all
-// namespaces, and about rights that come and go.
+// TestRealFewReviewsFindFewNamespacesAmongMany is about the cost of a read over all namespaces, and
+// about permissions that are granted and revoked.
 func TestRealFewReviewsFindFewNamespacesAmongMany(t *testing.T) {
 	const many = 1000
 	client := realCluster(t).Client
@@ -39,7 +39,7 @@ func TestRealFewReviewsFindFewNamespacesAmongMany(t *testing.T) {
 			began := time.Now()
 			got, err := authorizer.Namespaces(t.Context(), alice, listPods)
 			if err != nil || !got.Equal(want) {
-				t.Fatalf("answers %+v, %v", got, err)
+				t.Fatalf("got %+v, %v", got, err)
 			}
 			t.Logf("%d reviews, %s", count.reviews.Load(), time.Since(began))
 			if name == "with RBAC" && count.reviews.Load() != 3 {
@@ -49,8 +49,8 @@ func TestRealFewReviewsFindFewNamespacesAmongMany(t *testing.T) {
 	}
 }
 
-// TestRealAChangeOfRightsIsSeenAtOnce gives and takes rights in every way that RBAC
-// knows, and asks as a stream does: when changes are told.
+// TestRealAChangeOfRightsIsSeenAtOnce grants and revokes permissions in every way that RBAC
+// supports, and authorizes as a stream does: when changes are announced.
 func TestRealAChangeOfRightsIsSeenAtOnce(t *testing.T) {
 	client := realCluster(t).Client
 	factory := realFactory(t, "changes", &counting{}, rbacRules...)
@@ -150,6 +150,6 @@ func TestRealSelectionsOfACallersRights(t *testing.T) {
 	}
 	got, err := authorizer.Namespaces(t.Context(), carol, scale)
 	if err != nil || !slices.Equal(got.Names, []string{"named"}) {
-		t.Errorf("answers %+v, %v", got, err)
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// The tests named TestReal run against a control plane of their own, for what tokens,
-// reviews and impersonation really do is the API server's to say. They run as the
-// end-to-end tests do: with E2E=1, after `make build`.
+// The tests named TestReal run against a control plane of their own, because only the API server
+// shows the real behaviour of tokens, reviews and impersonation. They run like the end-to-end
+// tests: with E2E=1, after `make build`.
 
 var startReal = sync.OnceValues(func() (*harness.Cluster, error) { return harness.StartCluster() })
 
@@ -64,7 +64,7 @@ func (c *counting) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// realFactory makes a factory whose service is a service account with rules.
+// realFactory returns a factory whose service is a service account with rules.
 func realFactory(t *testing.T, name string, count *counting, rules ...rbacv1.PolicyRule) *ClientFactory {
 	t.Helper()
 	cluster := realCluster(t)
@@ -87,7 +87,7 @@ func realFactory(t *testing.T, name string, count *counting, rules ...rbacv1.Pol
 	return factory
 }
 
-// serviceRules are what the service needs beside rbacRules or namespaceRules.
+// serviceRules are the permissions of the service in addition to rbacRules or namespaceRules.
 var serviceRules = []rbacv1.PolicyRule{
 	{Verbs: []string{"create"}, APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}},
 	{Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}},
@@ -99,14 +99,14 @@ var serviceRules = []rbacv1.PolicyRule{
 	}},
 }
 
-// rbacRules let the service follow RBAC.
+// rbacRules allow the service to follow RBAC.
 var rbacRules = append([]rbacv1.PolicyRule{
 	{Verbs: []string{"list", "watch"}, APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{
 		"roles", "rolebindings", "clusterroles", "clusterrolebindings",
 	}},
 }, serviceRules...)
 
-// namespaceRules are for a service that may not follow RBAC.
+// namespaceRules are for a service that is not allowed to follow RBAC.
 var namespaceRules = append([]rbacv1.PolicyRule{
 	{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"namespaces"}},
 }, serviceRules...)
@@ -139,7 +139,7 @@ func newNamespace(t *testing.T, client kubernetes.Interface, name string) {
 	must(t, err)
 }
 
-// eventually asks again until it is true, and answers how long that took.
+// eventually repeats a check until it is true, and returns how long that took.
 func eventually(t *testing.T, what string, is func() bool) time.Duration {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -147,7 +147,7 @@ func eventually(t *testing.T, what string, is func() bool) time.Duration {
 			return time.Since(began)
 		}
 		if time.Since(began) > 30*time.Second {
-			t.Fatalf("%s did not come about", what)
+			t.Fatalf("timed out: %s", what)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestClientFactory_FollowsNoRedirect has an API server that sends every request on to another
-// host. The credentials must not arrive there.
+// TestClientFactory_FollowsNoRedirect uses an API server that redirects every request to another
+// host. The credentials must not reach it.
 func TestClientFactory_FollowsNoRedirect(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestClientFactory_FollowsNoRedirect(t *testing.T) {
 				clients := factory.For(caller)
 				for _, err := range call(t, clients) {
 					if err == nil {
-						t.Error("a redirect is taken for an answer")
+						t.Error("a redirect is returned as a response")
 					}
 				}
 				answer, err := clients.HTTP.Get(api.URL)
@@ -38,7 +38,7 @@ func TestClientFactory_FollowsNoRedirect(t *testing.T) {
 				must(t, answer.Body.Close())
 			}
 			if want := int64(3 * len(callers)); redirected.Load() != want || arrived.Load() != 0 {
-				t.Errorf("%d requests were made, want %d; %d arrived at the other host", redirected.Load(), want, arrived.Load())
+				t.Errorf("%d requests were made, want %d; %d reached the other host", redirected.Load(), want, arrived.Load())
 			}
 		})
 	}

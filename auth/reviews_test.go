@@ -21,8 +21,8 @@ func in(namespace string) Attributes {
 	return Attributes{Verb: "list", Version: "v1", Resource: "pods", Namespace: namespace}
 }
 
-// withAuthorizer runs a test where time is held, with an authorizer that asks api and
-// sees only such changes as the test notes.
+// withAuthorizer runs a test with fake time, with an authorizer that uses api and sees only the
+// changes that the test notes.
 func withAuthorizer(t *testing.T, api *fakeAPI, test func(*testing.T, *Authorizer)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
@@ -33,16 +33,16 @@ func withAuthorizer(t *testing.T, api *fakeAPI, test func(*testing.T, *Authorize
 	})
 }
 
-// wantAnswer asks once, and says how often the cluster has been asked for that.
+// wantAnswer authorizes once, and checks the decision and the number of reviews for it.
 func wantAnswer(t *testing.T, api *fakeAPI, a *Authorizer, attributes Attributes, allowed bool, reviews int) {
 	t.Helper()
 	before := api.asked()
 	decision, err := a.Authorize(t.Context(), carol, attributes)
 	if err != nil || decision.Allowed != allowed {
-		t.Errorf("answers %+v, %v", decision, err)
+		t.Errorf("got %+v, %v", decision, err)
 	}
 	if asked := api.asked() - before; asked != reviews {
-		t.Errorf("asked %d times, want %d", asked, reviews)
+		t.Errorf("%d reviews, want %d", asked, reviews)
 	}
 }
 
@@ -56,12 +56,12 @@ func TestTheClusterIsAskedAboutTheWholeIdentity(t *testing.T) {
 			*spec.ResourceAttributes != (authorizationv1.ResourceAttributes{
 				Verb: "get", Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale", Namespace: "a", Name: "b",
 			}) {
-			t.Errorf("asks about %+v", spec)
+			t.Errorf("the review is about %+v", spec)
 		}
 	})
 }
 
-// podsOf are identities of one service account, as the API server identifies its pods' tokens.
+// podsOf returns identities of one service account, as the API server identifies its pods' tokens.
 func podsOf(count int) (pods []Identity) {
 	for i := range count {
 		pods = append(pods, Identity{
@@ -94,15 +94,15 @@ func TestAuthorizer_PodsOfOneServiceAccountShareAnswers(t *testing.T) {
 				t.Cleanup(a.reviews.lookups.end)
 				for _, pod := range podsOf(3) {
 					if decision, err := a.Authorize(t.Context(), pod, in("a")); err != nil || !decision.Allowed {
-						t.Errorf("answers %+v, %v", decision, err)
+						t.Errorf("got %+v, %v", decision, err)
 					}
 				}
 				if api.asked() != test.want {
-					t.Errorf("asked %d times, want %d", api.asked(), test.want)
+					t.Errorf("%d reviews, want %d", api.asked(), test.want)
 				}
 				for _, spec := range api.reviews {
 					if len(spec.Extra) != 1+len(test.lookedAt) || spec.Extra["scopes.example.com"][0] != "few" {
-						t.Errorf("asks about the extra %v", spec.Extra)
+						t.Errorf("the review is about the extra %v", spec.Extra)
 					}
 				}
 			})
@@ -110,7 +110,7 @@ func TestAuthorizer_PodsOfOneServiceAccountShareAnswers(t *testing.T) {
 	}
 }
 
-// TestAuthorizer_OtherExtraIsToldApart has two tokens of one user, one of which is limited.
+// TestAuthorizer_OtherExtraIsToldApart uses two tokens of one user, one of which is limited.
 func TestAuthorizer_OtherExtraIsToldApart(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
@@ -160,8 +160,8 @@ func TestAnAnswerIsThatOfItsQuestionAlone(t *testing.T) {
 	})
 }
 
-// TestAnAnswerDoesNotFollowFromAnother has an authorizer before RBAC that denies what a wider
-// question, which no read asks, does not name.
+// TestAnAnswerDoesNotFollowFromAnother uses an authorizer before RBAC that denies one name, and
+// allows the wider question that contains it.
 func TestAnAnswerDoesNotFollowFromAnother(t *testing.T) {
 	get := func(namespace, name string) Attributes {
 		return Attributes{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}
@@ -187,13 +187,13 @@ func TestAnAnswerDoesNotFollowFromAnother(t *testing.T) {
 	}
 }
 
-// TestAnAuthorizerThatDeniesANamespaceIsHeard lists over all namespaces first, which the
-// API server allows, and then in the namespace that it denies.
+// TestAnAuthorizerThatDeniesANamespaceIsHeard lists over all namespaces first, which the API server
+// allows, and then in the namespace that it denies.
 func TestAnAuthorizerThatDeniesANamespaceIsHeard(t *testing.T) {
 	api := allowing("", "a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		if all, err := a.Namespaces(t.Context(), carol, in("")); err != nil || !all.All {
-			t.Errorf("answers %+v, %v", all, err)
+			t.Errorf("got %+v, %v", all, err)
 		}
 		wantAnswer(t, api, a, in("vault"), false, 1)
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -229,13 +229,13 @@ func TestDenialsDoNotDisplaceRights(t *testing.T) {
 		}
 		wantAnswer(t, api, a, in("a"), true, 0)
 		if kept := len(a.reviews.denied.Keys()); kept != maxReviews {
-			t.Errorf("%d are kept", kept)
+			t.Errorf("%d entries are cached", kept)
 		}
 	})
 }
 
-// TestAnAnswerFromBeforeAChangeIsNotKept has an API server that sees a change three
-// seconds later than we do.
+// TestAnAnswerFromBeforeAChangeIsNotKept uses an API server that sees a change three seconds later
+// than the authorizer.
 func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
@@ -253,7 +253,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			<-stream
 		}
 		if took := time.Since(changedAt); took > settling {
-			t.Errorf("the right was lost after %s", took)
+			t.Errorf("the permission was lost after %s", took)
 		}
 		time.Sleep(9 * time.Second)
 		wantAnswer(t, api, a, in("a"), false, 0)
@@ -272,8 +272,8 @@ func TestAChangeOfOthersCostsNoReview(t *testing.T) {
 	})
 }
 
-// TestALookUpFromBeforeAChangeAnswersNobodyAfterIt changes rights while the cluster
-// thinks about a question.
+// TestALookUpFromBeforeAChangeAnswersNobodyAfterIt changes permissions while a review is in
+// progress.
 func TestALookUpFromBeforeAChangeAnswersNobodyAfterIt(t *testing.T) {
 	api := allowing("a")
 	api.takes = 2 * time.Second
@@ -298,13 +298,13 @@ func TestQuestionsOfOneKindAreJoined(t *testing.T) {
 		for range 50 {
 			all.Go(func() {
 				if decision, err := a.Authorize(t.Context(), carol, in("a")); err != nil || !decision.Allowed {
-					t.Errorf("answers %+v, %v", decision, err)
+					t.Errorf("got %+v, %v", decision, err)
 				}
 			})
 		}
 		all.Wait()
 		if api.asked() != 1 {
-			t.Errorf("asked %d times", api.asked())
+			t.Errorf("%d reviews", api.asked())
 		}
 	})
 }
@@ -327,7 +327,7 @@ func TestAClusterThatDoesNotAnswerAllowsNothing(t *testing.T) {
 			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 				decision, err := a.Authorize(t.Context(), carol, in("a"))
 				if !test.is(err) || decision.Allowed {
-					t.Errorf("answers %+v, %v", decision, err)
+					t.Errorf("got %+v, %v", decision, err)
 				}
 				api.set(func() { api.takes, api.fails = 0, nil })
 				wantAnswer(t, api, a, in("a"), true, 1)
@@ -343,7 +343,7 @@ func TestWhoLeavesIsToldNothingButThat(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if decision, err := a.Authorize(ctx, carol, in("a")); !errors.Is(err, context.Canceled) || decision.Allowed {
-			t.Errorf("answers %+v, %v", decision, err)
+			t.Errorf("got %+v, %v", decision, err)
 		}
 		time.Sleep(2 * time.Second)
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// withCluster runs a test where time is held, with an authenticator that asks api.
+// withCluster runs a test with fake time, with an authenticator that uses api.
 func withCluster(t *testing.T, api *fakeAPI, options ClusterOptions, test func(*testing.T, *Cluster)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
@@ -37,18 +37,18 @@ func TestAnAcceptedTokenIsAskedAboutAgainAfterTenSeconds(t *testing.T) {
 		for range 3 {
 			identity, err := cluster.Authenticate(t.Context(), bearer("a"))
 			if err != nil || identity.Username != "alice" || !identity.Expires.IsZero() {
-				t.Fatalf("answers %+v, %v", identity, err)
+				t.Fatalf("got %+v, %v", identity, err)
 			}
 		}
 		time.Sleep(acceptedTTL - time.Second)
 		_, _ = cluster.Authenticate(t.Context(), bearer("a"))
 		if api.asked() != 1 {
-			t.Errorf("asked %d times", api.asked())
+			t.Errorf("%d reviews", api.asked())
 		}
 		time.Sleep(2 * time.Second)
 		_, _ = cluster.Authenticate(t.Context(), bearer("a"))
 		if api.asked() != 2 {
-			t.Errorf("asked %d times after ten seconds", api.asked())
+			t.Errorf("%d reviews after ten seconds", api.asked())
 		}
 	})
 }
@@ -60,12 +60,12 @@ func TestATokenIsNotRememberedPastItsEnd(t *testing.T) {
 		token := jwt(fmt.Sprintf(`{"exp":%d}`, ends.Unix()))
 		identity, err := cluster.Authenticate(t.Context(), bearer(token))
 		if err != nil || !identity.Expires.Equal(ends) {
-			t.Fatalf("answers %+v, %v", identity, err)
+			t.Fatalf("got %+v, %v", identity, err)
 		}
 		time.Sleep(time.Until(ends) + time.Millisecond)
 		api.set(func() { api.user = authenticationv1.TokenReviewStatus{} })
 		if _, err := cluster.Authenticate(t.Context(), bearer(token)); !errors.Is(err, ErrUnauthenticated) {
-			t.Errorf("answers %v", err)
+			t.Errorf("got %v", err)
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestATokenThatSaysThatItHasEndedIsRefusedWithoutAReview(t *testing.T) {
 			}
 		}
 		if api.asked() != 1 {
-			t.Errorf("asked %d times", api.asked())
+			t.Errorf("%d reviews", api.asked())
 		}
 	})
 }
@@ -94,11 +94,11 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 		for i := range 2 * maxRefused {
 			if i%maxWaiting == 0 {
 				time.Sleep(afterFailure)
-				synctest.Wait() // until the turns have been given back
+				synctest.Wait() // until the slots have been released
 			}
 			_, err := cluster.Authenticate(calledFrom(t, i), bearer(fmt.Sprintf("made-up-%d", i)))
 			if !errors.Is(err, ErrUnauthenticated) {
-				t.Fatalf("answers %v", err)
+				t.Fatalf("got %v", err)
 			}
 		}
 		asked := api.asked()
@@ -106,10 +106,10 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 			_, _ = cluster.Authenticate(t.Context(), bearer(token))
 		}
 		if api.asked() != asked {
-			t.Errorf("asked %d times more", api.asked()-asked)
+			t.Errorf("%d more reviews", api.asked()-asked)
 		}
 		if kept := len(cluster.tokens.refused.Keys()); kept != maxRefused {
-			t.Errorf("%d are kept", kept)
+			t.Errorf("%d entries are cached", kept)
 		}
 	})
 }
@@ -122,14 +122,14 @@ func TestCallersWithOneTokenAreJoinedAndLeaveAlone(t *testing.T) {
 		hasty, leave := context.WithCancel(t.Context())
 		all.Go(func() {
 			if _, err := cluster.Authenticate(hasty, bearer("a")); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnauthenticated) {
-				t.Errorf("who left is told %v", err)
+				t.Errorf("the caller that left got %v", err)
 			}
 		})
-		synctest.Wait() // it is the hasty one that has made the cluster be asked
+		synctest.Wait() // the review is started by the caller that leaves
 		for range 10 {
 			all.Go(func() {
 				if identity, err := cluster.Authenticate(t.Context(), bearer("a")); err != nil || identity.Username != "alice" {
-					t.Errorf("answers %+v, %v", identity, err)
+					t.Errorf("got %+v, %v", identity, err)
 				}
 			})
 		}
@@ -161,14 +161,14 @@ func TestAClusterThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 				began := time.Now()
 				identity, err := cluster.Authenticate(t.Context(), bearer("secret"))
 				if !apierrors.IsServiceUnavailable(err) || errors.Is(err, ErrUnauthenticated) || identity.Username != "" {
-					t.Errorf("answers %+v, %v", identity, err)
+					t.Errorf("got %+v, %v", identity, err)
 				}
 				if strings.Contains(fmt.Sprint(err), "secret") || time.Since(began) > lookupTimeout {
 					t.Errorf("after %s: %v", time.Since(began), err)
 				}
 				api.set(func() { api.takes, api.fails = 0, nil })
 				if _, err := cluster.Authenticate(t.Context(), bearer("secret")); err != nil {
-					t.Errorf("the failure is remembered: %v", err)
+					t.Errorf("the error is cached: %v", err)
 				}
 			})
 		})
@@ -182,7 +182,7 @@ func TestACallersOwnDeadlineIsItsOwn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := cluster.Authenticate(ctx, bearer("a")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("answers %v", err)
+			t.Errorf("got %v", err)
 		}
 	})
 }
@@ -207,10 +207,10 @@ func TestWhatIsNobodyInParticularIsRefused(t *testing.T) {
 			withCluster(t, api, ClusterOptions{Audiences: test.audiences}, func(t *testing.T, cluster *Cluster) {
 				identity, err := cluster.Authenticate(t.Context(), bearer("secret"))
 				if !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
-					t.Errorf("says %v, want %q", err, test.says)
+					t.Errorf("error is %v, want %q", err, test.says)
 				}
 				if identity.Username != "" {
-					t.Errorf("and answers %+v", identity)
+					t.Errorf("the identity is %+v", identity)
 				}
 			})
 		})
@@ -231,11 +231,11 @@ func TestWithoutACredentialAndWithABadOneTheClusterIsNotAsked(t *testing.T) {
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		for _, header := range []http.Header{{}, {"Authorization": {"Basic x"}}, {"Authorization": {"Bearer a", "Bearer b"}}} {
 			if _, err := cluster.Authenticate(t.Context(), header); !errors.Is(err, ErrUnauthenticated) {
-				t.Errorf("answers %v", err)
+				t.Errorf("got %v", err)
 			}
 		}
 		if api.asked() != 0 {
-			t.Errorf("asked %d times", api.asked())
+			t.Errorf("%d reviews", api.asked())
 		}
 	})
 }
@@ -254,10 +254,10 @@ func TestAnAuthenticatorThatHasEndedFails(t *testing.T) {
 		began := time.Now()
 		ended.Wait()
 		if time.Since(began) > 0 {
-			t.Errorf("it took %s to end", time.Since(began))
+			t.Errorf("it took %s to shut down", time.Since(began))
 		}
 		if _, err := cluster.Authenticate(t.Context(), bearer("b")); !apierrors.IsServiceUnavailable(err) {
-			t.Errorf("answers %v", err)
+			t.Errorf("got %v", err)
 		}
 	})
 }
@@ -268,7 +268,7 @@ func TestNoTokenIsKeptButWhereItIsNeeded(t *testing.T) {
 			identity, err := cluster.Authenticate(t.Context(), bearer("a"))
 			must(t, err)
 			if (identity.token != nil) != keep || keep && identity.token() != want {
-				t.Errorf("keeps %v", identity.token != nil)
+				t.Errorf("the token is kept: %v", identity.token != nil)
 			}
 		})
 	}

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// asking makes so many calls at one time, each with a question of its own, and is back when those
-// that can be are asked. wait returns how they all have ended.
+// asking starts n concurrent calls, each with a question of its own, and returns when those that
+// can be reviewed are. wait returns the outcomes of all of them.
 func asking(ctx context.Context, a *Authorizer, name string, questions int) (wait func() answers) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -29,8 +29,8 @@ func asking(ctx context.Context, a *Authorizer, name string, questions int) (wai
 	return func() answers { all.Wait(); return ended }
 }
 
-// withSlowAuthorizer runs a test with an API server that takes a second for each answer. No
-// look-up must be left, and no turn.
+// withSlowAuthorizer runs a test with an API server that takes a second for each response. No
+// review and no slot must be left.
 func withSlowAuthorizer(t *testing.T, test func(*testing.T, *fakeAPI, *Authorizer)) {
 	t.Helper()
 	api := allowing("a")
@@ -40,29 +40,29 @@ func withSlowAuthorizer(t *testing.T, test func(*testing.T, *fakeAPI, *Authorize
 		a.reviews.lookups.running.Wait()
 		turns := a.reviews.lookups.turns
 		if left := len(a.reviews.lookups.flights); left != 0 || turns.questions.Held() != 0 || turns.rechecks.Held() != 0 {
-			t.Errorf("%d look-ups are left, %d and %d turns", left, turns.questions.Held(), turns.rechecks.Held())
+			t.Errorf("%d reviews are left, and %d and %d slots", left, turns.questions.Held(), turns.rechecks.Held())
 		}
 	})
 }
 
-// wantAnswerAfter fails unless a question of somebody's is answered in that time.
+// wantAnswerAfter fails unless a caller's question is answered after exactly that time.
 func wantAnswerAfter(ctx context.Context, t *testing.T, a *Authorizer, name string, after time.Duration) {
 	t.Helper()
 	began := time.Now()
 	decision, err := a.Authorize(ctx, Identity{Username: name}, in("a"))
 	if took := time.Since(began); err != nil || !decision.Allowed || took != after {
-		t.Errorf("%s is answered %+v, %v after %s, want %s", name, decision, err, took, after)
+		t.Errorf("%s got %+v, %v after %s, want %s", name, decision, err, took, after)
 	}
 }
 
-// TestAuthorizer_OneCallerTakesNoOthersTurn has a caller ask ten times as many questions as the
-// cluster is asked at one time.
+// TestAuthorizer_OneCallerTakesNoOthersTurn has a caller ask ten times as many questions as there
+// are slots.
 func TestAuthorizer_OneCallerTakesNoOthersTurn(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		wait := asking(t.Context(), a, "mallory", 10*maxLookups)
 		wantAnswerAfter(t.Context(), t, a, "carol", time.Second)
 		if got := wait(); got.accepted+got.turnedAway != 10*maxLookups || api.most != maxOfCaller+1 {
-			t.Errorf("the others are answered %+v, with %d reviews at one time", got, api.most)
+			t.Errorf("the others got %+v, with %d reviews at one time", got, api.most)
 		}
 	})
 }
@@ -76,31 +76,31 @@ func TestAuthorizer_AsksABoundedNumberOfQuestionsAtOneTime(t *testing.T) {
 		wantAnswerAfter(t.Context(), t, a, "carol", 2*time.Second)
 		for _, wait := range waits {
 			if got := wait(); got.accepted != maxOfCaller {
-				t.Errorf("they are answered %+v", got)
+				t.Errorf("they got %+v", got)
 			}
 		}
 		if api.most != maxLookups {
-			t.Errorf("%d were asked at one time", api.most)
+			t.Errorf("%d concurrent reviews", api.most)
 		}
 	})
 }
 
-// TestAuthorizer_BoundsWhatWaits has one caller ask more than may wait. The rest is refused at once,
-// and told when to come back.
+// TestAuthorizer_BoundsWhatWaits has one caller ask more than its queue holds. The rest is rejected
+// at once, with a retry delay.
 func TestAuthorizer_BoundsWhatWaits(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
 		wait := asking(t.Context(), a, "mallory", maxOfCaller+maxQuestionsWaiting)
 		began := time.Now()
 		_, err := a.Authorize(t.Context(), Identity{Username: "mallory"}, in("one more"))
 		if !apierrors.IsTooManyRequests(err) || time.Since(began) != 0 {
-			t.Errorf("one more is answered %v after %s", err, time.Since(began))
+			t.Errorf("one more got %v after %s", err, time.Since(began))
 		}
 		wait()
 	})
 }
 
-// TestAuthorizer_StreamsDoNotWaitBehindQuestions asks as a running stream does, while all turns are
-// taken by calls, of the stream's own caller too.
+// TestAuthorizer_StreamsDoNotWaitBehindQuestions authorizes as an open stream does, while calls
+// occupy all slots, including calls of the stream's own caller.
 func TestAuthorizer_StreamsDoNotWaitBehindQuestions(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
 		var waits []func() answers
@@ -114,39 +114,39 @@ func TestAuthorizer_StreamsDoNotWaitBehindQuestions(t *testing.T) {
 	})
 }
 
-// TestAuthorizer_StreamsWaitAsLongAsTheyLive asks more for running streams than has a turn within
-// a question's patience.
+// TestAuthorizer_StreamsWaitAsLongAsTheyLive has more questions of open streams than get a slot
+// within a question's patience.
 func TestAuthorizer_StreamsWaitAsLongAsTheyLive(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = 9 * time.Second })
 		if got := asking(Rechecking(t.Context()), a, "carol", 2*maxOfCaller)(); got.accepted != 2*maxOfCaller {
-			t.Errorf("they are answered %+v", got)
+			t.Errorf("they got %+v", got)
 		}
 	})
 }
 
-// TestAuthorizer_TheWaitTakesNothingFromTheLookUp has a second turn of questions take nearly as
-// long as a look-up may.
+// TestAuthorizer_TheWaitTakesNothingFromTheLookUp has reviews that wait for a slot, and then take
+// nearly the maximum time.
 func TestAuthorizer_TheWaitTakesNothingFromTheLookUp(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = turnPatience - time.Second })
 		first := asking(t.Context(), a, "carol", maxOfCaller)
 		api.set(func() { api.takes = lookupTimeout - time.Second })
 		if got := asking(t.Context(), a, "carol", 2*maxOfCaller)(); got.accepted != maxOfCaller+maxOfCaller {
-			t.Errorf("they are answered %+v", got)
+			t.Errorf("they got %+v", got)
 		}
 		first()
 	})
 }
 
-// TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack has an API server that is so slow that
-// the first turn of questions outlasts the patience of the second.
+// TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack uses an API server that is so slow that the
+// first questions occupy their slots for longer than the others wait.
 func TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = lookupTimeout - time.Second })
 		got, want := asking(t.Context(), a, "carol", 2*maxOfCaller)(), answers{accepted: maxOfCaller, turnedAway: maxOfCaller}
 		if got != want {
-			t.Errorf("they are answered %+v, want %+v", got, want)
+			t.Errorf("they got %+v, want %+v", got, want)
 		}
 	})
 }
@@ -158,18 +158,18 @@ func TestAuthorizer_AQuestionThatNobodyAsksAnyLongerIsNotAsked(t *testing.T) {
 		gone := asking(ctx, a, "carol", 10*maxOfCaller)
 		leave()
 		if got := gone(); got.other != 10*maxOfCaller {
-			t.Errorf("who has left is answered %+v", got)
+			t.Errorf("callers that left got %+v", got)
 		}
-		wantAnswerAfter(t.Context(), t, a, "carol", 2*time.Second) // behind those under way alone
+		wantAnswerAfter(t.Context(), t, a, "carol", 2*time.Second) // only behind the reviews in progress
 		if asked := api.asked(); asked != maxOfCaller+1 {
-			t.Errorf("asked %d times", asked)
+			t.Errorf("%d reviews", asked)
 		}
 		wantReviews(t, a.Reviews(), Reviews{Asked: maxOfCaller + 1})
 	})
 }
 
 // TestAuthorizer_OneOfSeveralWhoAskTheSameMayLeave has one of two callers leave before their
-// question has a turn.
+// question gets a slot.
 func TestAuthorizer_OneOfSeveralWhoAskTheSameMayLeave(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
 		wait := asking(t.Context(), a, "carol", maxOfCaller)

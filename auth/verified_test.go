@@ -23,7 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// crafted returns so many authorities of one name, of nobody that the cluster knows.
+// crafted returns n invented authorities of one name.
 func crafted(t *testing.T, many int) (issuers []*x509.Certificate) {
 	t.Helper()
 	var none *signer
@@ -33,7 +33,7 @@ func crafted(t *testing.T, many int) (issuers []*x509.Certificate) {
 	return issuers
 }
 
-// withKey returns a certificate of an authority that has a given key.
+// withKey returns a certificate of an authority with a given key.
 func withKey(t *testing.T, name string, key crypto.Signer) *x509.Certificate {
 	t.Helper()
 	template := authority(name)
@@ -82,17 +82,17 @@ func TestBoundedChain_HasFewIssuersWithCheapKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bounded, err := boundedChain(append([]*x509.Certificate{leaf}, test.issuers...))
 			if err != nil || bounded[0] != leaf || len(bounded)-1 != test.want {
-				t.Errorf("%d issuers are looked at, want %d; %v", len(bounded)-1, test.want, err)
+				t.Errorf("%d issuers are examined, want %d; %v", len(bounded)-1, test.want, err)
 			}
 		})
 	}
 	if _, err := boundedChain([]*x509.Certificate{{Raw: make([]byte, maxChainBytes+1)}}); err == nil {
-		t.Error("a certificate of any length is taken")
+		t.Error("a certificate of any length is accepted")
 	}
 }
 
-// verifying is an authenticator that trusts an authority, and counts verifications and the
-// certificates that each has to look at.
+// verifying returns an authenticator that trusts an authority, and counts the verifications and the
+// certificates that each examines.
 type verifying struct {
 	*Cluster
 	verifications, most atomic.Int64
@@ -122,20 +122,20 @@ func (v *verifying) wantVerifications(t *testing.T, want int64) {
 	}
 }
 
-// TestCluster_VerifiesAChainOfCraftedIssuersOnce makes many calls by one connection, with a chain
-// that has as many issuers as TLS lets through.
+// TestCluster_VerifiesAChainOfCraftedIssuersOnce makes many calls on one connection, with a chain
+// of as many issuers as TLS accepts.
 func TestCluster_VerifiesAChainOfCraftedIssuersOnce(t *testing.T) {
 	var none *signer
 	v := newVerifying(t, none.issue(t, authority("ca")))
 	chain := append([]*x509.Certificate{none.issue(t, authority("ca")).issue(t, client(alice)).certificate}, crafted(t, 99)...)
 	for range 1000 {
 		if _, err := v.call(t.Context(), chain...); !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), "5 of the 99") {
-			t.Fatalf("answers %v", err)
+			t.Fatalf("got %v", err)
 		}
 	}
 	v.wantVerifications(t, 1)
 	if most := v.most.Load(); most != 1+maxIntermediates {
-		t.Errorf("%d certificates were looked at", most)
+		t.Errorf("%d certificates were examined", most)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestCluster_VerifiesAGoodChainOnce(t *testing.T) {
 	for range 100 {
 		for i, name := range []string{"alice", "bob"} {
 			if identity, err := v.call(t.Context(), chains[i]...); err != nil || identity.Username != name {
-				t.Fatalf("answers %+v, %v", identity, err)
+				t.Fatalf("got %+v, %v", identity, err)
 			}
 		}
 	}
@@ -157,13 +157,13 @@ func TestCluster_VerifiesAGoodChainOnce(t *testing.T) {
 	v.wantVerifications(t, 2)
 	must(t, v.clientCA.set(none.issue(t, authority("other")).pem()))
 	if _, err := v.call(t.Context(), chains[0]...); !errors.Is(err, ErrUnauthenticated) {
-		t.Errorf("by an authority of before it answers %v", err)
+		t.Errorf("by an earlier authority, got %v", err)
 	}
 	v.wantVerifications(t, 3)
 }
 
-// TestCluster_RemembersAChainAsLongAsItIsTrue has certificates that begin and end while the
-// connection stays.
+// TestCluster_RemembersAChainAsLongAsItIsTrue has certificates that become valid and expire while
+// the connection stays open.
 func TestCluster_RemembersAChainAsLongAsItIsTrue(t *testing.T) {
 	withCluster(t, &fakeAPI{}, ClusterOptions{}, func(t *testing.T, _ *Cluster) {
 		var none *signer
@@ -180,7 +180,7 @@ func TestCluster_RemembersAChainAsLongAsItIsTrue(t *testing.T) {
 		}{{0, false}, {30 * time.Second, false}, {time.Minute, true}, {30 * time.Minute, true}, {time.Hour, false}} {
 			time.Sleep(step.wait)
 			if _, err := v.call(t.Context(), leaf); (err == nil) != step.good {
-				t.Errorf("after %s more it answers %v", step.wait, err)
+				t.Errorf("after %s more, got %v", step.wait, err)
 			}
 		}
 		v.wantVerifications(t, 3)
@@ -200,7 +200,7 @@ func TestCluster_MadeUpChainsDoNotDisplaceGoodOnes(t *testing.T) {
 	_, _ = v.call(t.Context(), good)
 	v.wantVerifications(t, 1)
 	if kept := len(v.certificates.refused.Keys()); kept != maxUnverified {
-		t.Errorf("%d are kept", kept)
+		t.Errorf("%d entries are cached", kept)
 	}
 }
 
@@ -228,21 +228,21 @@ func TestCluster_VerificationsTakeTurnsByAddress(t *testing.T) {
 		}
 		synctest.Wait()
 		if got, want := len(turnedAway), len(issuers)-maxUnverifiedOfPeer-int(v.certificates.turns.Held()); got != want {
-			t.Errorf("%d are turned away at once, want %d", got, want)
+			t.Errorf("%d are rejected at once, want %d", got, want)
 		}
 		began := time.Now()
 		if _, err := v.call(calledFrom(t, 2), good); err != nil || time.Since(began) != time.Second {
-			t.Errorf("another address is answered %v after %s", err, time.Since(began))
+			t.Errorf("another address got %v after %s", err, time.Since(began))
 		}
 		time.Sleep(turnPatience + time.Second)
 		synctest.Wait()
 		if held := v.certificates.turns.Held(); held != 0 {
-			t.Errorf("%d turns are left", held)
+			t.Errorf("%d slots are left", held)
 		}
 	})
 }
 
-// TestCluster_CallsOfOneConnectionWaitForOneVerification makes calls together.
+// TestCluster_CallsOfOneConnectionWaitForOneVerification makes concurrent calls.
 func TestCluster_CallsOfOneConnectionWaitForOneVerification(t *testing.T) {
 	withCluster(t, &fakeAPI{}, ClusterOptions{}, func(t *testing.T, _ *Cluster) {
 		var none *signer
