@@ -19,7 +19,7 @@ contexts:
 - {name: two, context: {cluster: two}}
 `
 
-// atHome makes an empty home folder, outside of any cluster, and writes files to it.
+// atHome creates an empty home folder, outside any cluster, and writes files to it.
 func atHome(t *testing.T, files map[string]string) string {
 	t.Helper()
 	home := t.TempDir()
@@ -78,7 +78,7 @@ func TestAClusterThatCannotBeFoundIsToldWithWhatToDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := clusterConfig(test.settings); err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("says %v, want %q in it", err, test.says)
+				t.Errorf("error is %v, want %q in it", err, test.says)
 			}
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// dialed is a listener whose connections come from the addresses that a test names.
+// dialed is a listener for connections from the addresses that a test names.
 type dialed struct {
 	net.Listener
 	from chan string
@@ -31,7 +31,7 @@ func (c *fakeConn) Close() error {
 	return nil
 }
 
-// visitors accept connections from addresses.
+// visitors accepts connections from addresses.
 type visitors struct {
 	*connections
 	from chan string
@@ -56,9 +56,9 @@ func TestConnections_BoundsEachNetwork(t *testing.T) {
 	v := newVisitors(10, 2)
 	first := v.accept(t, "10.0.0.1:1")
 	v.accept(t, "10.0.0.1:2")
-	v.from <- "10.0.0.1:3" // refused
+	v.from <- "10.0.0.1:3" // rejected
 	if other := v.accept(t, "10.0.0.2:1"); other.RemoteAddr().String() != "10.0.0.2:1" {
-		t.Errorf("accepts %s", other.RemoteAddr())
+		t.Errorf("accepted %s", other.RemoteAddr())
 	}
 	succeeds(t, first.Close())
 	v.accept(t, "10.0.0.1:4")
@@ -70,13 +70,13 @@ func TestConnections_BoundsEachNetwork(t *testing.T) {
 func TestConnections_AnIPv6NetworkIsOne(t *testing.T) {
 	v := newVisitors(10, 1)
 	v.accept(t, "[2001:db8::1]:1")
-	v.from <- "[2001:db8::2]:1" // refused
+	v.from <- "[2001:db8::2]:1" // rejected
 	if other := v.accept(t, "[2001:db8:0:1::1]:1"); !isOpen(other) {
-		t.Error("another network is refused")
+		t.Error("another network is rejected")
 	}
 }
 
-// TestConnections_TheNetworkWithMostLosesItsNewest keeps a place for a probe.
+// TestConnections_TheNetworkWithMostLosesItsNewest leaves a connection for a probe.
 func TestConnections_TheNetworkWithMostLosesItsNewest(t *testing.T) {
 	v := newVisitors(4, 4)
 	few := v.accept(t, "10.0.0.2:1")
@@ -85,9 +85,9 @@ func TestConnections_TheNetworkWithMostLosesItsNewest(t *testing.T) {
 	newest := v.accept(t, "10.0.0.1:3")
 	probe := v.accept(t, "10.0.0.3:1")
 	if isOpen(newest) || !isOpen(oldest) || !isOpen(few) || !isOpen(probe) {
-		t.Errorf("open are: newest %v, oldest %v, of a few %v, the probe %v", isOpen(newest), isOpen(oldest), isOpen(few), isOpen(probe))
+		t.Errorf("open connections: newest %v, oldest %v, of a few %v, the probe %v", isOpen(newest), isOpen(oldest), isOpen(few), isOpen(probe))
 	}
-	succeeds(t, newest.Close()) // by the server: it counts no more
+	succeeds(t, newest.Close()) // by the server: it no longer counts
 	if v.open != 4 || len(v.networks) != 3 {
 		t.Errorf("counts %d connections of %d networks", v.open, len(v.networks))
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestADrainedConnectionFinishesWhatItHas ends one of two streams of an HTTP/2 connection so that
-// its client resumes it elsewhere.
+// its client resumes it over another connection.
 func TestADrainedConnectionFinishesWhatItHas(t *testing.T) {
 	drain, finish := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func TestADrainedConnectionFinishesWhatItHas(t *testing.T) {
 	first, ends := open("/drains")
 	same, goesOn := open("/goes-on")
 	if first != same {
-		t.Fatal("two streams come over two connections")
+		t.Fatal("two streams use two connections")
 	}
 	close(drain)
 	if text := ends(); text != "" {
@@ -61,11 +61,11 @@ func TestADrainedConnectionFinishesWhatItHas(t *testing.T) {
 	another, rest := open("/next")
 	rest()
 	if another == first {
-		t.Error("the next stream comes over the same connection")
+		t.Error("the next stream uses the same connection")
 	}
 	close(finish)
 	if text := goesOn(); text != "finished" {
-		t.Errorf("the stream that goes on answers %q", text)
+		t.Errorf("the stream that continues got %q", text)
 	}
 	transport.CloseIdleConnections()
 	stop()

@@ -22,12 +22,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// life is from when until when a certificate is valid.
+// life is the validity of a certificate.
 type life struct{ begins, ends time.Time }
 
 func today() life { return life{time.Now().Add(-time.Hour), time.Now().Add(24 * time.Hour)} }
 
-// newPair is a certificate for this machine that signs itself, and its key.
+// newPair returns a self-signed certificate for this machine, and its key.
 func newPair(t *testing.T, serial int64, life life) pemPair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -53,8 +53,8 @@ func inPEM(kind string, content []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
 }
 
-// secret is a folder that Kubernetes mounts a Secret at: its files are links
-// through ..data, which is replaced at once.
+// secret is a folder at which Kubernetes mounts a Secret: its files are links through ..data, which
+// is replaced atomically.
 type secret struct{ dir string }
 
 func (s secret) certFile() string { return filepath.Join(s.dir, "tls.crt") }
@@ -70,7 +70,7 @@ func mountSecret(t *testing.T, pair pemPair) secret {
 	return s
 }
 
-// replace does what the kubelet does when the Secret has changed.
+// replace updates the folder as the kubelet does when the Secret has changed.
 func (s secret) replace(t *testing.T, pair pemPair) {
 	t.Helper()
 	next, err := os.MkdirTemp(s.dir, "..version")
@@ -102,7 +102,7 @@ func wantSerial(t *testing.T, pair *keyPair, want int64) {
 	}
 }
 
-// capturedLog is what is logged while a test runs.
+// capturedLog is the log output of a test.
 type capturedLog struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -128,7 +128,7 @@ func (l *capturedLog) count(words string) int {
 	return strings.Count(l.text.String(), words)
 }
 
-// TestACertificateFollowsItsFiles holds time.
+// TestACertificateFollowsItsFiles uses fake time.
 func TestACertificateFollowsItsFiles(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		captureLog(t)
@@ -151,11 +151,11 @@ func TestACertificateFollowsItsFiles(t *testing.T) {
 func TestAPairThatCannotBeUsedLeavesTheOldOneAndIsToldOnce(t *testing.T) {
 	good, other := newPair(t, 1, today()), newPair(t, 2, today())
 	for name, broken := range map[string]pemPair{
-		"no certificate":             {"nothing", good.key},
-		"no key":                     {good.certificate, ""},
-		"a key of another":           {good.certificate, other.key},
-		"a certificate of another":   {other.certificate, good.key},
-		"the key where its twin was": {good.key, good.certificate},
+		"no certificate":                {"nothing", good.key},
+		"no key":                        {good.certificate, ""},
+		"a key of another":              {good.certificate, other.key},
+		"a certificate of another":      {other.certificate, good.key},
+		"certificate and key exchanged": {good.key, good.certificate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			logged := captureLog(t)
@@ -166,8 +166,8 @@ func TestAPairThatCannotBeUsedLeavesTheOldOneAndIsToldOnce(t *testing.T) {
 				pair.look()
 			}
 			wantSerial(t, pair, 1)
-			if told := logged.count("level=ERROR"); told != 1 {
-				t.Errorf("told %d times: %s", told, logged.text.String())
+			if count := logged.count("level=ERROR"); count != 1 {
+				t.Errorf("%d errors were logged: %s", count, logged.text.String())
 			}
 			files.replace(t, newPair(t, 3, today()))
 			pair.look()
@@ -186,11 +186,11 @@ func TestFilesThatAreGoneLeaveTheCertificate(t *testing.T) {
 	}
 	wantSerial(t, pair, 1)
 	if logged.count("tls-cert-file") != 1 {
-		t.Errorf("told: %s", logged.text.String())
+		t.Errorf("the log is: %s", logged.text.String())
 	}
 }
 
-// TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure looks between the two.
+// TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure reloads between the two replacements.
 func TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure(t *testing.T) {
 	logged := captureLog(t)
 	first, second := newPair(t, 1, today()), newPair(t, 2, today())
@@ -203,7 +203,7 @@ func TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure(t *testing.T) {
 	pair.look()
 	wantSerial(t, pair, 2)
 	if logged.count("level=ERROR") != 0 {
-		t.Errorf("told: %s", logged.text.String())
+		t.Errorf("the log is: %s", logged.text.String())
 	}
 }
 
@@ -220,34 +220,35 @@ func TestAFailureThatComesBackIsToldAgain(t *testing.T) {
 		pair.look()
 	}
 	if logged.count("level=ERROR") != 2 {
-		t.Errorf("told: %s", logged.text.String())
+		t.Errorf("the log is: %s", logged.text.String())
 	}
 }
 
-// TestTheEndOfACertificateIsTold holds time, for a certificate of a hundred days.
+// TestTheEndOfACertificateIsTold uses fake time, and a certificate with a lifetime of a hundred
+// days.
 func TestTheEndOfACertificateIsTold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		logged, day := captureLog(t), 24*time.Hour
 		begins := time.Now().Add(day)
 		files := mountSecret(t, newPair(t, 1, life{begins, begins.Add(100 * day)}))
 		pair := files.load(t)
-		told := func(words string, want int) {
+		wantLogged := func(text string, want int) {
 			t.Helper()
 			pair.look()
 			pair.look()
-			if logged.count(words) != want {
-				t.Errorf("%q is not told %d times: %s", words, want, logged.text.String())
+			if logged.count(text) != want {
+				t.Errorf("%q was not logged %d times: %s", text, want, logged.text.String())
 			}
 		}
-		told("not valid yet", 1)
+		wantLogged("not valid yet", 1)
 		time.Sleep(90 * day)
-		told("expires soon", 0)
+		wantLogged("expires soon", 0)
 		time.Sleep(2 * day)
-		told("expires soon", 1)
+		wantLogged("expires soon", 1)
 		time.Sleep(10 * day)
-		told("has expired", 1)
+		wantLogged("has expired", 1)
 		files.replace(t, newPair(t, 2, today()))
-		told("serial=2", 1)
-		told("has expired", 1)
+		wantLogged("serial=2", 1)
+		wantLogged("has expired", 1)
 	})
 }

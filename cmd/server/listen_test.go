@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// tlsService is a service over TLS, and the handler's way to answer a stream.
+// tlsService is a service over TLS that also serves a stream.
 type tlsService struct {
 	address string
 	edge    edge
-	lines   chan string // what an open stream is to say
+	lines   chan string // the lines to send on an open stream
 }
 
 // serveTLS serves until the test ends.
@@ -34,7 +34,7 @@ func serveTLS(t *testing.T, authMode string, files secret) tlsService {
 	return s
 }
 
-// askingFor asks for certificates where callers may have one.
+// askingFor requests client certificates, which are optional.
 func askingFor(authMode string) func(*tls.Config) *tls.Config {
 	return func(base *tls.Config) *tls.Config {
 		if authMode == authCluster {
@@ -44,7 +44,7 @@ func askingFor(authMode string) func(*tls.Config) *tls.Config {
 	}
 }
 
-// ServeHTTP answers whom it sees, and streams lines to /stream.
+// ServeHTTP returns the serial numbers of the client's certificates, and streams lines at /stream.
 func (s tlsService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/stream" {
 		for _, certificate := range r.TLS.PeerCertificates {
@@ -59,7 +59,7 @@ func (s tlsService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// dial opens a connection, and ends it with the test.
+// dial opens a connection, and closes it at the end of the test.
 func (s tlsService) dial(t *testing.T, config *tls.Config) (*tls.Conn, error) {
 	t.Helper()
 	config.InsecureSkipVerify = true
@@ -70,7 +70,7 @@ func (s tlsService) dial(t *testing.T, config *tls.Config) (*tls.Conn, error) {
 	return conn, err
 }
 
-// shown is the number of the certificate that a new connection is shown.
+// shown returns the serial number of the certificate for a new connection.
 func (s tlsService) shown(t *testing.T) int64 {
 	t.Helper()
 	conn, err := s.dial(t, &tls.Config{})
@@ -78,7 +78,7 @@ func (s tlsService) shown(t *testing.T) int64 {
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// callerOf calls the service over HTTP/2, by a connection of its own.
+// callerOf returns a client that calls the service over HTTP/2, on a connection of its own.
 func callerOf(t *testing.T, certificates ...tls.Certificate) *http.Client {
 	t.Helper()
 	protocols := new(http.Protocols)
@@ -107,11 +107,11 @@ func TestANewCertificateIsForNewConnectionsAndOpenStreamsGoOn(t *testing.T) {
 		files.replace(t, newPair(t, serial, today()))
 		service.edge.pair.look()
 		if shown := service.shown(t); shown != serial {
-			t.Errorf("a new connection is shown %d, want %d", shown, serial)
+			t.Errorf("the certificate of a new connection is %d, want %d", shown, serial)
 		}
 		service.lines <- "still here"
 		if !stream.Scan() || stream.Text() != "still here" {
-			t.Fatalf("the open stream says %q, %v", stream.Text(), stream.Err())
+			t.Fatalf("the open stream got %q, %v", stream.Text(), stream.Err())
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestTLSIsSpokenFromVersion12OnWithHTTP2AndHTTP1(t *testing.T) {
 				t.Errorf("%s: %v", tls.VersionName(version), err)
 			}
 			if err == nil && conn.ConnectionState().NegotiatedProtocol != protocol {
-				t.Errorf("%s is not spoken", protocol)
+				t.Errorf("%s is not supported", protocol)
 			}
 		}
 	}
@@ -158,11 +158,11 @@ func TestAClientCertificateIsAskedForOnlyIfTheClusterSaysWhoCalls(t *testing.T) 
 			service := serveTLS(t, authMode, mountSecret(t, newPair(t, 1, today())))
 			got, err := io.ReadAll(service.get(t, callerOf(t, certificate), "/"))
 			if err != nil || string(got) != want {
-				t.Errorf("sees %q, %v; want %q", got, err, want)
+				t.Errorf("got %q, %v; want %q", got, err, want)
 			}
 			got, err = io.ReadAll(service.get(t, callerOf(t), "/"))
 			if err != nil || len(got) > 0 {
-				t.Errorf("without a certificate, sees %q, %v", got, err)
+				t.Errorf("without a certificate, got %q, %v", got, err)
 			}
 		})
 	}
@@ -178,6 +178,6 @@ func TestPlainTextToAPortWithTLSIsNotServed(t *testing.T) {
 	succeeds(t, err)
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.0 400") {
-		t.Errorf("answers %q, %v", answer, err)
+		t.Errorf("got %q, %v", answer, err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestTheWindowOfLogsIsSmallHoweverClientGoReachesTheCluster holds the transports that
-// client-go makes, which it wraps by how the authority is given.
+// TestTheWindowOfLogsIsSmallHoweverClientGoReachesTheCluster examines the transports of client-go,
+// which wraps them depending on the form of the authority.
 func TestTheWindowOfLogsIsSmallHoweverClientGoReachesTheCluster(t *testing.T) {
 	authority := newPair(t, 1, today()).certificate
 	file := filepath.Join(atHome(t, map[string]string{"ca.crt": authority}), "ca.crt")
@@ -34,7 +34,7 @@ func TestTheWindowOfLogsIsSmallHoweverClientGoReachesTheCluster(t *testing.T) {
 				made = wrapper.WrappedRoundTripper()
 			}
 			if transport := made.(*http.Transport); transport.HTTP2 == nil || transport.HTTP2.MaxReceiveBufferPerStream != logWindow {
-				t.Errorf("the connections are made by %+v", transport.HTTP2)
+				t.Errorf("the connections are opened by %+v", transport.HTTP2)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// startMetrics serves metrics until the test ends, and answers their address.
+// startMetrics serves metrics until the test ends, and returns their address.
 func startMetrics(t *testing.T, collected ...prometheus.Collector) (url string) {
 	t.Helper()
 	logged := captureLog(t)
@@ -39,7 +39,7 @@ func addressIn(logged *capturedLog) string {
 	return regexp.MustCompile(`http://[^\s"]+`).FindString(logged.text.String())
 }
 
-// ask answers the status and the text of one request.
+// ask returns the status and the body of a response.
 func ask(t *testing.T, method, url string) (status int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -52,7 +52,7 @@ func ask(t *testing.T, method, url string) (status int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-// serviceMetrics are all that a service collects that has one cache.
+// serviceMetrics returns all collectors of a service with one cache.
 func serviceMetrics(t *testing.T) []prometheus.Collector {
 	t.Helper()
 	config := &rest.Config{Host: "http://api.example"}
@@ -62,7 +62,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	clients, err := auth.NewClientFactory(config, server.NoteOutcome)
 	succeeds(t, err)
 	asked, cancel := context.WithCancel(t.Context())
-	cancel() // to ask is enough: the cache need not have a snapshot
+	cancel() // the request is sufficient: the cache need not have a snapshot
 	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
 	reviews := callersOf(settings{auth: authCluster}, clients).reviews
 	return []prometheus.Collector{server.NewMetrics(), server.NewCollector(hub, reviews), server.NewMemoryLimit()}
@@ -85,7 +85,7 @@ func TestPrometheusLinterFindsNothingToComplainAbout(t *testing.T) {
 	_, text := ask(t, http.MethodGet, startMetrics(t, serviceMetrics(t)...))
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil || len(problems) > 0 {
-		t.Errorf("complains %v, %v", problems, err)
+		t.Errorf("lint reports %v, %v", problems, err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestMetricsEndWhenTheyAreStopped(t *testing.T) {
 		t.Errorf("after: %d", status)
 	}
 	if logged.count("level=ERROR") > 0 {
-		t.Errorf("the log says %s", logged.text.String())
+		t.Errorf("the log is %s", logged.text.String())
 	}
 }
 
@@ -128,11 +128,11 @@ func TestWithoutAnAddressThereAreNoMetrics(t *testing.T) {
 	succeeds(t, err)
 	stop()
 	if logged.count("metrics") > 0 {
-		t.Error("it says that there are")
+		t.Error("the log contains metrics")
 	}
 }
 
-// brokenCollector collects one number twice.
+// brokenCollector collects one metric twice.
 type brokenCollector struct{ desc *prometheus.Desc }
 
 func (b brokenCollector) Describe(to chan<- *prometheus.Desc) { to <- b.desc }
@@ -149,7 +149,7 @@ func TestMetricsThatCannotBeCollectedAreAnErrorAndInTheLog(t *testing.T) {
 	handler := metricsHandler(http.NotFoundHandler(), []prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
 	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if answer.Code != http.StatusInternalServerError || logged.count("twice") == 0 {
-		t.Errorf("answers %d, and the log says %s", answer.Code, logged.text.String())
+		t.Errorf("status is %d, and the log is %s", answer.Code, logged.text.String())
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// permissionsAt are the service's permissions at an API server that answers each question.
+// permissionsAt returns the service's permissions at an API server that responds to each review.
 func permissionsAt(answer func(resource string) (bool, error)) *ownPermissions {
 	client := &fake.Clientset{}
 	client.AddReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -34,10 +34,10 @@ func TestOwnPermissions_SayWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: it was answered: %t", when, got)
 		}
 		if got := text(permissions.lacking()); got != lacking {
-			t.Errorf("%s: lacking says %q", when, got)
+			t.Errorf("%s: lacking returns %q", when, got)
 		}
 		if got := text(permissions.granted()); got != granted {
-			t.Errorf("%s: granted says %q", when, got)
+			t.Errorf("%s: granted returns %q", when, got)
 		}
 	}
 	err = errors.New("unreachable")

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// TestPeersThatDoNotTellTheirLoadAreLeftOut asks several peers, one of which tells its load.
+// TestPeersThatDoNotTellTheirLoadAreLeftOut queries several peers, one of which returns its load.
 func TestPeersThatDoNotTellTheirLoadAreLeftOut(t *testing.T) {
 	asked := make(chan string, 10)
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func TestPeersThatDoNotTellTheirLoadAreLeftOut(t *testing.T) {
 		t.Errorf("the loads are %+v", loads)
 	}
 	if len(asked) != 2 || <-asked != loadPath || <-asked != loadPath {
-		t.Error("the peers are asked for something else, or more than once")
+		t.Error("the peers are queried with another request, or more than once")
 	}
 	found.resolve = func(context.Context, string) ([]string, error) { return nil, errors.New("no such host") }
 	if loads := found.ask(t.Context()); len(loads) != 0 {
@@ -48,7 +48,7 @@ func TestAPeerIsNotReadToTheEndOfWhatItSends(t *testing.T) {
 	}))
 	defer peer.Close()
 	if load, err := newPeers("").loadAt(t.Context(), peer.URL); err == nil {
-		t.Errorf("a load of %d bytes is taken", len(load.Replica))
+		t.Errorf("a load of %d bytes is accepted", len(load.Replica))
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// apiServer answers requests by their paths. What it has no answer to fails as if it were away, but
-// for pods, which it is slow with.
+// apiServer responds to requests by their paths. Requests without a response fail as if it were
+// unreachable, except those for pods, which block.
 type apiServer struct{ answers sync.Map }
 
 func (api *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -39,7 +39,7 @@ func (api *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_, _ = io.WriteString(answer, text)
 	result := answer.Result()
-	if r.URL.Query().Get("watch") == "true" { // it stays open
+	if r.URL.Query().Get("watch") == "true" { // the watch stays open
 		result.Body = struct {
 			io.Reader
 			io.Closer
@@ -48,7 +48,7 @@ func (api *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return result, nil
 }
 
-// forever is a body that has no end before that of the request.
+// forever is a body that does not end before the request does.
 type forever struct{ request *http.Request }
 
 func (f forever) Read([]byte) (int, error) {
@@ -79,22 +79,22 @@ func TestReadiness_WithoutPreloadItIsThatTheAPIServerAnswers(t *testing.T) {
 		api := &apiServer{}
 		isReady := readinessOf(t, api)
 		if isReady() {
-			t.Error("it is ready before the API server has answered")
+			t.Error("it is ready before the API server has responded")
 		}
 		api.answers.Store("/version", "{}")
 		if !isReady() {
-			t.Error("it is not ready when the API server has answered")
+			t.Error("it is not ready when the API server has responded")
 		}
 		api.answers.Delete("/version")
 		if isReady() {
-			t.Error("it is ready without any snapshot when the API server is away")
+			t.Error("it is ready without any snapshot when the API server is unreachable")
 		}
 	})
 }
 
 const snapshotOfPods = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 
-// apiWithPods can serve discovery, and no pods yet.
+// apiWithPods serves discovery, but no pods yet.
 func apiWithPods() *apiServer {
 	api := &apiServer{}
 	for path, text := range map[string]string{
@@ -120,7 +120,7 @@ func TestReadiness_WithPreloadItIsThatTheSnapshotsAreThere(t *testing.T) {
 		}
 		api.answers.Clear()
 		if !isReady() {
-			t.Error("it is not ready when the API server is away, although it can answer")
+			t.Error("it is not ready when the API server is unreachable, although it can serve reads")
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestReviewSettingsAreReadFromFlags(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			if _, err := readSettings(strings.Fields(args), none); err == nil || !strings.Contains(err.Error(), strings.Fields(args)[0]) {
-				t.Errorf("says %v", err)
+				t.Errorf("error is %v", err)
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func TestServe_HeadersAreBounded(t *testing.T) {
 				}
 				_ = answer.Body.Close()
 				if (answer.StatusCode == http.StatusOK) != served {
-					t.Errorf("%d bytes: answers %d, %v", length, answer.StatusCode, err)
+					t.Errorf("%d bytes: status %d, %v", length, answer.StatusCode, err)
 				}
 			}
 		})
@@ -59,7 +59,8 @@ func plainProtocols() map[string]*http.Protocols {
 	return map[string]*http.Protocols{"HTTP/1.1": one, "HTTP/2": two}
 }
 
-// TestServe_AConnectionPinsNoMoreThanItsWindow reads what a client may send of bodies that nobody reads.
+// TestServe_AConnectionPinsNoMoreThanItsWindow checks how much a client can send of bodies that are
+// not read.
 func TestServe_AConnectionPinsNoMoreThanItsWindow(t *testing.T) {
 	address := servePlain(t, http.NotFound)
 	conn, err := net.Dial("tcp", address)
@@ -76,16 +77,16 @@ func TestServe_AConnectionPinsNoMoreThanItsWindow(t *testing.T) {
 		switch frame := frame.(type) {
 		case *http2.SettingsFrame:
 			if stream, ok := frame.Value(http2.SettingInitialWindowSize); ok && stream > maxUnreadOfStream {
-				t.Errorf("a stream may have %d bytes unread", stream)
+				t.Errorf("a stream can have %d unread bytes", stream)
 			}
 			if length, ok := frame.Value(http2.SettingMaxFrameSize); ok && length > maxFrameBytes {
-				t.Errorf("a frame may have %d bytes", length)
+				t.Errorf("a frame can have %d bytes", length)
 			}
 		case *http2.WindowUpdateFrame:
 			window += frame.Increment
 		case *http2.PingFrame:
 			if window > maxUnreadBytes {
-				t.Errorf("a connection may have %d bytes unread", window)
+				t.Errorf("a connection can have %d unread bytes", window)
 			}
 			return
 		}
@@ -114,7 +115,7 @@ func TestServe_ATruncatedHeaderDoesNotReachTheHandler(t *testing.T) {
 	for _, field := range []hpack.HeaderField{{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"}, {Name: ":authority", Value: "x"}} {
 		succeeds(t, encoder.WriteField(field))
 	}
-	for i := range 2000 { // 18 KB on the wire, and above the limit with what each field costs
+	for i := range 2000 { // 18 KB on the wire, and above the limit with the overhead of each field
 		succeeds(t, encoder.WriteField(hpack.HeaderField{Name: fmt.Sprintf("x%d", i), Value: "y"}))
 	}
 	begin, rest := block.Bytes()[:block.Len()/2], block.Bytes()[block.Len()/2:]
@@ -127,15 +128,15 @@ func TestServe_ATruncatedHeaderDoesNotReachTheHandler(t *testing.T) {
 		}
 		if headers, ok := frame.(*http2.MetaHeadersFrame); ok {
 			if status := headers.PseudoValue("status"); status != "431" {
-				t.Errorf("answers %s", status)
+				t.Errorf("got %s", status)
 			}
 			return
 		}
 	}
 }
 
-// TestServe_AStormOfStreamsFitsIntoTheConnections opens as many as a caller may at once, by a client that
-// opens a connection for each until the first is there.
+// TestServe_AStormOfStreamsFitsIntoTheConnections opens as many streams as a caller can at once, by
+// a client that opens a connection for each until the first is established.
 func TestServe_AStormOfStreamsFitsIntoTheConnections(t *testing.T) {
 	s, err := readSettings([]string{"--listen", "127.0.0.1:0"}, lookupIn(nil))
 	succeeds(t, err)

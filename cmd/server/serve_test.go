@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// listenAnywhere is a listener on a free loopback port.
+// listenAnywhere returns a listener on a free loopback port.
 func listenAnywhere(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -22,8 +22,7 @@ func listenAnywhere(t *testing.T) net.Listener {
 	return listener
 }
 
-// TestCallsUnderWayMayFinishWhenStreamsEnd ends the service while a call and a
-// stream are under way.
+// TestCallsUnderWayMayFinishWhenStreamsEnd shuts the service down during a call and a stream.
 func TestCallsUnderWayMayFinishWhenStreamsEnd(t *testing.T) {
 	stopping, endStreams := context.WithCancel(t.Context())
 	began, ended := make(chan struct{}), make(chan struct{})
@@ -82,7 +81,7 @@ func TestAListenerThatFailsEndsTheService(t *testing.T) {
 	listener := listenAnywhere(t)
 	_ = listener.Close()
 	if err := serveHTTP(t.Context(), listener, http.NotFoundHandler(), func() {}); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("ends with %v", err)
+		t.Errorf("serve returned %v", err)
 	}
 }
 
@@ -122,7 +121,7 @@ func TestAServiceThatCannotBeginSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := run(t.Context(), test.args); err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("says %v, want %q in it", err, test.says)
+				t.Errorf("error is %v, want %q in it", err, test.says)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 // defaults are the settings of a command line without flags.
 var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, reviews: reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute}, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxStreamAge: 45 * time.Minute, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
 
-// unlimited are the limits where nobody is asked who is calling.
+// unlimited are the limits without authentication.
 var unlimited = server.Limits{Burst: 2000}
 
 func with(change func(*settings)) settings {
@@ -26,7 +26,7 @@ func with(change func(*settings)) settings {
 	return s
 }
 
-// everyFlag has a value for each flag, and what that sets.
+// everyFlag has a value for each flag, and the resulting setting.
 var everyFlag = []struct {
 	flag, value string
 	set         func(*settings)
@@ -109,14 +109,14 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		want        settings
 	}{
 		"nothing": {want: defaults},
-		"the flag wins": {
+		"the flag takes precedence": {
 			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
 			environment: map[string]string{
 				"KUBECONNECT_LISTEN": "127.0.0.1:2", "KUBECONNECT_CONTEXT": "c", "KUBECONNECT_KEEP_MANAGED_FIELDS": "true",
 			},
 			want: with(func(s *settings) { s.listen, s.context = "127.0.0.1:1", "c" }),
 		},
-		"the flag wins over a variable without sense": {
+		"the flag wins over a variable with an invalid value": {
 			args:        "--keep-managed-fields",
 			environment: map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "perhaps"},
 			want:        with(func(s *settings) { s.keepManagedFields = true }),
@@ -129,20 +129,20 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 			environment: map[string]string{"KUBECONNECT_PORT": "tcp://10.0.0.1:80", "KUBECONNECT_SERVICE_HOST": "10.0.0.1"},
 			want:        defaults,
 		},
-		"nobody asked, on this machine": {
+		"no authentication, on this machine": {
 			args: "--auth none --listen localhost:0",
 			want: with(func(s *settings) { s.auth, s.listen, s.limits = "none", "localhost:0", unlimited }),
 		},
-		"nobody asked, but held to a limit": {
+		"no authentication, with a limit": {
 			args:        "--auth none --caller-max-streams 2000",
 			environment: map[string]string{"KUBECONNECT_CALLER_REQUEST_RATE": "7"},
 			want:        with(func(s *settings) { s.auth, s.limits = "none", server.Limits{Streams: 2000, Rate: 7, Burst: 2000} }),
 		},
-		"TLS to the network": {
+		"TLS on the network": {
 			args: "--listen :443 --tls-cert-file a --tls-private-key-file b",
 			want: with(func(s *settings) { s.listen, s.certFile, s.keyFile = ":443", "a", "b" }),
 		},
-		"plain text to the network, on purpose": {
+		"plain text on the network, explicitly allowed": {
 			args: "--listen :80 --allow-plaintext",
 			want: with(func(s *settings) { s.listen, s.allowPlaintext = ":80", true }),
 		},
@@ -150,7 +150,7 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := readSettings(strings.Fields(test.args), lookupIn(test.environment))
 			if err != nil || !reflect.DeepEqual(got, test.want) {
-				t.Errorf("reads %+v, %v\nwant  %+v", got, err, test.want)
+				t.Errorf("got %+v, %v\nwant  %+v", got, err, test.want)
 			}
 		})
 	}
@@ -162,45 +162,45 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		environment map[string]string
 		says        string
 	}{
-		"a flag that is not known":              {args: "--nosuch", says: "--nosuch"},
-		"an argument":                           {args: "serve", says: `"serve"`},
-		"a level that is not known":             {args: "--log-level loud", says: "--log-level"},
-		"an authentication not known":           {args: "--auth maybe", says: "--auth"},
-		"a limit that is no quantity":           {args: "--memory-limit much", says: "--memory-limit"},
-		"a compression that is not known":       {args: "--compress zstd", says: "--compress"},
-		"changes as somebody":                   {args: "--write-as me", says: "--write-as"},
-		"a resource without a name":             {args: "--uncached secrets, ", says: "--uncached"},
-		"a resource to preload without a name":  {args: "--preload pods, ", says: "--preload"},
-		"a group without a name":                {args: "--cache-aggregated=a.example, ", says: "--cache-aggregated"},
-		"checked all the time":                  {args: "--recheck-interval 0s", says: "--recheck-interval"},
-		"an audience without a name":            {args: "--auth-audience x,", says: "--auth-audience"},
-		"no time at all":                        {args: "--cache-idle-timeout 0s", says: "--cache-idle-timeout"},
-		"a certificate without a key":           {args: "--tls-cert-file a", says: "--tls-private-key-file"},
-		"a key without a certificate":           {args: "--tls-private-key-file a", says: "--tls-cert-file"},
-		"nobody asked, in the network":          {args: "--auth none --listen 0.0.0.0:8080", says: "loopback"},
-		"nobody asked, in the network by TLS":   {args: "--auth none --listen :443 --tls-cert-file a --tls-private-key-file b", says: "loopback"},
-		"nobody asked, in plain text":           {args: "--auth none --listen :80 --allow-plaintext", says: "loopback"},
-		"pages of every site":                   {args: "--cors-origin https://a.example,*", says: "name each origin in full"},
-		"pages of a site told with a path":      {args: "--cors-origin https://a.example/", says: "--cors-origin"},
-		"pages of other sites, nobody asked":    {args: "--auth none --cors-origin https://a.example", says: "--auth cluster"},
-		"fewer of a credential than none":       {args: "--credential-max-streams -1", says: "--credential-max-streams"},
-		"fewer streams than none":               {args: "--caller-max-streams -1", says: "--caller-max-streams"},
-		"fewer calls than none":                 {args: "--caller-request-rate -1", says: "--caller-request-rate"},
-		"no call at all":                        {args: "--caller-request-burst 0", says: "--caller-request-burst"},
-		"fewer calls at a time than none":       {args: "--caller-max-calls -1", says: "--caller-max-calls"},
-		"streams that end before they begin":    {args: "--max-stream-age -1s", says: "--max-stream-age"},
-		"peers without a port":                  {args: "--peers p --metrics-listen :9090", says: "--peers"},
-		"peers that are told nothing":           {args: "--peers p:1", says: "--metrics-listen"},
-		"no connection at all":                  {args: "--max-connections 0", says: "--max-connections"},
-		"no connection of an address":           {args: "--max-connections-per-address 0", says: "--max-connections-per-address"},
-		"plain text to the network":             {args: "--listen 0.0.0.0:80", says: "--allow-plaintext"},
-		"an address without a port":             {args: "--auth none --listen localhost", says: "HOST:PORT"},
-		"a variable that is no bool":            {environment: map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "perhaps"}, says: "KUBECONNECT_KEEP_MANAGED_FIELDS"},
-		"an authentication by a wrong variable": {environment: map[string]string{"KUBECONNECT_AUTH": "off"}, says: "--auth"},
+		"an unknown flag":                          {args: "--nosuch", says: "--nosuch"},
+		"an argument":                              {args: "serve", says: `"serve"`},
+		"an unknown level":                         {args: "--log-level loud", says: "--log-level"},
+		"an unknown authentication":                {args: "--auth maybe", says: "--auth"},
+		"an invalid memory limit":                  {args: "--memory-limit much", says: "--memory-limit"},
+		"an unknown compression":                   {args: "--compress zstd", says: "--compress"},
+		"an unknown authentication of writes":      {args: "--write-as me", says: "--write-as"},
+		"a resource without a name":                {args: "--uncached secrets, ", says: "--uncached"},
+		"a resource to preload without a name":     {args: "--preload pods, ", says: "--preload"},
+		"a group without a name":                   {args: "--cache-aggregated=a.example, ", says: "--cache-aggregated"},
+		"a recheck interval of 0":                  {args: "--recheck-interval 0s", says: "--recheck-interval"},
+		"an audience without a name":               {args: "--auth-audience x,", says: "--auth-audience"},
+		"an idle timeout of 0":                     {args: "--cache-idle-timeout 0s", says: "--cache-idle-timeout"},
+		"a certificate without a key":              {args: "--tls-cert-file a", says: "--tls-private-key-file"},
+		"a key without a certificate":              {args: "--tls-private-key-file a", says: "--tls-cert-file"},
+		"no authentication, on the network":        {args: "--auth none --listen 0.0.0.0:8080", says: "loopback"},
+		"no authentication, on the network by TLS": {args: "--auth none --listen :443 --tls-cert-file a --tls-private-key-file b", says: "loopback"},
+		"no authentication, in plain text":         {args: "--auth none --listen :80 --allow-plaintext", says: "loopback"},
+		"pages of every site":                      {args: "--cors-origin https://a.example,*", says: "name each origin in full"},
+		"pages of a site told with a path":         {args: "--cors-origin https://a.example/", says: "--cors-origin"},
+		"pages of other sites, nobody asked":       {args: "--auth none --cors-origin https://a.example", says: "--auth cluster"},
+		"a negative limit of a credential":         {args: "--credential-max-streams -1", says: "--credential-max-streams"},
+		"a negative limit of streams":              {args: "--caller-max-streams -1", says: "--caller-max-streams"},
+		"a negative rate":                          {args: "--caller-request-rate -1", says: "--caller-request-rate"},
+		"a burst of 0":                             {args: "--caller-request-burst 0", says: "--caller-request-burst"},
+		"a negative limit of calls":                {args: "--caller-max-calls -1", says: "--caller-max-calls"},
+		"a negative stream age":                    {args: "--max-stream-age -1s", says: "--max-stream-age"},
+		"peers without a port":                     {args: "--peers p --metrics-listen :9090", says: "--peers"},
+		"peers without metrics":                    {args: "--peers p:1", says: "--metrics-listen"},
+		"a connection limit of 0":                  {args: "--max-connections 0", says: "--max-connections"},
+		"a connection limit of 0 for an address":   {args: "--max-connections-per-address 0", says: "--max-connections-per-address"},
+		"plain text to the network":                {args: "--listen 0.0.0.0:80", says: "--allow-plaintext"},
+		"an address without a port":                {args: "--auth none --listen localhost", says: "HOST:PORT"},
+		"a variable that is not a bool":            {environment: map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "perhaps"}, says: "KUBECONNECT_KEEP_MANAGED_FIELDS"},
+		"an authentication by a wrong variable":    {environment: map[string]string{"KUBECONNECT_AUTH": "off"}, says: "--auth"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := readSettings(strings.Fields(test.args), lookupIn(test.environment)); err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("says %v, want %q in it", err, test.says)
+				t.Errorf("error is %v, want %q in it", err, test.says)
 			}
 		})
 	}
@@ -210,14 +210,14 @@ func TestEveryWrongVariableIsTold(t *testing.T) {
 	_, err := readSettings(nil, lookupIn(map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "x", "KUBECONNECT_ALLOW_PLAINTEXT": "y"}))
 	for _, name := range []string{"KUBECONNECT_KEEP_MANAGED_FIELDS", "KUBECONNECT_ALLOW_PLAINTEXT"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("says %v, without %s", err, name)
+			t.Errorf("error is %v, without %s", err, name)
 		}
 	}
 }
 
 func TestHelpIsNoFailure(t *testing.T) {
 	if err := run(t.Context(), []string{"--help"}); !errors.Is(err, pflag.ErrHelp) {
-		t.Errorf("answers %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
