@@ -31,22 +31,22 @@ func (f *ClientFactory) transportFor(identity Identity) http.RoundTripper {
 	var next http.RoundTripper
 	switch {
 	case identity.token != nil && identity.token() != "":
-		next = transport.NewBearerAuthRoundTripper(identity.token(), f.asNobody)
+		next = transport.NewBearerAuthRoundTripper(identity.token(), f.anonymous)
 	case identity.token != nil:
-		next = refusing{errNoToken}
+		next = failingTransport{errNoToken}
 	case identity.Username == "":
-		next = refusing{errNobody}
+		next = failingTransport{errNoUser}
 	default:
 		next = f.impersonating(identity)
 	}
-	return stripping{next}
+	return strippingTransport{next}
 }
 
-// stripping removes credentials and impersonation headers from requests.
-type stripping struct{ next http.RoundTripper }
+// strippingTransport removes credentials and impersonation headers from requests.
+type strippingTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
-func (s stripping) RoundTrip(request *http.Request) (*http.Response, error) {
+func (s strippingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = utilnet.CloneRequest(request)
 	request.Header.Del("Authorization")
 	stripImpersonation(request.Header)
@@ -54,7 +54,7 @@ func (s stripping) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 var (
-	errNobody  = unauthenticated("request has no authenticated user")
+	errNoUser  = unauthenticated("request has no authenticated user")
 	errNoToken = forbidden("a client certificate cannot be passed on, and requests are made with the caller's own bearer token: " +
 		"send \"Authorization: Bearer TOKEN\"")
 )
@@ -66,11 +66,11 @@ func forbidden(message string) error {
 	}}
 }
 
-// refusing fails every request with an error.
-type refusing struct{ err error }
+// failingTransport fails every request with an error.
+type failingTransport struct{ err error }
 
 // RoundTrip implements [http.RoundTripper].
-func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r failingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		_ = request.Body.Close()
 	}

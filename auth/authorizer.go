@@ -60,7 +60,7 @@ type Decision struct {
 // Authorizer authorizes callers by SubjectAccessReview. Its methods are safe for concurrent use.
 type Authorizer struct {
 	reviews    *reviews
-	changes    *changes
+	changes    *changeNotifier
 	rbac       *rbac
 	mirrors    mirrors
 	candidates Candidates
@@ -78,7 +78,7 @@ func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Auth
 	if options.DeniedTTL == 0 {
 		options.DeniedTTL = defaultDeniedTTL
 	}
-	changes := newChanges()
+	changes := newChangeNotifier()
 	rbac := newRBAC(changes.note)
 	a := &Authorizer{
 		reviews:    newReviews(client.AuthorizationV1(), changes, options),
@@ -91,7 +91,7 @@ func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Auth
 	}
 	a.reviews.hasFollowed = a.mirrors.hasFollowedRBAC
 	a.needNamespaces = sync.OnceFunc(func() { close(a.namespacesNeeded) })
-	a.mirrors.namespaces.counted = a.countedNamespaces
+	a.mirrors.namespaces.countChanged = a.countedNamespaces
 	return a
 }
 

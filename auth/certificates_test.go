@@ -196,7 +196,7 @@ func TestATokenDecidesAndACertificateDoesNotHelp(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	chain := []*x509.Certificate{ca.issue(t, client(alice)).certificate}
-	api := refusingAll()
+	api := rejectingAll()
 	cluster := NewCluster(api.client(t), ClusterOptions{})
 	must(t, cluster.clientCA.set(ca.pem()))
 	for _, header := range []http.Header{bearer("a"), {"Authorization": {"Basic x"}}} {

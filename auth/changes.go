@@ -11,24 +11,24 @@ const (
 	// settling is how long after a change of RBAC was seen here the API servers may still decide by
 	// the old state. Their authorizers follow RBAC by watches of their own, so either side can see
 	// a change first.
-	settling = 5 * time.Second
-	// settlingTTL is how long a decision from that time is cached, because it can be from before
+	propagationGrace = 5 * time.Second
+	// propagationTTL is how long a decision from that time is cached, because it can be from before
 	// the change.
-	settlingTTL = 500 * time.Millisecond
-	// settledAfter is how long after a change decisions about its subjects are not cached for
+	propagationTTL = 500 * time.Millisecond
+	// stableAfter is how long after a change decisions about its subjects are not cached for
 	// longer than those that do not follow from RBAC. It bounds the delay of an API server's watch.
-	settledAfter = time.Minute
-	// tellingInterval is the minimum time between two announcements, independent of the number of
+	stableAfter = time.Minute
+	// announceInterval is the minimum time between two announcements, independent of the number of
 	// changes.
-	tellingInterval = 500 * time.Millisecond
+	announceInterval = 500 * time.Millisecond
 	// maxSubjects bounds the subjects whose last change is recorded. Above that, all subjects are
 	// treated as changed.
 	maxSubjects = 10000
 )
 
-// retelling are the times after a change at which it is announced again, because earlier decisions
+// reannounceDelays are the times after a change at which it is announced again, because earlier decisions
 // can be from before the change.
-var retelling = []time.Duration{time.Second, settling}
+var reannounceDelays = []time.Duration{time.Second, propagationGrace}
 
 // subject is the user or group that a binding grants permissions to. A service account is the user
 // that it acts as.
@@ -47,37 +47,37 @@ func subjectsOf(identity Identity) []subject {
 	return subjects
 }
 
-// changes records when the permissions of which subjects changed, and announces changes. A decision
+// changeNotifier records when the permissions of which subjects changed, and announces changes. A decision
 // about a caller is valid if it was requested after the last change of the caller's subjects. Its
 // methods are safe for concurrent use.
-type changes struct {
+type changeNotifier struct {
 	noted chan struct{} // has an element when there is a change to announce
 
-	mu       sync.RWMutex // guards the fields below
-	ofOne    map[subject]time.Time
-	ofAll    time.Time
-	latest   time.Time // the time of the last change
-	told     time.Time // the time of the last announcement
-	untold   bool      // whether the last change has not been announced yet
-	nextTold chan struct{}
+	mu               sync.RWMutex // guards the fields below
+	bySubject        map[subject]time.Time
+	allChanged       time.Time
+	lastChange       time.Time // the time of the last change
+	lastAnnounced    time.Time // the time of the last announcement
+	unannounced      bool      // whether the last change has not been announced yet
+	nextAnnouncement chan struct{}
 }
 
-func newChanges() *changes {
-	return &changes{noted: make(chan struct{}, 1), ofOne: make(map[subject]time.Time), nextTold: make(chan struct{})}
+func newChangeNotifier() *changeNotifier {
+	return &changeNotifier{noted: make(chan struct{}, 1), bySubject: make(map[subject]time.Time), nextAnnouncement: make(chan struct{})}
 }
 
 // note records that the permissions of subjects have changed. Without subjects, it only announces
 // that something else must be re-checked.
-func (c *changes) note(subjects ...subject) {
+func (c *changeNotifier) note(subjects ...subject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.latest, c.untold = time.Now(), true
+	c.lastChange, c.unannounced = time.Now(), true
 	for _, subject := range subjects {
-		c.ofOne[subject] = c.latest
+		c.bySubject[subject] = c.lastChange
 	}
-	if len(c.ofOne) > maxSubjects {
-		c.ofAll = c.latest
-		clear(c.ofOne)
+	if len(c.bySubject) > maxSubjects {
+		c.allChanged = c.lastChange
+		clear(c.bySubject)
 	}
 	select {
 	case c.noted <- struct{}{}:
@@ -85,16 +85,16 @@ func (c *changes) note(subjects ...subject) {
 	}
 }
 
-// last returns the time of the last change of any of the subjects.
-func (c *changes) last(subjects []subject) time.Time {
+// lastOf returns the time of the last change of any of the subjects.
+func (c *changeNotifier) lastOf(subjects []subject) time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	last := c.ofAll
-	if len(c.ofOne) == 0 {
+	last := c.allChanged
+	if len(c.bySubject) == 0 {
 		return last
 	}
 	for _, subject := range subjects {
-		if changed := c.ofOne[subject]; changed.After(last) {
+		if changed := c.bySubject[subject]; changed.After(last) {
 			last = changed
 		}
 	}
@@ -102,53 +102,53 @@ func (c *changes) last(subjects []subject) time.Time {
 }
 
 // next returns a channel that is closed at the next announcement.
-func (c *changes) next() <-chan struct{} {
+func (c *changeNotifier) next() <-chan struct{} {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.nextTold
+	return c.nextAnnouncement
 }
 
 // run announces changes until the context is done.
-func (c *changes) run(ctx context.Context) {
+func (c *changeNotifier) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.noted:
 		case <-c.due():
-			c.tell()
+			c.announce()
 		}
 	}
 }
 
 // due returns a channel that fires when an announcement is due, or nil if none is.
-func (c *changes) due() <-chan time.Time {
+func (c *changeNotifier) due() <-chan time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if c.untold {
-		return time.After(time.Until(c.told.Add(tellingInterval)))
+	if c.unannounced {
+		return time.After(time.Until(c.lastAnnounced.Add(announceInterval)))
 	}
-	for _, after := range retelling {
-		if again := c.latest.Add(after); c.told.Before(again) && !c.latest.IsZero() {
+	for _, after := range reannounceDelays {
+		if again := c.lastChange.Add(after); c.lastAnnounced.Before(again) && !c.lastChange.IsZero() {
 			return time.After(time.Until(again))
 		}
 	}
 	return nil
 }
 
-func (c *changes) tell() {
+func (c *changeNotifier) announce() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told, c.untold = time.Now(), false
-	close(c.nextTold)
-	c.nextTold = make(chan struct{})
+	c.lastAnnounced, c.unannounced = time.Now(), false
+	close(c.nextAnnouncement)
+	c.nextAnnouncement = make(chan struct{})
 }
 
 // ttl returns how long a decision is cached that was requested at the time asked, if the last
 // change before it was at the time changed.
 func ttl(usual time.Duration, asked, changed time.Time) time.Duration {
-	if asked.Sub(changed) < settling {
-		return min(usual, settlingTTL)
+	if asked.Sub(changed) < propagationGrace {
+		return min(usual, propagationTTL)
 	}
 	return usual
 }
@@ -156,7 +156,7 @@ func ttl(usual time.Duration, asked, changed time.Time) time.Duration {
 // followedTTL is ttl for a decision that stays valid while RBAC is followed. It subtracts a random
 // part, up to half, so that decisions that were requested together do not expire together.
 func followedTTL(usual time.Duration, asked, changed time.Time) time.Duration {
-	if asked.Sub(changed) < settledAfter {
+	if asked.Sub(changed) < stableAfter {
 		return 0
 	}
 	return usual - rand.N(usual/2+1)

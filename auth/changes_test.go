@@ -9,10 +9,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// toldAt runs changes for a time, notes changes at some times, and returns when they are announced.
-func toldAt(t *testing.T, noted ...time.Duration) (told []time.Duration) {
+// announcedAt runs changes for a time, notes changes at some times, and returns when they are announced.
+func announcedAt(t *testing.T, noted ...time.Duration) (told []time.Duration) {
 	bubble.Test(t, func(t *testing.T) {
-		changes := newChanges()
+		changes := newChangeNotifier()
 		running(t, changes.run)
 		began := time.Now()
 		for _, at := range noted {
@@ -41,7 +41,7 @@ func TestAChangeIsToldAtOnceAndTwiceLater(t *testing.T) {
 		"two far apart":        {[]time.Duration{100 * ms, 20000 * ms}, []time.Duration{100 * ms, 1100 * ms, 5100 * ms, 20000 * ms, 21000 * ms, 25000 * ms}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if told := toldAt(t, test.noted...); !slices.Equal(told, test.told) {
+			if told := announcedAt(t, test.noted...); !slices.Equal(told, test.told) {
 				t.Errorf("announced at %v, want %v", told, test.told)
 			}
 		})
@@ -53,25 +53,25 @@ func TestAStormOfChangesIsToldTwiceASecond(t *testing.T) {
 	for i := range 1000 {
 		noted = append(noted, time.Duration(1+i)*10*time.Millisecond) // ten seconds
 	}
-	if told := toldAt(t, noted...); len(told) > 24 || told[0] != noted[0] {
+	if told := announcedAt(t, noted...); len(told) > 24 || told[0] != noted[0] {
 		t.Errorf("announced %d times, at %v", len(told), told)
 	}
 }
 
 func TestAChangeConcernsItsSubjectsAlone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		changes := newChanges()
+		changes := newChangeNotifier()
 		user, group := subject{name: "x"}, subject{group: true, name: "x"}
 		time.Sleep(time.Second)
 		changes.note(group)
-		if !changes.last([]subject{user}).IsZero() || !changes.last([]subject{user, group}).Equal(time.Now()) {
+		if !changes.lastOf([]subject{user}).IsZero() || !changes.lastOf([]subject{user, group}).Equal(time.Now()) {
 			t.Error("a group matches a user of the same name")
 		}
 		time.Sleep(time.Second)
 		for i := range maxSubjects {
 			changes.note(subject{name: fmt.Sprint(i)})
 		}
-		if !changes.last([]subject{user}).Equal(time.Now()) || len(changes.ofOne) > maxSubjects {
+		if !changes.lastOf([]subject{user}).Equal(time.Now()) || len(changes.bySubject) > maxSubjects {
 			t.Error("there is no bound, or a change above it is missed")
 		}
 	})

@@ -98,9 +98,9 @@ func (c *clientCA) authorities() (pool *x509.CertPool, read bool) {
 	return c.pool, c.read
 }
 
-// asking returns a copy of base that requests a client certificate of the cluster's current
+// requestCertificates returns a copy of base that requests a client certificate of the cluster's current
 // authorities from each client. It does not verify the certificate: calls do.
-func (c *clientCA) asking(base *tls.Config) *tls.Config {
+func (c *clientCA) requestCertificates(base *tls.Config) *tls.Config {
 	config := base.Clone()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		pool, read := c.authorities()

@@ -38,10 +38,10 @@ type ClientFactory struct {
 	own       *Clients
 	metadata  metadata.Interface // acts as the service itself
 	asService http.RoundTripper  // sends the service's credentials
-	asNobody  http.RoundTripper  // sends no credentials
+	anonymous http.RoundTripper  // sends no credentials
 
-	making sync.Mutex // held while clients are created, so that they are created once
-	made   *utilcache.LRUExpireCache
+	mu     sync.Mutex // held while clients are created, so that they are created once
+	cached *utilcache.LRUExpireCache
 }
 
 // NewClientFactory returns a factory whose clients reach the API server according to config. Each
@@ -53,12 +53,12 @@ func NewClientFactory(config *rest.Config, wrap func(http.RoundTripper) http.Rou
 	}
 	config.WarningHandler = rest.NoWarnings{} // warnings are returned to the caller
 	config.QPS = -1
-	f := &ClientFactory{config: config, made: utilcache.NewLRUExpireCache(maxClients)}
+	f := &ClientFactory{config: config, cached: utilcache.NewLRUExpireCache(maxClients)}
 	var err error
 	if f.asService, err = rest.TransportFor(config); err != nil {
 		return nil, err
 	}
-	if f.asNobody, err = rest.TransportFor(withoutCredentials(config, wrap)); err != nil {
+	if f.anonymous, err = rest.TransportFor(withoutCredentials(config, wrap)); err != nil {
 		return nil, err
 	}
 	if f.own, err = f.newClients(f.asService); err != nil {
@@ -117,15 +117,15 @@ func (f *ClientFactory) For(identity Identity) *Clients {
 		return f.own
 	}
 	key := clientsKeyOf(identity)
-	f.making.Lock()
-	defer f.making.Unlock()
-	if clients, ok := f.made.Get(key); ok {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if clients, ok := f.cached.Get(key); ok {
 		return clients.(*Clients)
 	}
 	clients, err := f.newClients(f.transportFor(identity))
 	if err != nil {
 		panic(err) // cannot happen: own was created from the same configuration
 	}
-	f.made.Add(key, clients, clientsTTL)
+	f.cached.Add(key, clients, clientsTTL)
 	return clients
 }

@@ -113,7 +113,7 @@ func TestWhyNothingIsSentIsTold(t *testing.T) {
 
 func TestWhatARequestSaysOfItselfIsTakenOff(t *testing.T) {
 	var header http.Header
-	to := stripping{transportFunc(func(r *http.Request) (*http.Response, error) { header = r.Header; return nil, nil })}
+	to := strippingTransport{transportFunc(func(r *http.Request) (*http.Response, error) { header = r.Header; return nil, nil })}
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	request.Header = http.Header{
 		"Authorization": {"Bearer x"}, "Impersonate-User": {"root"}, "Impersonate-Group": {"system:masters"},
@@ -156,7 +156,7 @@ func TestClientsAreMadeOnceForAnIdentity(t *testing.T) {
 	for i := range 2 * maxClients {
 		factory.For(Identity{Username: fmt.Sprint(i)})
 	}
-	if kept := len(factory.made.Keys()); kept != maxClients {
+	if kept := len(factory.cached.Keys()); kept != maxClients {
 		t.Errorf("%d entries are cached", kept)
 	}
 }

@@ -72,7 +72,7 @@ func (c Cluster) Run(ctx context.Context) {
 // TLSConfig returns a copy of base that additionally requests a certificate of the cluster's
 // authorities from clients. Clients need not have one, and browsers without such a certificate do
 // not ask their users. base must not have a GetConfigForClient.
-func (c Cluster) TLSConfig(base *tls.Config) *tls.Config { return c.clientCA.asking(base) }
+func (c Cluster) TLSConfig(base *tls.Config) *tls.Config { return c.clientCA.requestCertificates(base) }
 
 // Authenticate implements [Authenticator]. If the request has a token, only the token counts: after
 // a rejected token, the certificate is not used.

@@ -24,11 +24,11 @@ const compareInterval = time.Minute
 var errRolledBack = apierrors.NewResourceExpired("the API server is at an older version than the watch")
 
 // compare compares versions until the context is done.
-func (w *followed) compare(ctx context.Context) {
+func (w *followedWatch) compare(ctx context.Context) {
 	backoff := followBackoff()
 	for {
 		pause := compareInterval
-		if w.by.compareVersions(ctx, w) {
+		if w.follower.compareVersions(ctx, w) {
 			backoff = followBackoff()
 		} else {
 			pause = backoff.Step()
@@ -44,7 +44,7 @@ func (w *followed) compare(ctx context.Context) {
 // compareVersions compares the version of the store with the API server's. It reports whether the API
 // server has answered. A watch from an older version than the API server's keeps the store up to date
 // from now on. A watch from a newer one is ended.
-func (f *follower) compareVersions(ctx context.Context, w *followed) (answered bool) {
+func (f *follower) compareVersions(ctx context.Context, w *followedWatch) (answered bool) {
 	held := f.heldVersion()
 	if isAnyVersion(held) {
 		return true

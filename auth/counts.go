@@ -30,7 +30,7 @@ func (c *counts) reviews() Reviews {
 // count records the outcome of a review.
 func (c *counts) count(err error) {
 	switch {
-	case errors.Is(err, errNoTurn):
+	case errors.Is(err, errNoSlot):
 		c.turnedAway.Add(1)
 	case errors.Is(err, context.Canceled): // no caller waits for it any longer
 	case err != nil && !aboutTheQuestion(err):

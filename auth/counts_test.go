@@ -51,11 +51,11 @@ func TestReviews_TellFailuresFromThoseTurnedAway(t *testing.T) {
 	api.takes = time.Hour
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		var all sync.WaitGroup
-		for i := range maxOfCaller + 2 {
+		for i := range maxLookupsOfCaller + 2 {
 			all.Go(func() { _, _ = a.Authorize(t.Context(), carol, in(string(rune('a'+i)))) })
 		}
 		all.Wait()
-		wantReviews(t, a.Reviews(), Reviews{Asked: maxOfCaller, Failed: maxOfCaller, TurnedAway: 2})
+		wantReviews(t, a.Reviews(), Reviews{Asked: maxLookupsOfCaller, Failed: maxLookupsOfCaller, TurnedAway: 2})
 	})
 }
 

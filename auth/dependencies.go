@@ -24,8 +24,8 @@ const maxSkew = time.Minute
 type dependencies struct {
 	ttl      time.Duration // how long the review of a token is cached
 	issuer   *issuer
-	accounts *living
-	pods     *living
+	accounts *liveObjects
+	pods     *liveObjects
 }
 
 // newDependencies returns dependencies that are read through client and objects.
@@ -34,8 +34,8 @@ func newDependencies(client kubernetes.Interface, objects metadata.Interface, tt
 	return &dependencies{
 		ttl:      ttl,
 		issuer:   newIssuer(client.Discovery().RESTClient()),
-		accounts: newLiving("serviceaccounts", reviews, objects),
-		pods:     newLiving("pods", reviews, objects),
+		accounts: newLiveObjects("serviceaccounts", reviews, objects),
+		pods:     newLiveObjects("pods", reviews, objects),
 	}
 }
 
@@ -52,9 +52,9 @@ func (d *dependencies) run(ctx context.Context) {
 	running.Wait()
 }
 
-// of returns the dependencies of an accepted token, and the time until which it need not be
+// dependenciesOf returns the dependencies of an accepted token, and the time until which it need not be
 // reviewed while they exist. The time is zero if they are not known.
-func (d *dependencies) of(token string, accepted Identity, reviewed time.Time) (boundTo, time.Time) {
+func (d *dependencies) dependenciesOf(token string, accepted Identity, reviewed time.Time) (boundTo, time.Time) {
 	if d.ttl == 0 || !strings.HasPrefix(accepted.Username, serviceaccount.ServiceAccountUsernamePrefix) {
 		return boundTo{}, time.Time{}
 	}
@@ -74,9 +74,9 @@ func (d *dependencies) of(token string, accepted Identity, reviewed time.Time) (
 	return bound, until
 }
 
-// hold reports whether all dependencies of a token are known to exist unchanged since the token was
+// allExist reports whether all dependencies of a token are known to exist unchanged since the token was
 // reviewed.
-func (d *dependencies) hold(bound boundTo, reviewed time.Time) bool {
+func (d *dependencies) allExist(bound boundTo, reviewed time.Time) bool {
 	return d.issuer.has(bound.key) && d.accounts.has(bound.account, reviewed) &&
 		(bound.pod == "" || d.pods.has(bound.pod, reviewed))
 }

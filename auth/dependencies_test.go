@@ -49,7 +49,7 @@ func object(uid types.UID) *metav1.PartialObjectMetadata {
 
 func (a *agents) watch(t *testing.T) {
 	t.Helper()
-	for _, of := range []*living{a.cluster.tokens.dependencies.accounts, a.cluster.tokens.dependencies.pods} {
+	for _, of := range []*liveObjects{a.cluster.tokens.dependencies.accounts, a.cluster.tokens.dependencies.pods} {
 		a.watches = append(a.watches, of.watched(t, metav1.ListOptions{}))
 	}
 }
@@ -89,7 +89,7 @@ func TestCluster_ATokenIsReviewedAtOnceWhenWhatItDependsOnIsGone(t *testing.T) {
 		"the service account": func(t *testing.T, a *agents) {
 			must(t, a.cluster.tokens.dependencies.accounts.Delete(object("account-uid")))
 		},
-		"the right to list pods":       func(_ *testing.T, a *agents) { a.cluster.tokens.dependencies.pods.refuse(errors.New("no")) },
+		"the right to list pods":       func(_ *testing.T, a *agents) { a.cluster.tokens.dependencies.pods.setRefused(errors.New("no")) },
 		"the issuer's key":             func(_ *testing.T, a *agents) { a.publish(newSigning(t, "a").public()); time.Sleep(keysInterval) },
 		"what the issuer publishes":    func(_ *testing.T, a *agents) { a.set(func() { a.documents = nil }); time.Sleep(keysMaxAge) },
 		"the watches, for ten seconds": func(_ *testing.T, a *agents) { a.watches[0].Stop(); a.watches[1].Stop(); time.Sleep(maxGap) },
@@ -155,7 +155,7 @@ func TestCluster_ATokenIsReviewedOftenBeforeItsEnd(t *testing.T) {
 }
 
 func TestLiving_KeepsOnlyUIDs(t *testing.T) {
-	l := newLiving("pods", nil, (&fakeAPI{}).factory(t).Metadata())
+	l := newLiveObjects("pods", nil, (&fakeAPI{}).factory(t).Metadata())
 	full := object("a")
 	full.Labels, full.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{}}
 	got, err := l.Transformer()(full)

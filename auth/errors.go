@@ -9,32 +9,32 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// errEnded is returned by reviews after the service has shut down.
-var errEnded = errors.New("shutting down")
+// errShutDown is returned by reviews after the service has shut down.
+var errShutDown = errors.New("shutting down")
 
-// errNoTurn is returned by a review that is not allowed to wait, or has waited for too long.
-var errNoTurn = errors.New("too many reviews are queued")
+// errNoSlot is returned by a review that is not allowed to wait, or has waited for too long.
+var errNoSlot = errors.New("too many reviews are queued")
 
-// errNoNewcomer is the errNoTurn of unknown tokens.
-var errNoNewcomer = fmt.Errorf("%w of unknown tokens", errNoTurn)
+// errNoSlotForUnknownToken is the errNoSlot of unknown tokens.
+var errNoSlotForUnknownToken = fmt.Errorf("%w of unknown tokens", errNoSlot)
 
-// errNoVerification is the errNoTurn of client certificates.
-var errNoVerification = fmt.Errorf("%w of client certificates", errNoTurn)
+// errNoSlotForVerification is the errNoSlot of client certificates.
+var errNoSlotForVerification = fmt.Errorf("%w of client certificates", errNoSlot)
 
-// maxReturn bounds the Retry-After of rejected callers, in seconds.
-const maxReturn = 5
+// maxRetryAfter bounds the Retry-After of rejected callers, in seconds.
+const maxRetryAfter = 5
 
-// turnedAway returns the error for a caller that got no slot. The retry delay is random, so that
+// throttledError returns the error for a caller that got no slot. The retry delay is random, so that
 // callers that were rejected together do not return together.
-func turnedAway(err error) error {
+func throttledError(err error) error {
 	what := "too many permission reviews of this caller are queued"
 	switch {
-	case errors.Is(err, errNoNewcomer):
+	case errors.Is(err, errNoSlotForUnknownToken):
 		what = "too many calls with unknown tokens from this address, or from all addresses"
-	case errors.Is(err, errNoVerification):
+	case errors.Is(err, errNoSlotForVerification):
 		what = "too many connections with unknown client certificates from this address"
 	}
-	seconds := 1 + rand.IntN(maxReturn)
+	seconds := 1 + rand.IntN(maxRetryAfter)
 	return apierrors.NewTooManyRequests(fmt.Sprintf("%s: call again in %d s", what, seconds), seconds)
 }
 

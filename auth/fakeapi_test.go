@@ -135,8 +135,8 @@ func accepting() *fakeAPI {
 	}}
 }
 
-// refusingAll returns a cluster that rejects every token.
-func refusingAll() *fakeAPI {
+// rejectingAll returns a cluster that rejects every token.
+func rejectingAll() *fakeAPI {
 	return &fakeAPI{user: authenticationv1.TokenReviewStatus{Error: "token no-secret is bad"}}
 }
 

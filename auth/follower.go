@@ -25,19 +25,19 @@ const refusedPause = time.Minute
 // follower follows the objects of one kind in the cluster with client-go's Reflector, which fills a
 // store. It knows whether the store is up to date. Its methods are safe for concurrent use.
 type follower struct {
-	resource string // set once, with those below
-	loss     string // logged if the service is not allowed to list and watch the resource
-	expected runtime.Object
-	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	resource    string // set once, with those below
+	lossMessage string // logged if the service is not allowed to list and watch the resource
+	expected    runtime.Object
+	list        func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch       func(context.Context, metav1.ListOptions) (watch.Interface, error)
 
-	mu      sync.Mutex // guards the fields below
-	state   mirrorState
-	settled chan struct{} // closed when state is no longer pending
-	current *followed     // the watch that keeps the store up to date; nil if there is none
-	initial *followed     // a watch that has not sent its initial events yet
-	since   time.Time     // the time since which the store has been up to date, apart from gaps below maxGap
-	until   time.Time     // the end of the last watch that was no shortWatch
+	mu            sync.Mutex // guards the fields below
+	state         mirrorState
+	settled       chan struct{}  // closed when state is no longer pending
+	current       *followedWatch // the watch that keeps the store up to date; nil if there is none
+	initial       *followedWatch // a watch that has not sent its initial events yet
+	upToDateSince time.Time      // the time since which the store has been up to date, apart from gaps below maxGap
+	lastWatchEnd  time.Time      // the end of the last watch that was no shortWatch
 
 	version    string // of the last change or bookmark in the store
 	rolledBack bool   // the API server is at an older version, and the store is not replaced yet
@@ -53,9 +53,9 @@ type lister[L runtime.Object] interface {
 func newFollower[T any, L runtime.Object](resource, loss string, api lister[L]) *follower {
 	object, _ := any(new(T)).(runtime.Object)
 	return &follower{
-		resource: resource,
-		loss:     loss,
-		expected: object,
+		resource:    resource,
+		lossMessage: loss,
+		expected:    object,
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return api.List(ctx, options)
 		},
@@ -82,7 +82,7 @@ func (f *follower) follow(ctx context.Context, store cache.ReflectorStore) {
 	defer stop()
 	refuse := func(err error) {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			f.refuse(err)
+			f.setRefused(err)
 			stop()
 		}
 	}
@@ -110,20 +110,20 @@ func followBackoff() *wait.Backoff {
 // has sent all changes.
 const shortWatch = time.Second
 
-// followed is a watch whose end its follower notices.
-type followed struct {
+// followedWatch is a watch whose end its follower notices.
+type followedWatch struct {
 	watch.Interface
-	by    *follower
-	since time.Time
+	follower *follower
+	since    time.Time
 
 	endComparing func() // blocks until compare has returned
 }
 
 // Stop implements [watch.Interface]. The Reflector stops each watch that it has opened, even if the
 // API server has ended it.
-func (w *followed) Stop() {
+func (w *followedWatch) Stop() {
 	w.endComparing()
-	w.by.ended(w)
+	w.follower.ended(w)
 	w.Interface.Stop()
 }
 
@@ -139,7 +139,7 @@ func (f *follower) open(ctx context.Context, options metav1.ListOptions) (watch.
 	if err != nil {
 		return nil, err
 	}
-	w := &followed{Interface: opened, by: f, since: time.Now()}
+	w := &followedWatch{Interface: opened, follower: f, since: time.Now()}
 	f.opened(w, options.ResourceVersion, initial)
 	comparing, end := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -148,7 +148,7 @@ func (f *follower) open(ctx context.Context, options metav1.ListOptions) (watch.
 	return w, nil
 }
 
-func (f *follower) opened(w *followed, version string, initial bool) {
+func (f *follower) opened(w *followedWatch, version string, initial bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.version = version
@@ -160,14 +160,14 @@ func (f *follower) opened(w *followed, version string, initial bool) {
 	}
 }
 
-func (f *follower) beginLocked(w *followed) {
-	if now := time.Now(); now.Sub(f.until) >= maxGap && f.current == nil {
-		f.since = now
+func (f *follower) beginLocked(w *followedWatch) {
+	if now := time.Now(); now.Sub(f.lastWatchEnd) >= maxGap && f.current == nil {
+		f.upToDateSince = now
 	}
 	f.current = w
 }
 
-func (f *follower) ended(w *followed) {
+func (f *follower) ended(w *followedWatch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch w {
@@ -176,7 +176,7 @@ func (f *follower) ended(w *followed) {
 	case f.current:
 		f.current = nil
 		if time.Since(w.since) >= shortWatch {
-			f.until = time.Now()
+			f.lastWatchEnd = time.Now()
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (f *follower) synced() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.rolledBack {
-		f.rolledBack, f.since = false, time.Now()
+		f.rolledBack, f.upToDateSince = false, time.Now()
 	}
 	if f.initial != nil {
 		f.beginLocked(f.initial)
@@ -195,19 +195,19 @@ func (f *follower) synced() {
 	f.settleLocked(synced)
 }
 
-func (f *follower) refuse(err error) {
+func (f *follower) setRefused(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state != refused {
-		f.complain(err)
+		f.logRefusal(err)
 	}
 	f.settleLocked(refused)
 }
 
-// complain logs that the service is not allowed to list and watch the resource; err is nil if it
+// logRefusal logs that the service is not allowed to list and watch the resource; err is nil if it
 // did not try.
-func (f *follower) complain(err error) {
-	text := f.loss + ": the service is not allowed to list and watch " + f.resource
+func (f *follower) logRefusal(err error) {
+	text := f.lossMessage + ": the service is not allowed to list and watch " + f.resource
 	if err == nil {
 		slog.Info(text)
 		return
@@ -227,20 +227,20 @@ func (f *follower) settleLocked(state mirrorState) {
 func (f *follower) hasFollowed(from time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.state == synced && !f.rolledBack && from.After(f.since) && (f.current != nil || time.Since(f.until) < maxGap)
+	return f.state == synced && !f.rolledBack && from.After(f.upToDateSince) && (f.current != nil || time.Since(f.lastWatchEnd) < maxGap)
 }
 
-// known returns the follower's state. It blocks while the state is pending and the context is not
+// waitSettled returns the follower's state. It blocks while the state is pending and the context is not
 // done.
-func (f *follower) known(ctx context.Context) mirrorState {
+func (f *follower) waitSettled(ctx context.Context) mirrorState {
 	select {
 	case <-f.settled:
 	case <-ctx.Done():
 	}
-	return f.now()
+	return f.currentState()
 }
 
-func (f *follower) now() mirrorState {
+func (f *follower) currentState() mirrorState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state

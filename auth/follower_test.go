@@ -57,7 +57,7 @@ func TestFollower_FollowsFromItsFirstWatch(t *testing.T) {
 		"a list and a watch":           {func(t *testing.T, f *follower) { f.synced(); f.watched(t, metav1.ListOptions{}) }, true},
 		"a watch that begins":          {func(t *testing.T, f *follower) { f.watched(t, initial) }, false},
 		"a watch that has begun":       {func(t *testing.T, f *follower) { f.watched(t, initial); f.synced() }, true},
-		"a list that is refused later": {func(t *testing.T, f *follower) { f.watched(t, initial); f.synced(); f.refuse(errors.New("no")) }, false},
+		"a list that is refused later": {func(t *testing.T, f *follower) { f.watched(t, initial); f.synced(); f.setRefused(errors.New("no")) }, false},
 		"a watch that begins anew": {func(t *testing.T, f *follower) {
 			f.synced()
 			first := f.watched(t, metav1.ListOptions{})
@@ -185,7 +185,7 @@ func TestAuthorizer_AsksAgainWhenRBACMayNotBeFollowed(t *testing.T) {
 	api := allowing("a")
 	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
 		wantAnswer(t, api, a, in("a"), true, 1)
-		a.mirrors.rbac[0].refuse(errors.New("no"))
+		a.mirrors.rbac[0].setRefused(errors.New("no"))
 		time.Sleep(defaultAllowedTTL)
 		wantAnswer(t, api, a, in("a"), true, 1)
 	})
@@ -199,11 +199,11 @@ func TestAuthorizer_AsksAgainWhenRBACChanges(t *testing.T) {
 		must(t, a.mirrors.rbac[3].Add(viewer("a", "1", user("carol"))))
 		api.set(func() { api.may = allowing().may })
 		wantAnswer(t, api, a, in("a"), false, 1)
-		time.Sleep(settling)
+		time.Sleep(propagationGrace)
 		wantAnswer(t, api, a, in("a"), false, 1)
 		time.Sleep(defaultDeniedTTL)
 		wantAnswer(t, api, a, in("a"), false, 1) // an API server can be behind
-		time.Sleep(settledAfter)
+		time.Sleep(stableAfter)
 		wantAnswer(t, api, a, in("a"), false, 1)
 		time.Sleep(time.Minute)
 		wantAnswer(t, api, a, in("a"), false, 0)

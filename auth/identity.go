@@ -79,10 +79,10 @@ var credentialExtra = []string{
 // credential: see [AuthorizerOptions].
 func IsCredentialExtra(key string) bool { return slices.Contains(credentialExtra, key) }
 
-// judged returns the identity for authorizers: without the keys of Extra that name the credential,
+// forAuthorizers returns the identity for authorizers: without the keys of Extra that name the credential,
 // except those that an authorizer uses. All other keys are kept, because they can limit the user's
 // permissions, such as the scopes of a token.
-func (i Identity) judged(lookedAt []string) Identity {
+func (i Identity) forAuthorizers(lookedAt []string) Identity {
 	extra := maps.Clone(i.Extra)
 	for _, key := range credentialExtra {
 		if !slices.Contains(lookedAt, key) {

@@ -15,7 +15,7 @@ import (
 func (f *ClientFactory) impersonating(identity Identity) http.RoundTripper {
 	config, err := impersonationOf(identity)
 	if err != nil {
-		return refusing{err}
+		return failingTransport{err}
 	}
 	return transport.NewImpersonatingRoundTripper(config, f.asService)
 }

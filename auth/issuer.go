@@ -39,14 +39,14 @@ var issuerAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES
 // token are the issuer's own, and so what the token depends on. Its methods are safe for concurrent
 // use.
 type issuer struct {
-	api     rest.Interface
-	unknown chan struct{} // has an element when a token has an unknown key
+	api        rest.Interface
+	unknownKey chan struct{} // has an element when a token has an unknown key
 
-	mu   sync.Mutex // guards the fields below
-	name string
-	keys map[string]issuerKey // by ID
-	read time.Time
-	told string // the last logged error
+	mu         sync.Mutex // guards the fields below
+	name       string
+	keys       map[string]issuerKey // by ID
+	read       time.Time
+	lastLogged string // the last logged error
 }
 
 // issuerKey is a public key. It is immutable.
@@ -71,13 +71,13 @@ type boundTo struct {
 var errNotFollowed = errors.New("the token depends on an object that is not followed")
 
 func newIssuer(api rest.Interface) *issuer {
-	return &issuer{api: api, unknown: make(chan struct{}, 1)}
+	return &issuer{api: api, unknownKey: make(chan struct{}, 1)}
 }
 
 // run reads the keys until the context is done.
 func (i *issuer) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait, unknown := keysInterval, i.unknown
+		wait, unknown := keysInterval, i.unknownKey
 		if !i.refresh(ctx) {
 			wait, unknown = keysRetry, nil
 		}
@@ -102,11 +102,11 @@ func (i *issuer) refresh(ctx context.Context) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err == nil {
-		i.name, i.keys, i.read, i.told = name, keys, asked, ""
+		i.name, i.keys, i.read, i.lastLogged = name, keys, asked, ""
 		return true
 	}
-	if ctx.Err() == nil && i.told != err.Error() {
-		i.told = err.Error()
+	if ctx.Err() == nil && i.lastLogged != err.Error() {
+		i.lastLogged = err.Error()
 		slog.Info("cannot read the keys of service account tokens: each token is reviewed every few seconds", "error", err)
 	}
 	return false
@@ -183,10 +183,10 @@ func (i *issuer) has(id keyID) bool {
 	return ok && key.thumbprint == id.thumbprint
 }
 
-// need requests that the keys are read again soon.
-func (i *issuer) need() {
+// requestRefresh requests that the keys are read again soon.
+func (i *issuer) requestRefresh() {
 	select {
-	case i.unknown <- struct{}{}:
+	case i.unknownKey <- struct{}{}:
 	default:
 	}
 }
@@ -218,7 +218,7 @@ func (i *issuer) verify(token string, identity Identity) (boundTo, error) {
 	header := parsed.Headers[0]
 	name, key, ok := i.key(header.KeyID)
 	if !ok {
-		i.need()
+		i.requestRefresh()
 	}
 	if !ok || key.Algorithm != "" && key.Algorithm != header.Algorithm {
 		return boundTo{}, fmt.Errorf("the issuer has no key %q for %s", header.KeyID, header.Algorithm)

@@ -100,7 +100,7 @@ func issuerOf(t *testing.T, api *fakeAPI) *issuer {
 	t.Helper()
 	i := newIssuer(api.client(t).Discovery().RESTClient())
 	if !i.refresh(t.Context()) {
-		t.Fatalf("cannot read the keys: %s", i.told)
+		t.Fatalf("cannot read the keys: %s", i.lastLogged)
 	}
 	return i
 }

@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// living has the UIDs of the objects of one kind that exist and are not being deleted. It reads
+// liveObjects has the UIDs of the objects of one kind that exist and are not being deleted. It reads
 // only the metadata of objects, and keeps only their UIDs. It follows the cluster from the first
 // call of need. Its methods are safe for concurrent use.
-type living struct {
+type liveObjects struct {
 	*follower
 	reviews authorizationclient.SelfSubjectAccessReviewInterface
 	needed  chan struct{} // closed by need
@@ -28,9 +28,9 @@ type living struct {
 	uids map[types.UID]struct{}
 }
 
-func newLiving(resource string, reviews authorizationclient.SelfSubjectAccessReviewInterface, api metadata.Interface) *living {
+func newLiveObjects(resource string, reviews authorizationclient.SelfSubjectAccessReviewInterface, api metadata.Interface) *liveObjects {
 	of := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource})
-	l := &living{
+	l := &liveObjects{
 		follower: newFollower[metav1.PartialObjectMetadata](resource, "tokens are reviewed every few seconds", of),
 		reviews:  reviews,
 		needed:   make(chan struct{}),
@@ -42,7 +42,7 @@ func newLiving(resource string, reviews authorizationclient.SelfSubjectAccessRev
 
 // run follows the objects, from the first call of need, until the context is done. It does not try
 // to list without the permission, because granting it is the operator's choice.
-func (l *living) run(ctx context.Context) {
+func (l *liveObjects) run(ctx context.Context) {
 	select {
 	case <-l.needed:
 	case <-ctx.Done():
@@ -51,7 +51,7 @@ func (l *living) run(ctx context.Context) {
 		if l.isPermitted(ctx, "list") && l.isPermitted(ctx, "watch") {
 			l.follow(ctx, l)
 		} else {
-			l.refuse(nil)
+			l.setRefused(nil)
 		}
 		select {
 		case <-time.After(refusedPause):
@@ -62,7 +62,7 @@ func (l *living) run(ctx context.Context) {
 
 // isPermitted reports whether the service is allowed to follow the objects. It returns true if the
 // review fails.
-func (l *living) isPermitted(ctx context.Context, verb string) bool {
+func (l *liveObjects) isPermitted(ctx context.Context, verb string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	review, err := l.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
@@ -74,7 +74,7 @@ func (l *living) isPermitted(ctx context.Context, verb string) bool {
 }
 
 // has reports whether an object that existed at a time certainly still exists.
-func (l *living) has(uid string, since time.Time) bool {
+func (l *liveObjects) has(uid string, since time.Time) bool {
 	if !l.hasFollowed(since) {
 		return false
 	}
@@ -85,22 +85,22 @@ func (l *living) has(uid string, since time.Time) bool {
 }
 
 // Add implements [cache.ReflectorStore].
-func (l *living) Add(object any) error { return l.Update(object) }
+func (l *liveObjects) Add(object any) error { return l.Update(object) }
 
 // Update implements [cache.ReflectorStore].
-func (l *living) Update(object any) error {
+func (l *liveObjects) Update(object any) error {
 	meta, err := metadataOf(object)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	setLiving(l.uids, meta)
+	addLive(l.uids, meta)
 	return nil
 }
 
 // Delete implements [cache.ReflectorStore].
-func (l *living) Delete(object any) error {
+func (l *liveObjects) Delete(object any) error {
 	meta, err := metadataOf(object)
 	if err != nil {
 		return err
@@ -112,14 +112,14 @@ func (l *living) Delete(object any) error {
 }
 
 // Replace implements [cache.ReflectorStore].
-func (l *living) Replace(objects []any, version string) error {
+func (l *liveObjects) Replace(objects []any, version string) error {
 	uids := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		meta, err := metadataOf(object)
 		if err != nil {
 			return err
 		}
-		setLiving(uids, meta)
+		addLive(uids, meta)
 	}
 	l.mu.Lock()
 	l.uids = uids
@@ -130,11 +130,11 @@ func (l *living) Replace(objects []any, version string) error {
 }
 
 // Resync implements [cache.ReflectorStore]; there is nothing to do.
-func (l *living) Resync() error { return nil }
+func (l *liveObjects) Resync() error { return nil }
 
 // Transformer implements [cache.TransformingStore]: a Reflector that streams the initial events
 // keeps only the needed fields of each object.
-func (l *living) Transformer() cache.TransformFunc {
+func (l *liveObjects) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		meta, err := metadataOf(object)
 		if err != nil {
@@ -147,9 +147,9 @@ func (l *living) Transformer() cache.TransformFunc {
 	}
 }
 
-// setLiving adds the UID of an object. It treats an object that is being deleted as deleted: the
+// addLive adds the UID of an object. It treats an object that is being deleted as deleted: the
 // API server decides for how long its tokens are still accepted.
-func setLiving(uids map[types.UID]struct{}, meta *metav1.PartialObjectMetadata) {
+func addLive(uids map[types.UID]struct{}, meta *metav1.PartialObjectMetadata) {
 	if meta.DeletionTimestamp != nil {
 		delete(uids, meta.UID)
 		return

@@ -16,7 +16,7 @@ const lookupTimeout = 10 * time.Second
 // belongs to none of them, so a caller that leaves does not affect the others; it is canceled if
 // all callers have left before it got a slot. Its methods are safe for concurrent use.
 type lookups[A any] struct {
-	turns turns         // for reviews without a turn of their own; set once
+	slots fairSlots     // for reviews without a turn of their own; set once
 	stop  chan struct{} // closed to cancel the reviews in progress
 
 	counts counts
@@ -26,31 +26,31 @@ type lookups[A any] struct {
 	mu      sync.Mutex // guards the fields below, and the incrementing of running before ended
 	flights map[string]*flight[A]
 	ended   bool
-	told    complaint
+	logged  lastFailure
 }
 
 // flight is one review, shared by all callers with the same question.
 type flight[A any] struct {
 	key  string // set once, with turn
-	turn turn
+	slot slot
 	done chan struct{} // closed when answer and err are set
 
 	answer A
 	err    error
 
 	waiting int                // callers that wait for the result; guarded by the lookups' mu, with the fields below
-	asking  bool               // it has got its slot
-	giveUp  context.CancelFunc // ends the wait for the slot
+	started bool               // it has got its slot
+	cancel  context.CancelFunc // ends the wait for the slot
 }
 
-// complaint is the last logged error.
-type complaint struct {
-	text string
-	at   time.Time
+// lastFailure is the last logged error.
+type lastFailure struct {
+	text     string
+	loggedAt time.Time
 }
 
 func newLookups[A any]() *lookups[A] {
-	return &lookups[A]{turns: newTurns(), stop: make(chan struct{}), flights: map[string]*flight[A]{}}
+	return &lookups[A]{slots: newFairSlots(), stop: make(chan struct{}), flights: map[string]*flight[A]{}}
 }
 
 // ask waits for a slot of the caller, and returns the result of do, or of another caller's do for
@@ -61,14 +61,14 @@ func (l *lookups[A]) ask(ctx context.Context, key string, caller Key, do func(co
 	if isRecheck(ctx) {
 		key = "again " + key
 	}
-	return l.join(ctx, key, l.turns.of(ctx, caller), do)
+	return l.join(ctx, key, l.slots.slotFor(ctx, caller), do)
 }
 
-// join is ask with a given turn.
-func (l *lookups[A]) join(ctx context.Context, key string, turn turn, do func(context.Context) (A, error)) (none A, err error) {
-	f := l.board(key, turn, do)
+// join is ask with a given slot.
+func (l *lookups[A]) join(ctx context.Context, key string, turn slot, do func(context.Context) (A, error)) (none A, err error) {
+	f := l.joinFlight(key, turn, do)
 	if f == nil {
-		return none, errEnded
+		return none, errShutDown
 	}
 	select {
 	case <-f.done:
@@ -79,9 +79,9 @@ func (l *lookups[A]) join(ctx context.Context, key string, turn turn, do func(co
 	}
 }
 
-// board returns the flight of a key, and starts it if there is none. It returns nil after the
+// joinFlight returns the flight of a key, and starts it if there is none. It returns nil after the
 // shutdown.
-func (l *lookups[A]) board(key string, turn turn, do func(context.Context) (A, error)) *flight[A] {
+func (l *lookups[A]) joinFlight(key string, turn slot, do func(context.Context) (A, error)) *flight[A] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.flights[key]
@@ -95,14 +95,14 @@ func (l *lookups[A]) board(key string, turn turn, do func(context.Context) (A, e
 	return f
 }
 
-func (l *lookups[A]) beginLocked(key string, turn turn, do func(context.Context) (A, error)) *flight[A] {
+func (l *lookups[A]) beginLocked(key string, turn slot, do func(context.Context) (A, error)) *flight[A] {
 	ctx, giveUp := context.WithCancel(wait.ContextForChannel(l.stop))
-	f := &flight[A]{key: key, turn: turn, done: make(chan struct{}), giveUp: giveUp}
+	f := &flight[A]{key: key, slot: turn, done: make(chan struct{}), cancel: giveUp}
 	l.flights[key] = f
 	l.running.Go(func() {
 		defer giveUp()
 		f.answer, f.err = l.lookUp(ctx, f, do)
-		l.land(f)
+		l.finish(f)
 	})
 	return f
 }
@@ -112,22 +112,22 @@ func (l *lookups[A]) leave(f *flight[A]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f.waiting--
-	if f.waiting == 0 && !f.asking && !f.turn.staysInLine() {
+	if f.waiting == 0 && !f.started && !f.slot.keepsWaiting() {
 		l.removeLocked(f)
-		f.giveUp()
+		f.cancel()
 	}
 }
 
-// depart reports whether a flight that has got its slot is still wanted, and marks it as in
+// start reports whether a flight that has got its slot is still wanted, and marks it as in
 // progress.
-func (l *lookups[A]) depart(f *flight[A]) bool {
+func (l *lookups[A]) start(f *flight[A]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f.asking = l.flights[f.key] == f
-	return f.asking
+	f.started = l.flights[f.key] == f
+	return f.started
 }
 
-func (l *lookups[A]) land(f *flight[A]) {
+func (l *lookups[A]) finish(f *flight[A]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.removeLocked(f)
@@ -142,28 +142,28 @@ func (l *lookups[A]) removeLocked(f *flight[A]) {
 
 // lookUp waits for the slot in ctx, and then runs do with a timeout of its own.
 func (l *lookups[A]) lookUp(ctx context.Context, f *flight[A], do func(context.Context) (A, error)) (answer A, err error) {
-	if err = f.turn.wait(ctx); err == nil {
-		defer f.turn.end()
-		if !l.depart(f) {
+	if err = f.slot.wait(ctx); err == nil {
+		defer f.slot.end()
+		if !l.start(f) {
 			return answer, context.Canceled // no caller receives it
 		}
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
 		answer, err = do(ctx)
-		l.tell(err)
+		l.logFailure(err)
 	}
 	l.counts.count(err)
 	return answer, err
 }
 
-// tell logs a review's error, at most once a minute for the same text.
-func (l *lookups[A]) tell(err error) {
+// logFailure logs a review's error, at most once a minute for the same text.
+func (l *lookups[A]) logFailure(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil || l.ended || l.told.text == err.Error() && time.Since(l.told.at) < time.Minute {
+	if err == nil || l.ended || l.logged.text == err.Error() && time.Since(l.logged.loggedAt) < time.Minute {
 		return
 	}
-	l.told = complaint{err.Error(), time.Now()}
+	l.logged = lastFailure{err.Error(), time.Now()}
 	slog.Warn("the cluster could not be asked about a caller", "error", err)
 }
 

@@ -13,9 +13,9 @@ import (
 // mirror follows one kind of objects in the cluster. It is the store of its follower: it passes
 // objects on, and keeps only their names.
 type mirror struct {
-	*follower                  // set once, with those below
-	set       func(named, any) // receives each object; nil for a deleted one
-	counted   func()           // called when the number of objects changes
+	*follower                     // set once, with those below
+	set          func(named, any) // receives each object; nil for a deleted one
+	countChanged func()           // called when the number of objects changes
 
 	mu    sync.Mutex // guards the fields below
 	names map[named]struct{}
@@ -33,10 +33,10 @@ const (
 // changed object, and with nil for a deleted one. The mirror does not retain the objects.
 func newMirror[T any, L runtime.Object](resource string, api lister[L], set func(named, *T)) *mirror {
 	return &mirror{
-		follower: newFollower[T](resource, "changes of permissions are noticed late", api),
-		set:      func(name named, object any) { typed, _ := object.(*T); set(name, typed) },
-		counted:  func() {},
-		names:    make(map[named]struct{}),
+		follower:     newFollower[T](resource, "changes of permissions are noticed late", api),
+		set:          func(name named, object any) { typed, _ := object.(*T); set(name, typed) },
+		countChanged: func() {},
+		names:        make(map[named]struct{}),
 	}
 }
 
@@ -63,7 +63,7 @@ func (m *mirror) Update(object any) error {
 	if err != nil {
 		return err
 	}
-	m.keep(name)
+	m.addName(name)
 	m.set(name, object)
 	return nil
 }
@@ -74,27 +74,27 @@ func (m *mirror) Delete(object any) error {
 	if err != nil {
 		return err
 	}
-	m.forget(name)
+	m.removeName(name)
 	return nil
 }
 
-func (m *mirror) keep(name named) {
+func (m *mirror) addName(name named) {
 	m.mu.Lock()
 	count := len(m.names)
 	m.names[name] = struct{}{}
 	more := len(m.names) > count
 	m.mu.Unlock()
 	if more {
-		m.counted()
+		m.countChanged()
 	}
 }
 
-func (m *mirror) forget(name named) {
+func (m *mirror) removeName(name named) {
 	m.mu.Lock()
 	delete(m.names, name)
 	m.mu.Unlock()
 	m.set(name, nil)
-	m.counted()
+	m.countChanged()
 }
 
 // Replace implements [cache.ReflectorStore].
@@ -110,7 +110,7 @@ func (m *mirror) Replace(objects []any, version string) error {
 		delete(gone, name)
 	}
 	for name := range gone {
-		m.forget(name)
+		m.removeName(name)
 	}
 	m.UpdateResourceVersion(version)
 	m.synced()

@@ -143,14 +143,14 @@ func TestARelistForgetsWhatIsGone(t *testing.T) {
 func TestNamespacesThatComeAreToldWhereTheyMatter(t *testing.T) {
 	for candidates, matters := range map[Candidates]bool{CandidatesFromRBAC: false, AllNamespaces: true} {
 		a := authorizerWith(t, allowing(), AuthorizerOptions{Candidates: candidates}, nil)
-		a.changes.tell() // the initial objects
+		a.changes.announce() // the initial objects
 		must(t, a.mirrors.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}))
-		if a.changes.untold != matters {
-			t.Errorf("%v: announced is %v", candidates, a.changes.untold)
+		if a.changes.unannounced != matters {
+			t.Errorf("%v: announced is %v", candidates, a.changes.unannounced)
 		}
-		a.changes.tell()
+		a.changes.announce()
 		must(t, a.mirrors.namespaces.Update(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: map[string]string{"a": "b"}}}))
-		if a.changes.untold {
+		if a.changes.unannounced {
 			t.Errorf("%v: a changed label is announced", candidates)
 		}
 	}

@@ -21,24 +21,24 @@ func newMirrors(client kubernetes.Interface, rbac *rbac) mirrors {
 	return mirrors{
 		rbac: []*mirror{
 			newMirror("clusterroles", api.ClusterRoles(), func(name named, role *rbacv1.ClusterRole) {
-				rbac.setRole(name, rulesOf(orNew(role).Rules, role != nil))
+				rbac.setRole(name, rulesOf(orEmpty(role).Rules, role != nil))
 			}),
 			newMirror("roles", api.Roles(""), func(name named, role *rbacv1.Role) {
-				rbac.setRole(name, rulesOf(orNew(role).Rules, role != nil))
+				rbac.setRole(name, rulesOf(orEmpty(role).Rules, role != nil))
 			}),
 			newMirror("clusterrolebindings", api.ClusterRoleBindings(), func(name named, binding *rbacv1.ClusterRoleBinding) {
-				rbac.setBinding(name, bindingOf("", orNew(binding).RoleRef, orNew(binding).Subjects))
+				rbac.setBinding(name, bindingOf("", orEmpty(binding).RoleRef, orEmpty(binding).Subjects))
 			}),
 			newMirror("rolebindings", api.RoleBindings(""), func(name named, binding *rbacv1.RoleBinding) {
-				rbac.setBinding(name, bindingOf(name.namespace, orNew(binding).RoleRef, orNew(binding).Subjects))
+				rbac.setBinding(name, bindingOf(name.namespace, orEmpty(binding).RoleRef, orEmpty(binding).Subjects))
 			}),
 		},
 		namespaces: newMirror("namespaces", client.CoreV1().Namespaces(), func(named, *corev1.Namespace) {}),
 	}
 }
 
-// orNew returns an empty object in place of a deleted one.
-func orNew[T any](object *T) *T {
+// orEmpty returns an empty object in place of a deleted one.
+func orEmpty[T any](object *T) *T {
 	if object == nil {
 		return new(T)
 	}
@@ -95,7 +95,7 @@ func subjectOf(namespace string, s rbacv1.Subject) (subject, bool) {
 func (m mirrors) rbacKnown(ctx context.Context) mirrorState {
 	least := synced
 	for _, mirror := range m.rbac {
-		switch mirror.known(ctx) {
+		switch mirror.waitSettled(ctx) {
 		case refused:
 			return refused
 		case pending:

@@ -78,7 +78,7 @@ func (a *Authorizer) runNamespaces(ctx context.Context) {
 
 func (a *Authorizer) allNamespaces(ctx, waiting context.Context) ([]string, error) {
 	a.needNamespaces()
-	switch a.mirrors.namespaces.known(waiting) {
+	switch a.mirrors.namespaces.waitSettled(waiting) {
 	case synced:
 		return a.mirrors.namespaces.namespaces(), nil
 	case refused:
@@ -117,7 +117,7 @@ func (a *Authorizer) confirm(ctx context.Context, caller caller, attributes Attr
 // countedNamespaces announces that namespaces were created or deleted, if that can extend a
 // caller's permissions. With RBAC, changes of bindings are announced instead.
 func (a *Authorizer) countedNamespaces() {
-	anyRefused := slices.ContainsFunc(a.mirrors.rbac, func(m *mirror) bool { return m.now() == refused })
+	anyRefused := slices.ContainsFunc(a.mirrors.rbac, func(m *mirror) bool { return m.currentState() == refused })
 	if a.candidates == AllNamespaces || anyRefused {
 		a.changes.note()
 	}

@@ -8,39 +8,39 @@ import (
 )
 
 const (
-	// maxNewcomers bounds the concurrent reviews of unknown tokens. They are separate from those of
+	// maxUnknownLookups bounds the concurrent reviews of unknown tokens. They are separate from those of
 	// known tokens, which no flood of invalid tokens can delay.
-	maxNewcomers = 32
-	// maxOfPeer bounds the concurrent reviews of one peer, so that others get a slot.
-	maxOfPeer = 16
+	maxUnknownLookups = 32
+	// maxLookupsOfPeer bounds the concurrent reviews of one peer, so that others get a slot.
+	maxLookupsOfPeer = 16
 	// maxWaiting bounds the reviews that have or wait for a slot, and maxWaitingOfPeer those of one
 	// peer, which never has more than it leaves free. They are large because all agents behind one
 	// address may call for the first time at once. They bound the memory: each review is a
 	// goroutine and a token.
 	maxWaiting       = 2048
 	maxWaitingOfPeer = 1024
-	// newcomerPatience is how long an unknown token waits for a slot: enough for all waiting
+	// unknownTokenPatience is how long an unknown token waits for a slot: enough for all waiting
 	// reviews of a peer.
-	newcomerPatience = 12 * time.Second
-	// afterFailure is how long a peer's slot stays occupied after its token was rejected. Therefore
-	// a flood from one peer costs the API server at most maxOfPeer reviews in that time.
-	afterFailure = 100 * time.Millisecond
+	unknownTokenPatience = 12 * time.Second
+	// rejectionPenalty is how long a peer's slot stays occupied after its token was rejected. Therefore
+	// a flood from one peer costs the API server at most maxLookupsOfPeer reviews in that time.
+	rejectionPenalty = 100 * time.Millisecond
 )
 
-// newcomers queues the reviews of unknown tokens, fairly by the peers that sent them. Its methods
+// lookupQueue queues the reviews of unknown tokens, fairly by the peers that sent them. Its methods
 // are safe for concurrent use.
-type newcomers struct {
-	slots slots
+type lookupQueue struct {
+	slots semaphore
 
-	mu      sync.Mutex              // guards the fields below
-	waiting int                     // reviews that have or wait for a slot
-	peers   map[netip.Prefix]*queue // the peers of these reviews
+	mu      sync.Mutex                  // guards the fields below
+	waiting int                         // reviews that have or wait for a slot
+	peers   map[netip.Prefix]*peerQueue // the peers of these reviews
 }
 
-// slots is a semaphore with the capacity of the channel.
-type slots chan struct{}
+// semaphore is a semaphore with the capacity of the channel.
+type semaphore chan struct{}
 
-func (s slots) wait(ctx context.Context) error {
+func (s semaphore) wait(ctx context.Context) error {
 	select {
 	case s <- struct{}{}:
 		return nil
@@ -49,67 +49,69 @@ func (s slots) wait(ctx context.Context) error {
 	}
 }
 
-func (s slots) end() { <-s }
+func (s semaphore) end() { <-s }
 
-// queue contains the reviews of one peer.
-type queue struct {
-	slots   slots
-	waiting int // guarded by the mutex of newcomers
+// peerQueue contains the reviews of one peer.
+type peerQueue struct {
+	slots   semaphore
+	waiting int // guarded by the mutex of lookupQueue
 }
 
-func newNewcomers() *newcomers {
-	return &newcomers{slots: make(slots, maxNewcomers), peers: map[netip.Prefix]*queue{}}
+func newLookupQueue() *lookupQueue {
+	return &lookupQueue{slots: make(semaphore, maxUnknownLookups), peers: map[netip.Prefix]*peerQueue{}}
 }
 
-// newcomer is the turn of one review.
-type newcomer struct {
-	among    *newcomers
+// queuedLookup is the slot of one review.
+type queuedLookup struct {
+	parent   *lookupQueue
 	peer     netip.Prefix
-	queue    *queue // set by wait
-	accepted bool   // whether the token was accepted; set before end
+	queue    *peerQueue // set by wait
+	accepted bool       // whether the token was accepted; set before end
 }
 
-func (n *newcomers) from(peer netip.Prefix) *newcomer { return &newcomer{among: n, peer: peer} }
+func (n *lookupQueue) slotFor(peer netip.Prefix) *queuedLookup {
+	return &queuedLookup{parent: n, peer: peer}
+}
 
-// wait implements turn: it waits for a slot of the peer, and then for one of all.
-func (c *newcomer) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, newcomerPatience, errNoNewcomer)
+// wait implements slot: it waits for a slot of the peer, and then for one of all.
+func (c *queuedLookup) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, unknownTokenPatience, errNoSlotForUnknownToken)
 	defer cancel()
-	if c.queue = c.among.enter(c.peer); c.queue == nil {
-		return errNoNewcomer
+	if c.queue = c.parent.enter(c.peer); c.queue == nil {
+		return errNoSlotForUnknownToken
 	}
 	if err := c.queue.slots.wait(ctx); err != nil {
-		c.among.leave(c.peer)
+		c.parent.leave(c.peer)
 		return err
 	}
-	err := c.among.slots.wait(ctx)
+	err := c.parent.slots.wait(ctx)
 	if err != nil {
 		c.leave()
 	}
 	return err
 }
 
-// end implements turn.
-func (c *newcomer) end() {
-	c.among.slots.end()
+// end implements slot.
+func (c *queuedLookup) end() {
+	c.parent.slots.end()
 	if c.accepted {
 		c.leave()
 		return
 	}
-	time.AfterFunc(afterFailure, c.leave)
+	time.AfterFunc(rejectionPenalty, c.leave)
 }
 
-// staysInLine implements turn. A review keeps its place after its client has disconnected:
+// keepsWaiting implements slot. A review keeps its place after its client has disconnected:
 // reconnecting gains nothing.
-func (*newcomer) staysInLine() bool { return true }
+func (*queuedLookup) keepsWaiting() bool { return true }
 
-func (c *newcomer) leave() {
+func (c *queuedLookup) leave() {
 	c.queue.slots.end()
-	c.among.leave(c.peer)
+	c.parent.leave(c.peer)
 }
 
 // enter adds a review to a peer's queue and returns the queue; nil if it is full.
-func (n *newcomers) enter(peer netip.Prefix) *queue {
+func (n *lookupQueue) enter(peer netip.Prefix) *peerQueue {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	of, free := n.peers[peer], maxWaiting-n.waiting
@@ -117,7 +119,7 @@ func (n *newcomers) enter(peer netip.Prefix) *queue {
 		return nil
 	}
 	if of == nil {
-		of = &queue{slots: make(slots, maxOfPeer)}
+		of = &peerQueue{slots: make(semaphore, maxLookupsOfPeer)}
 		n.peers[peer] = of
 	}
 	n.waiting++
@@ -125,7 +127,7 @@ func (n *newcomers) enter(peer netip.Prefix) *queue {
 	return of
 }
 
-func (n *newcomers) leave(peer netip.Prefix) {
+func (n *lookupQueue) leave(peer netip.Prefix) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.waiting--

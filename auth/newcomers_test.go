@@ -30,9 +30,9 @@ func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAP
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		api.set(func() { api.takes, api.most = takes, 0 })
 		test(t, api, cluster)
-		time.Sleep(newcomerPatience + lookupTimeout + afterFailure) // the longest time that a review can stay
+		time.Sleep(unknownTokenPatience + lookupTimeout + rejectionPenalty) // the longest time that a review can stay
 		synctest.Wait()
-		n := cluster.tokens.newcomers
+		n := cluster.tokens.unknownTokens
 		if n.waiting != 0 || len(n.peers) != 0 || len(n.slots) != 0 {
 			t.Errorf("%d reviews are left, of %d peers, with %d slots", n.waiting, len(n.peers), len(n.slots))
 		}
@@ -67,7 +67,7 @@ func (a *answers) of(err error) *int {
 		return &a.accepted
 	case errors.Is(err, ErrUnauthenticated):
 		return &a.refused
-	case apierrors.IsTooManyRequests(err) && told && 1 <= wait && wait <= maxReturn:
+	case apierrors.IsTooManyRequests(err) && told && 1 <= wait && wait <= maxRetryAfter:
 		return &a.turnedAway
 	case apierrors.IsServiceUnavailable(err):
 		return &a.unavailable
@@ -95,7 +95,7 @@ func TestAFloodFromOnePeerHoldsUpNobodyElse(t *testing.T) {
 		if got, want := wait(), (answers{refused: maxWaitingOfPeer, turnedAway: 2000 - maxWaitingOfPeer}); got != want {
 			t.Errorf("the flood got %+v, want %+v", got, want)
 		}
-		if api.most > maxOfPeer+1 {
+		if api.most > maxLookupsOfPeer+1 {
 			t.Errorf("%d concurrent reviews", api.most)
 		}
 		if is := cluster.Reviews(); is.TurnedAway != 2000-maxWaitingOfPeer || is.Failed != 0 {
@@ -109,14 +109,14 @@ func TestAFloodFromEverywhereIsBoundedAndHoldsUpNobodyWhoIsKnown(t *testing.T) {
 		wantServed(calledFrom(t, 1), t, api, cluster, "known")
 		time.Sleep(acceptedTTL + time.Second)
 		wait := flood(t, cluster, 2*maxWaiting, madeUp, func(i int) context.Context { return calledFrom(t, i) })
-		if kept := len(cluster.tokens.newcomers.peers); kept != maxWaiting {
+		if kept := len(cluster.tokens.unknownTokens.peers); kept != maxWaiting {
 			t.Errorf("%d peers are left", kept)
 		}
 		wantServed(calledFrom(t, 1), t, api, cluster, "known")
 		if got, want := wait(), (answers{refused: maxWaiting, turnedAway: maxWaiting}); got != want {
 			t.Errorf("the flood got %+v, want %+v", got, want)
 		}
-		if api.most > maxNewcomers+1 {
+		if api.most > maxUnknownLookups+1 {
 			t.Errorf("%d concurrent reviews", api.most)
 		}
 	})
@@ -127,9 +127,9 @@ func TestAPeersFailuresComeAtARate(t *testing.T) {
 		fails error
 		want  answers
 	}{
-		"tokens that are refused":        {nil, answers{refused: 3 * maxOfPeer}},
-		"an API server that fails":       {errors.New("connection refused"), answers{unavailable: 3 * maxOfPeer}},
-		"an API server that has no time": {apierrors.NewTooManyRequests("later", 0), answers{unavailable: 3 * maxOfPeer}},
+		"tokens that are refused":        {nil, answers{refused: 3 * maxLookupsOfPeer}},
+		"an API server that fails":       {errors.New("connection refused"), answers{unavailable: 3 * maxLookupsOfPeer}},
+		"an API server that has no time": {apierrors.NewTooManyRequests("later", 0), answers{unavailable: 3 * maxLookupsOfPeer}},
 	} {
 		t.Run(name, func(t *testing.T) { comeAtARate(t, test.fails, test.want) })
 	}
@@ -138,12 +138,12 @@ func TestAPeersFailuresComeAtARate(t *testing.T) {
 func comeAtARate(t *testing.T, fails error, want answers) {
 	underFlood(t, 0, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		api.set(func() { api.fails = fails })
-		wait := flood(t, cluster, 3*maxOfPeer, madeUp, func(int) context.Context { return calledFrom(t, 1) })
+		wait := flood(t, cluster, 3*maxLookupsOfPeer, madeUp, func(int) context.Context { return calledFrom(t, 1) })
 		for turns := 1; turns <= 3; turns++ {
-			if asked := api.asked(); asked != turns*maxOfPeer {
+			if asked := api.asked(); asked != turns*maxLookupsOfPeer {
 				t.Errorf("asked %d times in turn %d", asked, turns)
 			}
-			time.Sleep(afterFailure)
+			time.Sleep(rejectionPenalty)
 			synctest.Wait()
 		}
 		if got := wait(); got != want {
@@ -177,9 +177,9 @@ func TestNewcomers_ACrowdBehindOneAddressIsServed(t *testing.T) {
 func TestNewcomers_APeerLeavesAsMuchFreeAsItHas(t *testing.T) {
 	underFlood(t, 50*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
 		for i, want := range []int{maxWaiting / 2, maxWaiting / 4, maxWaiting / 8} {
-			before := cluster.tokens.newcomers.waiting
+			before := cluster.tokens.unknownTokens.waiting
 			defer flood(t, cluster, 1500, fmt.Sprint(madeUp, i, "-"), func(int) context.Context { return calledFrom(t, i) })()
-			if got := cluster.tokens.newcomers.waiting - before; got != want {
+			if got := cluster.tokens.unknownTokens.waiting - before; got != want {
 				t.Errorf("address %d has %d places, want %d", i, got, want)
 			}
 		}
@@ -196,7 +196,7 @@ func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
 			t.Errorf("disconnected clients got %+v", got)
 		}
 		more := flood(t, cluster, 100, madeUp+"more-", func(int) context.Context { return calledFrom(t, 1) })
-		if got := more(); got.turnedAway != 100 || api.asked() != maxOfPeer {
+		if got := more(); got.turnedAway != 100 || api.asked() != maxLookupsOfPeer {
 			t.Errorf("later clients got %+v, with %d reviews", got, api.asked())
 		}
 	})
@@ -220,8 +220,8 @@ func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
 
 func TestNoTurnIsKeptByWhoHasWaitedInVain(t *testing.T) {
 	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
-		wait := flood(t, cluster, 3*maxNewcomers, madeUp, func(i int) context.Context { return calledFrom(t, i%3) })
-		if got, want := wait(), (answers{unavailable: 2 * maxNewcomers, turnedAway: maxNewcomers}); got != want || api.most != maxNewcomers {
+		wait := flood(t, cluster, 3*maxUnknownLookups, madeUp, func(i int) context.Context { return calledFrom(t, i%3) })
+		if got, want := wait(), (answers{unavailable: 2 * maxUnknownLookups, turnedAway: maxUnknownLookups}); got != want || api.most != maxUnknownLookups {
 			t.Errorf("they got %+v, with %d reviews at one time", got, api.most)
 		}
 	})

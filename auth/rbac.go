@@ -57,10 +57,10 @@ func (r *rbac) setRole(role named, rules []rule) {
 	}
 	concerned := r.boundToLocked(role)
 	r.mu.Unlock()
-	r.tell(concerned)
+	r.notifyChanged(concerned)
 }
 
-func (r *rbac) tell(concerned []subject) {
+func (r *rbac) notifyChanged(concerned []subject) {
 	if len(concerned) > 0 {
 		r.changed(concerned...)
 	}
@@ -90,7 +90,7 @@ func (r *rbac) setBinding(name named, after binding) {
 	r.unlinkLocked(name, before)
 	r.linkLocked(name, after)
 	r.mu.Unlock()
-	r.tell(slices.Concat(before.subjects, after.subjects))
+	r.notifyChanged(slices.Concat(before.subjects, after.subjects))
 }
 
 func (r *rbac) linkLocked(name named, b binding) {

@@ -22,7 +22,7 @@ const maxReviews = 32768
 // reviews authorizes callers by SubjectAccessReview, and caches the decisions.
 type reviews struct {
 	client     authorizationclient.AuthorizationV1Interface
-	changes    *changes
+	changes    *changeNotifier
 	extra      []string // the keys of credentialExtra that authorizers use
 	lookups    *lookups[Decision]
 	allowed    *utilcache.LRUExpireCache
@@ -34,7 +34,7 @@ type reviews struct {
 	hasFollowed func(since time.Time) bool // whether every change of RBAC since then is known
 }
 
-func newReviews(client authorizationclient.AuthorizationV1Interface, changes *changes, options AuthorizerOptions) *reviews {
+func newReviews(client authorizationclient.AuthorizationV1Interface, changes *changeNotifier, options AuthorizerOptions) *reviews {
 	return &reviews{
 		client:     client,
 		changes:    changes,
@@ -58,69 +58,69 @@ type caller struct {
 }
 
 func (r *reviews) caller(identity Identity) caller {
-	identity = identity.judged(r.extra)
+	identity = identity.forAuthorizers(r.extra)
 	return caller{identity, identity.Key(), subjectsOf(identity)}
 }
 
-// question is the key of a cached decision.
-type question struct {
+// cacheKey is the key of a cached decision.
+type cacheKey struct {
 	caller     Key
 	attributes Attributes
 }
 
-// answer is a cached decision.
-type answer struct {
-	decision Decision
-	asked    time.Time
-	until    time.Time
-	followed time.Time // the end of its validity while RBAC is followed; not after until if that does not apply
+// cachedDecision is a cached decision.
+type cachedDecision struct {
+	decision      Decision
+	requested     time.Time
+	validUntil    time.Time
+	followedUntil time.Time // the end of its validity while RBAC is followed; not after until if that does not apply
 }
 
 // decide returns the decision about an action of a caller. It uses the cache only for exactly the
 // same question. No decision follows from a wider permission: RBAC only allows, but an authorizer
 // before it can deny one namespace or one name of a wider permission.
 func (r *reviews) decide(ctx context.Context, caller caller, attributes Attributes) (Decision, error) {
-	changed := r.changes.last(caller.subjects)
-	asking := question{caller.key, attributes}
-	if decision, ok := r.remembered(asking, changed); ok {
+	changed := r.changes.lastOf(caller.subjects)
+	asking := cacheKey{caller.key, attributes}
+	if decision, ok := r.cached(asking, changed); ok {
 		r.lookups.counts.remembered.Add(1)
 		return decision, nil
 	}
-	decision, err := r.lookups.ask(ctx, asking.text(changed), caller.UserKey(), func(ctx context.Context) (Decision, error) {
-		return r.ask(ctx, caller, attributes, changed)
+	decision, err := r.lookups.ask(ctx, asking.flightKey(changed), caller.UserKey(), func(ctx context.Context) (Decision, error) {
+		return r.reviewAndCache(ctx, caller, attributes, changed)
 	})
 	switch {
-	case errors.Is(err, errNoTurn):
-		return Decision{}, turnedAway(err)
+	case errors.Is(err, errNoSlot):
+		return Decision{}, throttledError(err)
 	case err != nil && !aboutTheQuestion(err):
 		return Decision{}, unavailable(ctx, "what "+caller.String()+" may do")
 	}
 	return decision, err
 }
 
-// remembered returns a cached decision. Concurrent reviews can produce both decisions for a
+// cached returns a cached decision. Concurrent reviews can produce both decisions for a
 // question; the denial then counts.
-func (r *reviews) remembered(asked question, changed time.Time) (Decision, bool) {
+func (r *reviews) cached(asked cacheKey, changed time.Time) (Decision, bool) {
 	if decision, ok := r.get(r.denied, asked, changed); ok {
 		return decision, true
 	}
 	return r.get(r.allowed, asked, changed)
 }
 
-func (r *reviews) get(cache *utilcache.LRUExpireCache, asked question, changed time.Time) (Decision, bool) {
+func (r *reviews) get(cache *utilcache.LRUExpireCache, asked cacheKey, changed time.Time) (Decision, bool) {
 	value, _ := cache.Get(asked)
-	found, ok := value.(answer)
-	return found.decision, ok && found.asked.After(changed) && r.isGood(found)
+	found, ok := value.(cachedDecision)
+	return found.decision, ok && found.requested.After(changed) && r.isValid(found)
 }
 
-func (r *reviews) isGood(found answer) bool {
+func (r *reviews) isValid(found cachedDecision) bool {
 	now := time.Now()
-	return now.Before(found.until) || now.Before(found.followed) && r.hasFollowed(found.asked)
+	return now.Before(found.validUntil) || now.Before(found.followedUntil) && r.hasFollowed(found.requested)
 }
 
-// text returns a key for shared reviews. It differs for questions before and after a change, so
+// flightKey returns a key for shared reviews. It differs for questions before and after a change, so
 // that no caller shares a review that may not have seen the change.
-func (q question) text(changed time.Time) string {
+func (q cacheKey) flightKey(changed time.Time) string {
 	a := q.attributes
 	d := digest{sha256.New()}
 	d.length(int(changed.UnixNano()))
@@ -128,7 +128,7 @@ func (q question) text(changed time.Time) string {
 	return string(d.Sum(nil))
 }
 
-func (r *reviews) ask(ctx context.Context, caller caller, attributes Attributes, changed time.Time) (Decision, error) {
+func (r *reviews) reviewAndCache(ctx context.Context, caller caller, attributes Attributes, changed time.Time) (Decision, error) {
 	asked := time.Now()
 	r.lookups.counts.asked.Add(1)
 	status, err := r.review(ctx, caller.Identity, attributes)
@@ -140,12 +140,12 @@ func (r *reviews) ask(ctx context.Context, caller caller, attributes Attributes,
 	if decision.Allowed {
 		cache, usual = r.allowed, r.allowedTTL
 	}
-	found := answer{decision, asked, time.Now().Add(ttl(usual, asked, changed)), asked}
+	found := cachedDecision{decision, asked, time.Now().Add(ttl(usual, asked, changed)), asked}
 	// With an evaluation error the API server has not evaluated all rules, and no change of RBAC says when it can.
 	if caller.isFollowed(attributes) && status.EvaluationError == "" {
-		found.followed = asked.Add(followedTTL(r.followedTTL, asked, changed))
+		found.followedUntil = asked.Add(followedTTL(r.followedTTL, asked, changed))
 	}
-	cache.Add(question{caller.key, attributes}, found, max(time.Until(found.until), time.Until(found.followed)))
+	cache.Add(cacheKey{caller.key, attributes}, found, max(time.Until(found.validUntil), time.Until(found.followedUntil)))
 	return decision, nil
 }
 

@@ -204,8 +204,8 @@ func TestARememberedDenialCountsBeforeAPermission(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		wantAnswer(t, api, a, in("a"), true, 1)
-		asked := question{carol.Key(), in("a")}
-		a.reviews.denied.Add(asked, answer{asked: time.Now(), until: time.Now().Add(time.Second)}, time.Second)
+		asked := cacheKey{carol.Key(), in("a")}
+		a.reviews.denied.Add(asked, cachedDecision{requested: time.Now(), validUntil: time.Now().Add(time.Second)}, time.Second)
 		wantAnswer(t, api, a, in("a"), false, 0)
 	})
 }
@@ -225,7 +225,7 @@ func TestDenialsDoNotDisplaceRights(t *testing.T) {
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		wantAnswer(t, api, a, in("a"), true, 1)
 		for i := range maxReviews + 10 {
-			a.reviews.denied.Add(question{attributes: in(fmt.Sprint(i))}, answer{}, time.Second)
+			a.reviews.denied.Add(cacheKey{attributes: in(fmt.Sprint(i))}, cachedDecision{}, time.Second)
 		}
 		wantAnswer(t, api, a, in("a"), true, 0)
 		if kept := len(a.reviews.denied.Keys()); kept != maxReviews {
@@ -252,7 +252,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 			}
 			<-stream
 		}
-		if took := time.Since(changedAt); took > settling {
+		if took := time.Since(changedAt); took > propagationGrace {
 			t.Errorf("the permission was lost after %s", took)
 		}
 		time.Sleep(9 * time.Second)

@@ -36,41 +36,41 @@ const (
 // tokens authenticates bearer tokens by TokenReview. It stores no token: results are cached by a
 // keyed hash, whose key only this process knows (after k8s.io/apiserver's token cache).
 type tokens struct {
-	reviews   authenticationclient.TokenReviewInterface
-	audiences []string
-	key       []byte
-	lookups   *lookups[verdict]
-	newcomers *newcomers
-	accepted  *utilcache.LRUExpireCache
-	refused   *utilcache.LRUExpireCache
-	known     *lru.Cache // the users of the tokens that were accepted in their last review
+	reviews        authenticationclient.TokenReviewInterface
+	audiences      []string
+	key            []byte
+	lookups        *lookups[tokenResult]
+	unknownTokens  *lookupQueue
+	accepted       *utilcache.LRUExpireCache
+	rejected       *utilcache.LRUExpireCache
+	acceptedBefore *lru.Cache // the users of the tokens that were accepted in their last review
 
 	dependencies *dependencies
 }
 
-// verdict is the result of a token's review.
-type verdict struct {
+// tokenResult is the result of a token's review.
+type tokenResult struct {
 	identity Identity
-	refused  error // an ErrUnauthenticated; nil if the token was accepted
+	rejected error // an ErrUnauthenticated; nil if the token was accepted
 
-	reviewed time.Time
-	until    time.Time // the end of the validity of an accepted token's review, in any case
-	followed time.Time // the end of its validity while the token's dependencies exist
-	bound    boundTo
+	reviewed      time.Time
+	validUntil    time.Time // the end of the validity of an accepted token's review, in any case
+	followedUntil time.Time // the end of its validity while the token's dependencies exist
+	bound         boundTo
 }
 
 func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []string, dependencies *dependencies) *tokens {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never returns an error
 	return &tokens{
-		reviews:   reviews,
-		audiences: audiences,
-		key:       key,
-		lookups:   newLookups[verdict](),
-		newcomers: newNewcomers(),
-		accepted:  utilcache.NewLRUExpireCache(maxAccepted),
-		refused:   utilcache.NewLRUExpireCache(maxRefused),
-		known:     lru.New(maxKnown),
+		reviews:        reviews,
+		audiences:      audiences,
+		key:            key,
+		lookups:        newLookups[tokenResult](),
+		unknownTokens:  newLookupQueue(),
+		accepted:       utilcache.NewLRUExpireCache(maxAccepted),
+		rejected:       utilcache.NewLRUExpireCache(maxRefused),
+		acceptedBefore: lru.New(maxKnown),
 
 		dependencies: dependencies,
 	}
@@ -79,35 +79,35 @@ func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []st
 // authenticate returns the identity of a token.
 func (t *tokens) authenticate(ctx context.Context, token string) (Identity, error) {
 	key := t.keyOf(token)
-	answer, ok := t.remembered(key)
+	answer, ok := t.cached(key)
 	if !ok {
 		var err error
 		answer, err = t.find(ctx, key, token)
 		switch {
-		case errors.Is(err, errNoTurn):
-			return Identity{}, turnedAway(err)
+		case errors.Is(err, errNoSlot):
+			return Identity{}, throttledError(err)
 		case err != nil:
 			return Identity{}, unavailable(ctx, "who is calling")
 		}
 	}
-	return answer.identity, answer.refused
+	return answer.identity, answer.rejected
 }
 
 // find reviews a token, unless it is expired according to its own claims. Known callers do not wait
 // behind unknown ones.
-func (t *tokens) find(ctx context.Context, key, token string) (verdict, error) {
+func (t *tokens) find(ctx context.Context, key, token string) (tokenResult, error) {
 	if ends := expiry(token); !ends.IsZero() && !time.Now().Before(ends) {
-		return verdict{refused: ErrExpired}, nil
+		return tokenResult{rejected: ErrExpired}, nil
 	}
-	if user, known := t.known.Get(key); known {
-		return t.lookups.ask(ctx, key, user.(Key), func(ctx context.Context) (verdict, error) {
+	if user, known := t.acceptedBefore.Get(key); known {
+		return t.lookups.ask(ctx, key, user.(Key), func(ctx context.Context) (tokenResult, error) {
 			return t.lookUp(ctx, key, token)
 		})
 	}
-	turn := t.newcomers.from(peerFrom(ctx).network())
-	return t.lookups.join(ctx, key, turn, func(ctx context.Context) (answer verdict, err error) {
+	turn := t.unknownTokens.slotFor(peerFrom(ctx).network())
+	return t.lookups.join(ctx, key, turn, func(ctx context.Context) (answer tokenResult, err error) {
 		answer, err = t.lookUp(ctx, key, token)
-		turn.accepted = err == nil && answer.refused == nil
+		turn.accepted = err == nil && answer.rejected == nil
 		return answer, err
 	})
 }
@@ -118,68 +118,68 @@ func (t *tokens) keyOf(token string) string {
 	return string(hash.Sum(nil))
 }
 
-func (t *tokens) remembered(key string) (verdict, bool) {
-	for _, cache := range []*utilcache.LRUExpireCache{t.accepted, t.refused} {
+func (t *tokens) cached(key string) (tokenResult, bool) {
+	for _, cache := range []*utilcache.LRUExpireCache{t.accepted, t.rejected} {
 		value, _ := cache.Get(key)
-		if answer, ok := value.(verdict); ok && t.isGood(answer) {
+		if answer, ok := value.(tokenResult); ok && t.isValid(answer) {
 			t.lookups.counts.remembered.Add(1)
 			return answer, true
 		}
 	}
-	return verdict{}, false
+	return tokenResult{}, false
 }
 
-func (t *tokens) isGood(answer verdict) bool {
+func (t *tokens) isValid(answer tokenResult) bool {
 	now := time.Now()
-	return answer.refused != nil || now.Before(answer.until) ||
-		now.Before(answer.followed) && t.dependencies.hold(answer.bound, answer.reviewed)
+	return answer.rejected != nil || now.Before(answer.validUntil) ||
+		now.Before(answer.followedUntil) && t.dependencies.allExist(answer.bound, answer.reviewed)
 }
 
-func (t *tokens) lookUp(ctx context.Context, key, token string) (verdict, error) {
-	if answer, ok := t.remembered(key); ok {
+func (t *tokens) lookUp(ctx context.Context, key, token string) (tokenResult, error) {
+	if answer, ok := t.cached(key); ok {
 		return answer, nil // of a review that has just ended
 	}
 	reviewed := time.Now()
 	answer, err := t.review(ctx, token)
 	if err == nil {
 		answer.reviewed = reviewed
-		t.remember(key, token, answer)
+		t.cacheResult(key, token, answer)
 	}
 	return answer, err
 }
 
-func (t *tokens) remember(key, token string, answer verdict) {
-	if answer.refused != nil {
-		t.known.Remove(key)
-		t.refused.Add(key, answer, refusedTTL)
+func (t *tokens) cacheResult(key, token string, answer tokenResult) {
+	if answer.rejected != nil {
+		t.acceptedBefore.Remove(key)
+		t.rejected.Add(key, answer, refusedTTL)
 		return
 	}
-	t.known.Add(key, answer.identity.UserKey())
-	answer.until = time.Now().Add(acceptedTTL)
-	if expires := answer.identity.Expires; !expires.IsZero() && expires.Before(answer.until) {
-		answer.until = expires
+	t.acceptedBefore.Add(key, answer.identity.UserKey())
+	answer.validUntil = time.Now().Add(acceptedTTL)
+	if expires := answer.identity.Expires; !expires.IsZero() && expires.Before(answer.validUntil) {
+		answer.validUntil = expires
 	}
-	answer.bound, answer.followed = t.dependencies.of(token, answer.identity, answer.reviewed)
-	if ttl := max(time.Until(answer.until), time.Until(answer.followed)); ttl > 0 {
+	answer.bound, answer.followedUntil = t.dependencies.dependenciesOf(token, answer.identity, answer.reviewed)
+	if ttl := max(time.Until(answer.validUntil), time.Until(answer.followedUntil)); ttl > 0 {
 		t.accepted.Add(key, answer, ttl)
 	}
 }
 
-func (t *tokens) review(ctx context.Context, token string) (verdict, error) {
+func (t *tokens) review(ctx context.Context, token string) (tokenResult, error) {
 	t.lookups.counts.asked.Add(1)
 	review, err := t.reviews.Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return verdict{}, errors.New(withoutToken(err.Error(), token))
+		return tokenResult{}, errors.New(withoutToken(err.Error(), token))
 	}
 	if text := review.Status.Error; text != "" {
 		slog.DebugContext(ctx, "the API server rejected a bearer token", "error", withoutToken(text, token))
 	}
 	if err := t.check(review.Status); err != nil {
-		return verdict{refused: err}, nil
+		return tokenResult{rejected: err}, nil
 	}
-	return verdict{identity: identityOf(review.Status.User, expiry(token))}, nil
+	return tokenResult{identity: identityOf(review.Status.User, expiry(token))}, nil
 }
 
 // withoutToken removes a token from a message of the API server.

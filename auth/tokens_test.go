@@ -93,7 +93,7 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 		api.set(func() { api.user = authenticationv1.TokenReviewStatus{} })
 		for i := range 2 * maxRefused {
 			if i%maxWaiting == 0 {
-				time.Sleep(afterFailure)
+				time.Sleep(rejectionPenalty)
 				synctest.Wait() // until the slots have been released
 			}
 			_, err := cluster.Authenticate(calledFrom(t, i), bearer(fmt.Sprintf("made-up-%d", i)))
@@ -108,7 +108,7 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 		if api.asked() != asked {
 			t.Errorf("%d more reviews", api.asked()-asked)
 		}
-		if kept := len(cluster.tokens.refused.Keys()); kept != maxRefused {
+		if kept := len(cluster.tokens.rejected.Keys()); kept != maxRefused {
 			t.Errorf("%d entries are cached", kept)
 		}
 	})

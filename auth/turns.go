@@ -12,73 +12,73 @@ const (
 	// maxLookups bounds the concurrent reviews of one kind, in addition to those of unknown tokens
 	// and those of open streams. Further ones wait.
 	maxLookups = 64
-	// maxOfCaller bounds the concurrent reviews of one caller, so that others get a slot.
-	maxOfCaller = 16
+	// maxLookupsOfCaller bounds the concurrent reviews of one caller, so that others get a slot.
+	maxLookupsOfCaller = 16
 	// maxQuestionsWaiting bounds the waiting reviews of one caller. Each is a goroutine.
 	maxQuestionsWaiting = 1024
 	// maxRechecksWaiting bounds the waiting reviews of one caller's open streams.
 	maxRechecksWaiting = 4096
-	// turnPatience is how long a review waits for a slot; it has a separate time for its decision.
+	// slotPatience is how long a review waits for a slot; it has a separate time for its decision.
 	// Reviews of open streams wait for as long as the stream does.
-	turnPatience = 5 * time.Second
+	slotPatience = 5 * time.Second
 )
 
-// turn gives a review its slot. It is for one review.
-type turn interface {
-	// wait blocks until the review has a slot. It returns errNoTurn if the queue is full or the
+// slot is the permission to run one review.
+type slot interface {
+	// wait blocks until the review has a slot. It returns errNoSlot if the queue is full or the
 	// wait took too long.
 	wait(ctx context.Context) error
 	// end releases the slot.
 	end()
-	// staysInLine reports whether the review continues to wait when no caller waits for its result.
-	staysInLine() bool
+	// keepsWaiting reports whether the review continues to wait when no caller waits for its result.
+	keepsWaiting() bool
 }
 
-// turns shares the slots for reviews fairly among callers. Reviews of open streams have slots of
+// fairSlots shares the slots for reviews fairly among callers. Reviews of open streams have slots of
 // their own: they do not wait behind new questions.
-type turns struct{ questions, rechecks *fairqueue.Queue }
+type fairSlots struct{ questions, rechecks *fairqueue.Queue }
 
-func newTurns() turns {
-	return turns{
-		questions: fairqueue.New(fairqueue.Limits{Total: maxLookups, PerKey: maxOfCaller, Waiting: maxQuestionsWaiting}),
-		rechecks:  fairqueue.New(fairqueue.Limits{Total: maxLookups, PerKey: maxOfCaller, Waiting: maxRechecksWaiting}),
+func newFairSlots() fairSlots {
+	return fairSlots{
+		questions: fairqueue.New(fairqueue.Limits{Total: maxLookups, PerKey: maxLookupsOfCaller, Waiting: maxQuestionsWaiting}),
+		rechecks:  fairqueue.New(fairqueue.Limits{Total: maxLookups, PerKey: maxLookupsOfCaller, Waiting: maxRechecksWaiting}),
 	}
 }
 
-// of returns the turn of one caller's review.
-func (t turns) of(ctx context.Context, caller Key) turn {
+// slotFor returns the slot of one caller's review.
+func (t fairSlots) slotFor(ctx context.Context, caller Key) slot {
 	if isRecheck(ctx) {
-		return &fairTurn{queue: t.rechecks, key: string(caller[:])}
+		return &fairSlot{queue: t.rechecks, key: string(caller[:])}
 	}
-	return &fairTurn{queue: t.questions, key: string(caller[:]), patience: turnPatience}
+	return &fairSlot{queue: t.questions, key: string(caller[:]), patience: slotPatience}
 }
 
-// fairTurn is a turn in a fair queue.
-type fairTurn struct {
+// fairSlot is a slot in a fair queue.
+type fairSlot struct {
 	queue    *fairqueue.Queue
 	key      string        // identifies the caller
 	patience time.Duration // 0: unlimited
 	release  func()        // set by wait
 }
 
-// wait implements turn.
-func (t *fairTurn) wait(ctx context.Context) (err error) {
+// wait implements slot.
+func (t *fairSlot) wait(ctx context.Context) (err error) {
 	if t.patience > 0 {
 		t.release, err = t.queue.AcquireWithin(ctx, t.key, 1, t.patience)
 	} else {
 		t.release, err = t.queue.Acquire(ctx, t.key, 1)
 	}
 	if errors.Is(err, fairqueue.ErrFull) {
-		return errNoTurn
+		return errNoSlot
 	}
 	return err
 }
 
-// end implements turn.
-func (t *fairTurn) end() { t.release() }
+// end implements slot.
+func (t *fairSlot) end() { t.release() }
 
-// staysInLine implements turn.
-func (*fairTurn) staysInLine() bool { return false }
+// keepsWaiting implements slot.
+func (*fairSlot) keepsWaiting() bool { return false }
 
 type recheckKey struct{}
 

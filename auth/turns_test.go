@@ -38,7 +38,7 @@ func withSlowAuthorizer(t *testing.T, test func(*testing.T, *fakeAPI, *Authorize
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		test(t, api, a)
 		a.reviews.lookups.running.Wait()
-		turns := a.reviews.lookups.turns
+		turns := a.reviews.lookups.slots
 		if left := len(a.reviews.lookups.flights); left != 0 || turns.questions.Held() != 0 || turns.rechecks.Held() != 0 {
 			t.Errorf("%d reviews are left, and %d and %d slots", left, turns.questions.Held(), turns.rechecks.Held())
 		}
@@ -61,7 +61,7 @@ func TestAuthorizer_OneCallerTakesNoOthersTurn(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		wait := asking(t.Context(), a, "mallory", 10*maxLookups)
 		wantAnswerAfter(t.Context(), t, a, "carol", time.Second)
-		if got := wait(); got.accepted+got.turnedAway != 10*maxLookups || api.most != maxOfCaller+1 {
+		if got := wait(); got.accepted+got.turnedAway != 10*maxLookups || api.most != maxLookupsOfCaller+1 {
 			t.Errorf("the others got %+v, with %d reviews at one time", got, api.most)
 		}
 	})
@@ -71,11 +71,11 @@ func TestAuthorizer_AsksABoundedNumberOfQuestionsAtOneTime(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		var waits []func() answers
 		for caller := range 10 {
-			waits = append(waits, asking(t.Context(), a, fmt.Sprint("mallory-", caller), maxOfCaller))
+			waits = append(waits, asking(t.Context(), a, fmt.Sprint("mallory-", caller), maxLookupsOfCaller))
 		}
 		wantAnswerAfter(t.Context(), t, a, "carol", 2*time.Second)
 		for _, wait := range waits {
-			if got := wait(); got.accepted != maxOfCaller {
+			if got := wait(); got.accepted != maxLookupsOfCaller {
 				t.Errorf("they got %+v", got)
 			}
 		}
@@ -89,7 +89,7 @@ func TestAuthorizer_AsksABoundedNumberOfQuestionsAtOneTime(t *testing.T) {
 // at once, with a retry delay.
 func TestAuthorizer_BoundsWhatWaits(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
-		wait := asking(t.Context(), a, "mallory", maxOfCaller+maxQuestionsWaiting)
+		wait := asking(t.Context(), a, "mallory", maxLookupsOfCaller+maxQuestionsWaiting)
 		began := time.Now()
 		_, err := a.Authorize(t.Context(), Identity{Username: "mallory"}, in("one more"))
 		if !apierrors.IsTooManyRequests(err) || time.Since(began) != 0 {
@@ -119,7 +119,7 @@ func TestAuthorizer_StreamsDoNotWaitBehindQuestions(t *testing.T) {
 func TestAuthorizer_StreamsWaitAsLongAsTheyLive(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = 9 * time.Second })
-		if got := asking(Rechecking(t.Context()), a, "carol", 2*maxOfCaller)(); got.accepted != 2*maxOfCaller {
+		if got := asking(Rechecking(t.Context()), a, "carol", 2*maxLookupsOfCaller)(); got.accepted != 2*maxLookupsOfCaller {
 			t.Errorf("they got %+v", got)
 		}
 	})
@@ -129,10 +129,10 @@ func TestAuthorizer_StreamsWaitAsLongAsTheyLive(t *testing.T) {
 // nearly the maximum time.
 func TestAuthorizer_TheWaitTakesNothingFromTheLookUp(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
-		api.set(func() { api.takes = turnPatience - time.Second })
-		first := asking(t.Context(), a, "carol", maxOfCaller)
+		api.set(func() { api.takes = slotPatience - time.Second })
+		first := asking(t.Context(), a, "carol", maxLookupsOfCaller)
 		api.set(func() { api.takes = lookupTimeout - time.Second })
-		if got := asking(t.Context(), a, "carol", 2*maxOfCaller)(); got.accepted != maxOfCaller+maxOfCaller {
+		if got := asking(t.Context(), a, "carol", 2*maxLookupsOfCaller)(); got.accepted != maxLookupsOfCaller+maxLookupsOfCaller {
 			t.Errorf("they got %+v", got)
 		}
 		first()
@@ -144,7 +144,7 @@ func TestAuthorizer_TheWaitTakesNothingFromTheLookUp(t *testing.T) {
 func TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = lookupTimeout - time.Second })
-		got, want := asking(t.Context(), a, "carol", 2*maxOfCaller)(), answers{accepted: maxOfCaller, turnedAway: maxOfCaller}
+		got, want := asking(t.Context(), a, "carol", 2*maxLookupsOfCaller)(), answers{accepted: maxLookupsOfCaller, turnedAway: maxLookupsOfCaller}
 		if got != want {
 			t.Errorf("they got %+v, want %+v", got, want)
 		}
@@ -155,16 +155,16 @@ func TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack(t *testing.T) {
 func TestAuthorizer_AQuestionThatNobodyAsksAnyLongerIsNotAsked(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		ctx, leave := context.WithCancel(t.Context())
-		gone := asking(ctx, a, "carol", 10*maxOfCaller)
+		gone := asking(ctx, a, "carol", 10*maxLookupsOfCaller)
 		leave()
-		if got := gone(); got.other != 10*maxOfCaller {
+		if got := gone(); got.other != 10*maxLookupsOfCaller {
 			t.Errorf("callers that left got %+v", got)
 		}
 		wantAnswerAfter(t.Context(), t, a, "carol", 2*time.Second) // only behind the reviews in progress
-		if asked := api.asked(); asked != maxOfCaller+1 {
+		if asked := api.asked(); asked != maxLookupsOfCaller+1 {
 			t.Errorf("%d reviews", asked)
 		}
-		wantReviews(t, a.Reviews(), Reviews{Asked: maxOfCaller + 1})
+		wantReviews(t, a.Reviews(), Reviews{Asked: maxLookupsOfCaller + 1})
 	})
 }
 
@@ -172,7 +172,7 @@ func TestAuthorizer_AQuestionThatNobodyAsksAnyLongerIsNotAsked(t *testing.T) {
 // question gets a slot.
 func TestAuthorizer_OneOfSeveralWhoAskTheSameMayLeave(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
-		wait := asking(t.Context(), a, "carol", maxOfCaller)
+		wait := asking(t.Context(), a, "carol", maxLookupsOfCaller)
 		ctx, leave := context.WithCancel(t.Context())
 		go func() { _, _ = a.Authorize(ctx, Identity{Username: "carol"}, in("a")) }()
 		var stays sync.WaitGroup

@@ -30,16 +30,16 @@ const (
 type certificates struct {
 	authorities *clientCA
 	verify      func([]*x509.Certificate, *x509.CertPool) (Identity, error) // set once
-	turns       *fairqueue.Queue
+	slots       *fairqueue.Queue
 	accepted    *utilcache.LRUExpireCache // by fingerprint, with the field below
-	refused     *utilcache.LRUExpireCache
+	rejected    *utilcache.LRUExpireCache
 }
 
 // verification is the result for a chain, by some authorities.
 type verification struct {
 	authorities *x509.CertPool
 	identity    Identity
-	refused     error // nil if the chain is accepted
+	rejected    error // nil if the chain is accepted
 }
 
 func newCertificates(authorities *clientCA) *certificates {
@@ -47,9 +47,9 @@ func newCertificates(authorities *clientCA) *certificates {
 	return &certificates{
 		authorities: authorities,
 		verify:      certificateIdentity,
-		turns:       fairqueue.New(fairqueue.Limits{Total: processors, PerKey: processors / 2, Waiting: maxUnverifiedOfPeer}),
+		slots:       fairqueue.New(fairqueue.Limits{Total: processors, PerKey: processors / 2, Waiting: maxUnverifiedOfPeer}),
 		accepted:    utilcache.NewLRUExpireCache(maxVerified),
-		refused:     utilcache.NewLRUExpireCache(maxUnverified),
+		rejected:    utilcache.NewLRUExpireCache(maxUnverified),
 	}
 }
 
@@ -68,12 +68,12 @@ func (c *certificates) authenticate(ctx context.Context, from peer) (Identity, e
 	}
 	found, err := c.find(ctx, from, chain, authorities)
 	switch {
-	case errors.Is(err, errNoTurn):
-		return Identity{}, turnedAway(err)
+	case errors.Is(err, errNoSlot):
+		return Identity{}, throttledError(err)
 	case err != nil:
 		return Identity{}, err
-	case found.refused != nil:
-		return Identity{}, notAccepted(explainBounds(found.refused, len(from.certificates), len(chain)))
+	case found.rejected != nil:
+		return Identity{}, notAccepted(explainBounds(found.rejected, len(from.certificates), len(chain)))
 	}
 	return found.identity, checkUser(found.identity.Username, found.identity.Groups)
 }
@@ -86,28 +86,28 @@ func notAccepted(err error) error {
 // connection wait for the first of them.
 func (c *certificates) find(ctx context.Context, from peer, chain []*x509.Certificate, authorities *x509.CertPool) (verification, error) {
 	fingerprint := fingerprintOf(chain)
-	if found, ok := c.remembered(fingerprint, authorities); ok {
+	if found, ok := c.cached(fingerprint, authorities); ok {
 		return found, nil
 	}
-	release, err := c.turns.AcquireWithin(ctx, from.network().String(), 1, turnPatience)
+	release, err := c.slots.AcquireWithin(ctx, from.network().String(), 1, slotPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
-		err = errNoVerification
+		err = errNoSlotForVerification
 	}
 	if err != nil {
 		return verification{}, err
 	}
 	defer release()
-	if found, ok := c.remembered(fingerprint, authorities); ok {
+	if found, ok := c.cached(fingerprint, authorities); ok {
 		return found, nil
 	}
 	found := verification{authorities: authorities}
-	found.identity, found.refused = c.verify(chain, authorities)
-	c.remember(fingerprint, chain, found)
+	found.identity, found.rejected = c.verify(chain, authorities)
+	c.cacheResult(fingerprint, chain, found)
 	return found, nil
 }
 
-func (c *certificates) remembered(fingerprint [sha256.Size]byte, authorities *x509.CertPool) (verification, bool) {
-	for _, cache := range []*utilcache.LRUExpireCache{c.accepted, c.refused} {
+func (c *certificates) cached(fingerprint [sha256.Size]byte, authorities *x509.CertPool) (verification, bool) {
+	for _, cache := range []*utilcache.LRUExpireCache{c.accepted, c.rejected} {
 		value, _ := cache.Get(fingerprint)
 		if found, ok := value.(verification); ok && found.authorities == authorities {
 			return found, true
@@ -116,11 +116,11 @@ func (c *certificates) remembered(fingerprint [sha256.Size]byte, authorities *x5
 	return verification{}, false
 }
 
-// remember caches a verification as long as it is valid: an accepted chain until it expires, a
+// cacheResult caches a verification as long as it is valid: an accepted chain until it expires, a
 // rejected one until the next of its certificates becomes valid or expires.
-func (c *certificates) remember(fingerprint [sha256.Size]byte, chain []*x509.Certificate, found verification) {
-	if found.refused != nil {
-		c.refused.Add(fingerprint, found, min(unverifiedTTL, untilNextChange(chain)))
+func (c *certificates) cacheResult(fingerprint [sha256.Size]byte, chain []*x509.Certificate, found verification) {
+	if found.rejected != nil {
+		c.rejected.Add(fingerprint, found, min(unverifiedTTL, untilNextChange(chain)))
 		return
 	}
 	if left := time.Until(found.identity.Expires); left > 0 {

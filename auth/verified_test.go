@@ -195,11 +195,11 @@ func TestCluster_MadeUpChainsDoNotDisplaceGoodOnes(t *testing.T) {
 	_, _ = v.call(t.Context(), good)
 	bad := none.issue(t, client(alice)).certificate
 	for i := range maxUnverified + 10 {
-		v.certificates.remember([32]byte{byte(i), byte(i >> 8)}, []*x509.Certificate{bad}, verification{refused: errNobody})
+		v.certificates.cacheResult([32]byte{byte(i), byte(i >> 8)}, []*x509.Certificate{bad}, verification{rejected: errNoUser})
 	}
 	_, _ = v.call(t.Context(), good)
 	v.wantVerifications(t, 1)
-	if kept := len(v.certificates.refused.Keys()); kept != maxUnverified {
+	if kept := len(v.certificates.rejected.Keys()); kept != maxUnverified {
 		t.Errorf("%d entries are cached", kept)
 	}
 }
@@ -227,16 +227,16 @@ func TestCluster_VerificationsTakeTurnsByAddress(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if got, want := len(turnedAway), len(issuers)-maxUnverifiedOfPeer-int(v.certificates.turns.Held()); got != want {
+		if got, want := len(turnedAway), len(issuers)-maxUnverifiedOfPeer-int(v.certificates.slots.Held()); got != want {
 			t.Errorf("%d are rejected at once, want %d", got, want)
 		}
 		began := time.Now()
 		if _, err := v.call(calledFrom(t, 2), good); err != nil || time.Since(began) != time.Second {
 			t.Errorf("another address got %v after %s", err, time.Since(began))
 		}
-		time.Sleep(turnPatience + time.Second)
+		time.Sleep(slotPatience + time.Second)
 		synctest.Wait()
-		if held := v.certificates.turns.Held(); held != 0 {
+		if held := v.certificates.slots.Held(); held != 0 {
 			t.Errorf("%d slots are left", held)
 		}
 	})
@@ -251,7 +251,7 @@ func TestCluster_CallsOfOneConnectionWaitForOneVerification(t *testing.T) {
 		v.certificates.verify = func([]*x509.Certificate, *x509.CertPool) (Identity, error) {
 			v.verifications.Add(1)
 			time.Sleep(time.Second)
-			return Identity{}, errNobody
+			return Identity{}, errNoUser
 		}
 		leaf := ca.issue(t, client(alice)).certificate
 		for range 50 {
