@@ -61,10 +61,10 @@ func isCheapKey(key any) bool {
 
 // hasTwin reports whether one of the others has the same names and key as a certificate.
 // Cross-signed certificates have different issuers, and are not twins.
-func hasTwin(others []*x509.Certificate, one *x509.Certificate) bool {
+func hasTwin(others []*x509.Certificate, certificate *x509.Certificate) bool {
 	return slices.ContainsFunc(others, func(other *x509.Certificate) bool {
-		return bytes.Equal(other.RawSubjectPublicKeyInfo, one.RawSubjectPublicKeyInfo) &&
-			bytes.Equal(other.RawSubject, one.RawSubject) && bytes.Equal(other.RawIssuer, one.RawIssuer)
+		return bytes.Equal(other.RawSubjectPublicKeyInfo, certificate.RawSubjectPublicKeyInfo) &&
+			bytes.Equal(other.RawSubject, certificate.RawSubject) && bytes.Equal(other.RawIssuer, certificate.RawIssuer)
 	})
 }
 

@@ -129,8 +129,8 @@ func (c *changeNotifier) due() <-chan time.Time {
 		return time.After(time.Until(c.lastAnnounced.Add(announceInterval)))
 	}
 	for _, after := range reannounceDelays {
-		if again := c.lastChange.Add(after); c.lastAnnounced.Before(again) && !c.lastChange.IsZero() {
-			return time.After(time.Until(again))
+		if due := c.lastChange.Add(after); c.lastAnnounced.Before(due) && !c.lastChange.IsZero() {
+			return time.After(time.Until(due))
 		}
 	}
 	return nil
@@ -144,10 +144,10 @@ func (c *changeNotifier) announce() {
 	c.nextAnnouncement = make(chan struct{})
 }
 
-// ttl returns how long a decision is cached that was requested at the time asked, if the last
+// ttl returns how long a decision is cached that was requested at the time requested, if the last
 // change before it was at the time changed.
-func ttl(usual time.Duration, asked, changed time.Time) time.Duration {
-	if asked.Sub(changed) < propagationGrace {
+func ttl(usual time.Duration, requested, changed time.Time) time.Duration {
+	if requested.Sub(changed) < propagationGrace {
 		return min(usual, propagationTTL)
 	}
 	return usual
@@ -155,8 +155,8 @@ func ttl(usual time.Duration, asked, changed time.Time) time.Duration {
 
 // followedTTL is ttl for a decision that stays valid while RBAC is followed. It subtracts a random
 // part, up to half, so that decisions that were requested together do not expire together.
-func followedTTL(usual time.Duration, asked, changed time.Time) time.Duration {
-	if asked.Sub(changed) < stableAfter {
+func followedTTL(usual time.Duration, requested, changed time.Time) time.Duration {
+	if requested.Sub(changed) < stableAfter {
 		return 0
 	}
 	return usual - rand.N(usual/2+1)

@@ -107,9 +107,9 @@ func (c *clientCA) requestCertificates(base *tls.Config) *tls.Config {
 		if read && pool == nil {
 			return nil, nil // while the authorities are not known, every certificate is requested
 		}
-		asking := base.Clone()
-		asking.ClientAuth, asking.ClientCAs = tls.RequestClientCert, pool
-		return asking, nil
+		config := base.Clone()
+		config.ClientAuth, config.ClientCAs = tls.RequestClientCert, pool
+		return config, nil
 	}
 	return config
 }

@@ -97,11 +97,11 @@ func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity
 var errNoCluster = unauthenticated("no cluster is configured for authentication: every call is rejected")
 
 func (c Cluster) identify(ctx context.Context, token string) (Identity, error) {
-	switch from := peerFrom(ctx); {
+	switch peer := peerFrom(ctx); {
 	case token != "":
 		return c.tokens.authenticate(ctx, token)
-	case len(from.certificates) > 0:
-		return c.certificates.authenticate(ctx, from)
+	case len(peer.certificates) > 0:
+		return c.certificates.authenticate(ctx, peer)
 	}
 	return Identity{}, unauthenticated("request has no credential: send \"Authorization: Bearer TOKEN\", " +
 		"or connect by TLS with a client certificate of the cluster")

@@ -27,15 +27,15 @@ const maxRetryAfter = 5
 // throttledError returns the error for a caller that got no slot. The retry delay is random, so that
 // callers that were rejected together do not return together.
 func throttledError(err error) error {
-	what := "too many permission reviews of this caller are queued"
+	problem := "too many permission reviews of this caller are queued"
 	switch {
 	case errors.Is(err, errNoSlotForUnknownToken):
-		what = "too many calls with unknown tokens from this address, or from all addresses"
+		problem = "too many calls with unknown tokens from this address, or from all addresses"
 	case errors.Is(err, errNoSlotForVerification):
-		what = "too many connections with unknown client certificates from this address"
+		problem = "too many connections with unknown client certificates from this address"
 	}
 	seconds := 1 + rand.IntN(maxRetryAfter)
-	return apierrors.NewTooManyRequests(fmt.Sprintf("%s: call again in %d s", what, seconds), seconds)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("%s: call again in %d s", problem, seconds), seconds)
 }
 
 // unauthenticated returns an [ErrUnauthenticated] with a reason.

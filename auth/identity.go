@@ -82,10 +82,10 @@ func IsCredentialExtra(key string) bool { return slices.Contains(credentialExtra
 // forAuthorizers returns the identity for authorizers: without the keys of Extra that name the credential,
 // except those that an authorizer uses. All other keys are kept, because they can limit the user's
 // permissions, such as the scopes of a token.
-func (i Identity) forAuthorizers(lookedAt []string) Identity {
+func (i Identity) forAuthorizers(used []string) Identity {
 	extra := maps.Clone(i.Extra)
 	for _, key := range credentialExtra {
-		if !slices.Contains(lookedAt, key) {
+		if !slices.Contains(used, key) {
 			delete(extra, key)
 		}
 	}

@@ -66,13 +66,13 @@ func lowerASCII(r rune) rune {
 	return r
 }
 
-func checkHeaderValues(what string, values []string) error {
+func checkHeaderValues(part string, values []string) error {
 	for _, value := range values {
 		switch {
 		case strings.TrimSpace(value) != value:
-			return notImpersonated("the %s %q begins or ends with white space", what, value)
+			return notImpersonated("the %s %q begins or ends with white space", part, value)
 		case !utf8.ValidString(value), strings.ContainsFunc(value, unicode.IsControl):
-			return notImpersonated("the %s %q contains a control character or is not UTF-8", what, value)
+			return notImpersonated("the %s %q contains a control character or is not UTF-8", part, value)
 		}
 	}
 	return nil

@@ -97,12 +97,12 @@ func (i *issuer) pause(ctx context.Context, patience time.Duration, needed <-cha
 
 // refresh reads the keys, and reports whether it succeeded.
 func (i *issuer) refresh(ctx context.Context) bool {
-	asked := time.Now()
+	started := time.Now()
 	name, keys, err := i.fetch(ctx)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err == nil {
-		i.name, i.keys, i.read, i.lastLogged = name, keys, asked, ""
+		i.name, i.keys, i.read, i.lastLogged = name, keys, started, ""
 		return true
 	}
 	if ctx.Err() == nil && i.lastLogged != err.Error() {
@@ -132,15 +132,15 @@ func (i *issuer) fetch(ctx context.Context) (name string, keys map[string]issuer
 	return metadata.Issuer, keys, err
 }
 
-func (i *issuer) get(ctx context.Context, path string, into any) error {
-	answer, err := i.api.Get().AbsPath(path).SetHeader("Accept", "application/jwk-set+json, application/json").DoRaw(ctx)
+func (i *issuer) get(ctx context.Context, path string, target any) error {
+	body, err := i.api.Get().AbsPath(path).SetHeader("Accept", "application/jwk-set+json, application/json").DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if len(answer) > maxKeysBytes {
-		return fmt.Errorf("%s: response of %d bytes is too long", path, len(answer))
+	if len(body) > maxKeysBytes {
+		return fmt.Errorf("%s: response of %d bytes is too long", path, len(body))
 	}
-	if err := json.Unmarshal(answer, into); err != nil {
+	if err := json.Unmarshal(body, target); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
@@ -223,14 +223,14 @@ func (i *issuer) verify(token string, identity Identity) (boundTo, error) {
 	if !ok || key.Algorithm != "" && key.Algorithm != header.Algorithm {
 		return boundTo{}, fmt.Errorf("the issuer has no key %q for %s", header.KeyID, header.Algorithm)
 	}
-	var said claims
-	if err := parsed.Claims(key.Key, &said); err != nil {
+	var parsedClaims claims
+	if err := parsed.Claims(key.Key, &parsedClaims); err != nil {
 		return boundTo{}, err
 	}
-	bound, err := said.boundTo(identity)
+	bound, err := parsedClaims.boundTo(identity)
 	bound.key = keyID{header.KeyID, key.thumbprint}
-	if said.Issuer != name {
-		return boundTo{}, fmt.Errorf("token has another issuer: %q", said.Issuer)
+	if parsedClaims.Issuer != name {
+		return boundTo{}, fmt.Errorf("token has another issuer: %q", parsedClaims.Issuer)
 	}
 	return bound, err
 }
@@ -239,17 +239,17 @@ func (i *issuer) verify(token string, identity Identity) (boundTo, error) {
 // returns errNotFollowed for tokens without an expiration, and for those bound to a Secret or only
 // to a node.
 func (c claims) boundTo(identity Identity) (boundTo, error) {
-	said := c.Kubernetes
-	account := serviceaccount.MakeUsername(said.Namespace, said.ServiceAccount.Name)
+	kubernetes := c.Kubernetes
+	account := serviceaccount.MakeUsername(kubernetes.Namespace, kubernetes.ServiceAccount.Name)
 	switch {
-	case c.Subject != account || identity.Username != account || said.ServiceAccount.UID == "" || identity.UID != said.ServiceAccount.UID:
+	case c.Subject != account || identity.Username != account || kubernetes.ServiceAccount.UID == "" || identity.UID != kubernetes.ServiceAccount.UID:
 		return boundTo{}, errors.New("token names another service account than the API server")
-	case c.Expiry == nil, said.Secret != nil, said.Node != nil && said.Pod == nil, said.Pod != nil && said.Pod.UID == "":
+	case c.Expiry == nil, kubernetes.Secret != nil, kubernetes.Node != nil && kubernetes.Pod == nil, kubernetes.Pod != nil && kubernetes.Pod.UID == "":
 		return boundTo{}, errNotFollowed
 	}
-	bound := boundTo{account: said.ServiceAccount.UID, expires: c.Expiry.Time()}
-	if said.Pod != nil {
-		bound.pod = said.Pod.UID
+	bound := boundTo{account: kubernetes.ServiceAccount.UID, expires: c.Expiry.Time()}
+	if kubernetes.Pod != nil {
+		bound.pod = kubernetes.Pod.UID
 	}
 	return bound, nil
 }

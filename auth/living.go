@@ -29,9 +29,9 @@ type liveObjects struct {
 }
 
 func newLiveObjects(resource string, reviews authorizationclient.SelfSubjectAccessReviewInterface, api metadata.Interface) *liveObjects {
-	of := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource})
+	client := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource})
 	l := &liveObjects{
-		follower: newFollower[metav1.PartialObjectMetadata](resource, "tokens are reviewed every few seconds", of),
+		follower: newFollower[metav1.PartialObjectMetadata](resource, "tokens are reviewed every few seconds", client),
 		reviews:  reviews,
 		needed:   make(chan struct{}),
 		uids:     map[types.UID]struct{}{},

@@ -16,7 +16,7 @@ const lookupTimeout = 10 * time.Second
 // belongs to none of them, so a caller that leaves does not affect the others; it is canceled if
 // all callers have left before it got a slot. Its methods are safe for concurrent use.
 type lookups[A any] struct {
-	slots fairSlots     // for reviews without a turn of their own; set once
+	slots fairSlots     // for reviews without a slot of their own; set once
 	stop  chan struct{} // closed to cancel the reviews in progress
 
 	counts counts
@@ -31,7 +31,7 @@ type lookups[A any] struct {
 
 // flight is one review, shared by all callers with the same question.
 type flight[A any] struct {
-	key  string // set once, with turn
+	key  string // set once, with slot
 	slot slot
 	done chan struct{} // closed when answer and err are set
 
@@ -65,8 +65,8 @@ func (l *lookups[A]) ask(ctx context.Context, key string, caller Key, do func(co
 }
 
 // join is ask with a given slot.
-func (l *lookups[A]) join(ctx context.Context, key string, turn slot, do func(context.Context) (A, error)) (none A, err error) {
-	f := l.joinFlight(key, turn, do)
+func (l *lookups[A]) join(ctx context.Context, key string, slot slot, do func(context.Context) (A, error)) (none A, err error) {
+	f := l.joinFlight(key, slot, do)
 	if f == nil {
 		return none, errShutDown
 	}
@@ -81,7 +81,7 @@ func (l *lookups[A]) join(ctx context.Context, key string, turn slot, do func(co
 
 // joinFlight returns the flight of a key, and starts it if there is none. It returns nil after the
 // shutdown.
-func (l *lookups[A]) joinFlight(key string, turn slot, do func(context.Context) (A, error)) *flight[A] {
+func (l *lookups[A]) joinFlight(key string, slot slot, do func(context.Context) (A, error)) *flight[A] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.flights[key]
@@ -89,18 +89,18 @@ func (l *lookups[A]) joinFlight(key string, turn slot, do func(context.Context) 
 	case l.ended:
 		return nil
 	case f == nil:
-		f = l.beginLocked(key, turn, do)
+		f = l.beginLocked(key, slot, do)
 	}
 	f.waiting++
 	return f
 }
 
-func (l *lookups[A]) beginLocked(key string, turn slot, do func(context.Context) (A, error)) *flight[A] {
-	ctx, giveUp := context.WithCancel(wait.ContextForChannel(l.stop))
-	f := &flight[A]{key: key, slot: turn, done: make(chan struct{}), cancel: giveUp}
+func (l *lookups[A]) beginLocked(key string, slot slot, do func(context.Context) (A, error)) *flight[A] {
+	ctx, cancel := context.WithCancel(wait.ContextForChannel(l.stop))
+	f := &flight[A]{key: key, slot: slot, done: make(chan struct{}), cancel: cancel}
 	l.flights[key] = f
 	l.running.Go(func() {
-		defer giveUp()
+		defer cancel()
 		f.answer, f.err = l.lookUp(ctx, f, do)
 		l.finish(f)
 	})

@@ -51,8 +51,8 @@ func checkLocal(r *http.Request) error {
 			"by this service is", r.Host)
 	}
 	for _, origin := range r.Header.Values("Origin") {
-		from, err := url.Parse(origin)
-		if err != nil || !isLoopback(from.Hostname()) || !strings.EqualFold(from.Host, r.Host) {
+		parsed, err := url.Parse(origin)
+		if err != nil || !isLoopback(parsed.Hostname()) || !strings.EqualFold(parsed.Host, r.Host) {
 			return fmt.Errorf("origin %q is not allowed to call %q: without authentication, only the page served "+
 				"by this service is", origin, r.Host)
 		}

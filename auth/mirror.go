@@ -82,9 +82,9 @@ func (m *mirror) addName(name named) {
 	m.mu.Lock()
 	count := len(m.names)
 	m.names[name] = struct{}{}
-	more := len(m.names) > count
+	added := len(m.names) > count
 	m.mu.Unlock()
-	if more {
+	if added {
 		m.countChanged()
 	}
 }
@@ -100,16 +100,16 @@ func (m *mirror) removeName(name named) {
 // Replace implements [cache.ReflectorStore].
 func (m *mirror) Replace(objects []any, version string) error {
 	m.mu.Lock()
-	gone := maps.Clone(m.names)
+	deleted := maps.Clone(m.names)
 	m.mu.Unlock()
 	for _, object := range objects {
 		if err := m.Update(object); err != nil {
 			return err
 		}
 		name, _ := nameOf(object)
-		delete(gone, name)
+		delete(deleted, name)
 	}
-	for name := range gone {
+	for name := range deleted {
 		m.removeName(name)
 	}
 	m.UpdateResourceVersion(version)

@@ -46,8 +46,8 @@ func orEmpty[T any](object *T) *T {
 }
 
 // rulesOf returns a role's rules about resources; nil if the role was deleted.
-func rulesOf(policy []rbacv1.PolicyRule, there bool) []rule {
-	if !there {
+func rulesOf(policy []rbacv1.PolicyRule, exists bool) []rule {
+	if !exists {
 		return nil
 	}
 	rules := make([]rule, 0, len(policy))
@@ -66,8 +66,8 @@ func bindingOf(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject)
 		b.role.namespace = namespace
 	}
 	for _, s := range subjects {
-		if who, ok := subjectOf(namespace, s); ok {
-			b.subjects = append(b.subjects, who)
+		if subject, ok := subjectOf(namespace, s); ok {
+			b.subjects = append(b.subjects, subject)
 		}
 	}
 	return b
@@ -93,16 +93,16 @@ func subjectOf(namespace string, s rbacv1.Subject) (subject, bool) {
 // rbacKnown returns the state of all RBAC mirrors: synced if all are, refused if any is. It blocks
 // while neither is known and the context is not done.
 func (m mirrors) rbacKnown(ctx context.Context) mirrorState {
-	least := synced
+	state := synced
 	for _, mirror := range m.rbac {
 		switch mirror.waitSettled(ctx) {
 		case refused:
 			return refused
 		case pending:
-			least = pending
+			state = pending
 		}
 	}
-	return least
+	return state
 }
 
 // hasFollowedRBAC reports whether every change of RBAC since a time is known, or will be in a

@@ -54,13 +54,13 @@ func (a *Authorizer) Namespaces(ctx context.Context, identity Identity, attribut
 }
 
 func (a *Authorizer) candidatesFor(ctx context.Context, caller caller, attributes Attributes) ([]string, error) {
-	waiting, cancel := context.WithTimeout(ctx, lookupTimeout)
+	waitCtx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	seen := a.mirrors.rbacKnown(waiting)
+	state := a.mirrors.rbacKnown(waitCtx)
 	switch {
-	case a.candidates == AllNamespaces, caller.own, seen == refused:
-		return a.allNamespaces(ctx, waiting)
-	case seen == synced:
+	case a.candidates == AllNamespaces, caller.own, state == refused:
+		return a.allNamespaces(ctx, waitCtx)
+	case state == synced:
 		return a.rbac.namespaces(caller.subjects, attributes), nil
 	}
 	return nil, unavailable(ctx, "for its roles and bindings")
@@ -76,9 +76,9 @@ func (a *Authorizer) runNamespaces(ctx context.Context) {
 	}
 }
 
-func (a *Authorizer) allNamespaces(ctx, waiting context.Context) ([]string, error) {
+func (a *Authorizer) allNamespaces(ctx, waitCtx context.Context) ([]string, error) {
 	a.needNamespaces()
-	switch a.mirrors.namespaces.waitSettled(waiting) {
+	switch a.mirrors.namespaces.waitSettled(waitCtx) {
 	case synced:
 		return a.mirrors.namespaces.namespaces(), nil
 	case refused:
@@ -96,9 +96,9 @@ func (a *Authorizer) confirm(ctx context.Context, caller caller, attributes Attr
 	group.SetLimit(maxConfirmations)
 	for _, namespace := range candidates {
 		group.Go(func() error {
-			there := attributes
-			there.Namespace = namespace
-			decision, err := a.reviews.decide(ctx, caller, there)
+			inNamespace := attributes
+			inNamespace.Namespace = namespace
+			decision, err := a.reviews.decide(ctx, caller, inNamespace)
 			mu.Lock()
 			defer mu.Unlock()
 			if decision.Allowed {

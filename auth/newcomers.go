@@ -114,25 +114,25 @@ func (c *queuedLookup) leave() {
 func (n *lookupQueue) enter(peer netip.Prefix) *peerQueue {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	of, free := n.peers[peer], maxWaiting-n.waiting
-	if free == 0 || of != nil && of.waiting >= min(maxWaitingOfPeer, free) {
+	queue, free := n.peers[peer], maxWaiting-n.waiting
+	if free == 0 || queue != nil && queue.waiting >= min(maxWaitingOfPeer, free) {
 		return nil
 	}
-	if of == nil {
-		of = &peerQueue{slots: make(semaphore, maxLookupsOfPeer)}
-		n.peers[peer] = of
+	if queue == nil {
+		queue = &peerQueue{slots: make(semaphore, maxLookupsOfPeer)}
+		n.peers[peer] = queue
 	}
 	n.waiting++
-	of.waiting++
-	return of
+	queue.waiting++
+	return queue
 }
 
 func (n *lookupQueue) leave(peer netip.Prefix) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.waiting--
-	of := n.peers[peer]
-	if of.waiting--; of.waiting == 0 {
+	queue := n.peers[peer]
+	if queue.waiting--; queue.waiting == 0 {
 		delete(n.peers, peer)
 	}
 }

@@ -81,12 +81,12 @@ type cachedDecision struct {
 // before it can deny one namespace or one name of a wider permission.
 func (r *reviews) decide(ctx context.Context, caller caller, attributes Attributes) (Decision, error) {
 	changed := r.changes.lastOf(caller.subjects)
-	asking := cacheKey{caller.key, attributes}
-	if decision, ok := r.cached(asking, changed); ok {
+	key := cacheKey{caller.key, attributes}
+	if decision, ok := r.cached(key, changed); ok {
 		r.lookups.counts.remembered.Add(1)
 		return decision, nil
 	}
-	decision, err := r.lookups.ask(ctx, asking.flightKey(changed), caller.UserKey(), func(ctx context.Context) (Decision, error) {
+	decision, err := r.lookups.ask(ctx, key.flightKey(changed), caller.UserKey(), func(ctx context.Context) (Decision, error) {
 		return r.reviewAndCache(ctx, caller, attributes, changed)
 	})
 	switch {
@@ -100,15 +100,15 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 
 // cached returns a cached decision. Concurrent reviews can produce both decisions for a
 // question; the denial then counts.
-func (r *reviews) cached(asked cacheKey, changed time.Time) (Decision, bool) {
-	if decision, ok := r.get(r.denied, asked, changed); ok {
+func (r *reviews) cached(key cacheKey, changed time.Time) (Decision, bool) {
+	if decision, ok := r.get(r.denied, key, changed); ok {
 		return decision, true
 	}
-	return r.get(r.allowed, asked, changed)
+	return r.get(r.allowed, key, changed)
 }
 
-func (r *reviews) get(cache *utilcache.LRUExpireCache, asked cacheKey, changed time.Time) (Decision, bool) {
-	value, _ := cache.Get(asked)
+func (r *reviews) get(cache *utilcache.LRUExpireCache, key cacheKey, changed time.Time) (Decision, bool) {
+	value, _ := cache.Get(key)
 	found, ok := value.(cachedDecision)
 	return found.decision, ok && found.requested.After(changed) && r.isValid(found)
 }
@@ -129,7 +129,7 @@ func (q cacheKey) flightKey(changed time.Time) string {
 }
 
 func (r *reviews) reviewAndCache(ctx context.Context, caller caller, attributes Attributes, changed time.Time) (Decision, error) {
-	asked := time.Now()
+	requested := time.Now()
 	r.lookups.counts.asked.Add(1)
 	status, err := r.review(ctx, caller.Identity, attributes)
 	if err != nil {
@@ -140,12 +140,12 @@ func (r *reviews) reviewAndCache(ctx context.Context, caller caller, attributes 
 	if decision.Allowed {
 		cache, usual = r.allowed, r.allowedTTL
 	}
-	found := cachedDecision{decision, asked, time.Now().Add(ttl(usual, asked, changed)), asked}
+	decided := cachedDecision{decision, requested, time.Now().Add(ttl(usual, requested, changed)), requested}
 	// With an evaluation error the API server has not evaluated all rules, and no change of RBAC says when it can.
 	if caller.isFollowed(attributes) && status.EvaluationError == "" {
-		found.followedUntil = asked.Add(followedTTL(r.followedTTL, asked, changed))
+		decided.followedUntil = requested.Add(followedTTL(r.followedTTL, requested, changed))
 	}
-	cache.Add(cacheKey{caller.key, attributes}, found, max(time.Until(found.validUntil), time.Until(found.followedUntil)))
+	cache.Add(cacheKey{caller.key, attributes}, decided, max(time.Until(decided.validUntil), time.Until(decided.followedUntil)))
 	return decision, nil
 }
 

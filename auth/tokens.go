@@ -79,10 +79,10 @@ func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []st
 // authenticate returns the identity of a token.
 func (t *tokens) authenticate(ctx context.Context, token string) (Identity, error) {
 	key := t.keyOf(token)
-	answer, ok := t.cached(key)
+	result, ok := t.cached(key)
 	if !ok {
 		var err error
-		answer, err = t.find(ctx, key, token)
+		result, err = t.find(ctx, key, token)
 		switch {
 		case errors.Is(err, errNoSlot):
 			return Identity{}, throttledError(err)
@@ -90,7 +90,7 @@ func (t *tokens) authenticate(ctx context.Context, token string) (Identity, erro
 			return Identity{}, unavailable(ctx, "who is calling")
 		}
 	}
-	return answer.identity, answer.rejected
+	return result.identity, result.rejected
 }
 
 // find reviews a token, unless it is expired according to its own claims. Known callers do not wait
@@ -104,11 +104,11 @@ func (t *tokens) find(ctx context.Context, key, token string) (tokenResult, erro
 			return t.lookUp(ctx, key, token)
 		})
 	}
-	turn := t.unknownTokens.slotFor(peerFrom(ctx).network())
-	return t.lookups.join(ctx, key, turn, func(ctx context.Context) (answer tokenResult, err error) {
-		answer, err = t.lookUp(ctx, key, token)
-		turn.accepted = err == nil && answer.rejected == nil
-		return answer, err
+	slot := t.unknownTokens.slotFor(peerFrom(ctx).network())
+	return t.lookups.join(ctx, key, slot, func(ctx context.Context) (result tokenResult, err error) {
+		result, err = t.lookUp(ctx, key, token)
+		slot.accepted = err == nil && result.rejected == nil
+		return result, err
 	})
 }
 
@@ -121,47 +121,47 @@ func (t *tokens) keyOf(token string) string {
 func (t *tokens) cached(key string) (tokenResult, bool) {
 	for _, cache := range []*utilcache.LRUExpireCache{t.accepted, t.rejected} {
 		value, _ := cache.Get(key)
-		if answer, ok := value.(tokenResult); ok && t.isValid(answer) {
+		if result, ok := value.(tokenResult); ok && t.isValid(result) {
 			t.lookups.counts.remembered.Add(1)
-			return answer, true
+			return result, true
 		}
 	}
 	return tokenResult{}, false
 }
 
-func (t *tokens) isValid(answer tokenResult) bool {
+func (t *tokens) isValid(result tokenResult) bool {
 	now := time.Now()
-	return answer.rejected != nil || now.Before(answer.validUntil) ||
-		now.Before(answer.followedUntil) && t.dependencies.allExist(answer.bound, answer.reviewed)
+	return result.rejected != nil || now.Before(result.validUntil) ||
+		now.Before(result.followedUntil) && t.dependencies.allExist(result.bound, result.reviewed)
 }
 
 func (t *tokens) lookUp(ctx context.Context, key, token string) (tokenResult, error) {
-	if answer, ok := t.cached(key); ok {
-		return answer, nil // of a review that has just ended
+	if result, ok := t.cached(key); ok {
+		return result, nil // of a review that has just ended
 	}
 	reviewed := time.Now()
-	answer, err := t.review(ctx, token)
+	result, err := t.review(ctx, token)
 	if err == nil {
-		answer.reviewed = reviewed
-		t.cacheResult(key, token, answer)
+		result.reviewed = reviewed
+		t.cacheResult(key, token, result)
 	}
-	return answer, err
+	return result, err
 }
 
-func (t *tokens) cacheResult(key, token string, answer tokenResult) {
-	if answer.rejected != nil {
+func (t *tokens) cacheResult(key, token string, result tokenResult) {
+	if result.rejected != nil {
 		t.acceptedBefore.Remove(key)
-		t.rejected.Add(key, answer, refusedTTL)
+		t.rejected.Add(key, result, refusedTTL)
 		return
 	}
-	t.acceptedBefore.Add(key, answer.identity.UserKey())
-	answer.validUntil = time.Now().Add(acceptedTTL)
-	if expires := answer.identity.Expires; !expires.IsZero() && expires.Before(answer.validUntil) {
-		answer.validUntil = expires
+	t.acceptedBefore.Add(key, result.identity.UserKey())
+	result.validUntil = time.Now().Add(acceptedTTL)
+	if expires := result.identity.Expires; !expires.IsZero() && expires.Before(result.validUntil) {
+		result.validUntil = expires
 	}
-	answer.bound, answer.followedUntil = t.dependencies.dependenciesOf(token, answer.identity, answer.reviewed)
-	if ttl := max(time.Until(answer.validUntil), time.Until(answer.followedUntil)); ttl > 0 {
-		t.accepted.Add(key, answer, ttl)
+	result.bound, result.followedUntil = t.dependencies.dependenciesOf(token, result.identity, result.reviewed)
+	if ttl := max(time.Until(result.validUntil), time.Until(result.followedUntil)); ttl > 0 {
+		t.accepted.Add(key, result, ttl)
 	}
 }
 
