@@ -23,15 +23,15 @@ type callers struct {
 	// guard rejects requests that are not allowed at all, before authentication.
 	guard func(http.Handler) http.Handler
 	// asking configures TLS to request a client certificate.
-	asking func(*tls.Config) *tls.Config
+	configureTLS func(*tls.Config) *tls.Config
 	// reviews are the statistics of reviews, by their type.
 	reviews map[string]server.ReviewSource
 	// run keeps the data about callers up to date until the context is done.
 	run func(context.Context)
 }
 
-// callersOf returns the callers that the settings select.
-func callersOf(s settings, clients *auth.ClientFactory) callers {
+// newCallers returns the callers that the settings select.
+func newCallers(s settings, clients *auth.ClientFactory) callers {
 	client := clients.Own().Typed
 	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{Extra: s.reviews.extra, FollowedTTL: followedTTL(s.reviews.permissionInterval)})
 	if s.auth == authNone {
@@ -39,7 +39,7 @@ func callersOf(s settings, clients *auth.ClientFactory) callers {
 			authenticator: auth.KubeconfigUser{},
 			authorizer:    authorizer, // not run: RBAC is not followed
 			guard:         auth.Loopback,
-			asking:        func(base *tls.Config) *tls.Config { return base },
+			configureTLS:  func(base *tls.Config) *tls.Config { return base },
 			reviews:       map[string]server.ReviewSource{subjectAccessReview: authorizer},
 			run:           func(context.Context) {},
 		}
@@ -54,7 +54,7 @@ func callersOf(s settings, clients *auth.ClientFactory) callers {
 		authenticator: cluster,
 		authorizer:    authorizer,
 		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.NotePeer(next)) },
-		asking:        cluster.TLSConfig,
+		configureTLS:  cluster.TLSConfig,
 		reviews:       map[string]server.ReviewSource{tokenReview: cluster, subjectAccessReview: authorizer},
 		run: func(ctx context.Context) {
 			var running sync.WaitGroup

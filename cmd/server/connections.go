@@ -29,9 +29,9 @@ func boundConnections(listener net.Listener, limit, limitOfNetwork int) *connect
 // connection is a connection that counts until it is closed.
 type connection struct {
 	net.Conn
-	among   *connections
+	owner   *connections
 	network netip.Prefix
-	place   *list.Element // guarded by the mutex of among; nil when the connection no longer counts
+	element *list.Element // guarded by the mutex of among; nil when the connection no longer counts
 }
 
 // Accept implements net.Listener. It closes a rejected connection before anything is read.
@@ -41,7 +41,7 @@ func (c *connections) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		conn := &connection{Conn: accepted, among: c, network: auth.Network(accepted.RemoteAddr().String())}
+		conn := &connection{Conn: accepted, owner: c, network: auth.Network(accepted.RemoteAddr().String())}
 		evicted := c.enter(conn)
 		if evicted != nil {
 			_ = evicted.Conn.Close() // the server that reads it closes it too
@@ -62,7 +62,7 @@ func (c *connections) enter(conn *connection) (evicted *connection) {
 		of = list.New()
 		c.networks[conn.network] = of
 	}
-	conn.place = of.PushBack(conn)
+	conn.element = of.PushBack(conn)
 	c.open++
 	switch {
 	case of.Len() > c.maxOfNetwork:
@@ -88,12 +88,12 @@ func (c *connections) mostLocked() *list.List {
 }
 
 func (c *connections) leaveLocked(conn *connection) {
-	if conn.place == nil {
+	if conn.element == nil {
 		return
 	}
 	of := c.networks[conn.network]
-	of.Remove(conn.place)
-	conn.place = nil
+	of.Remove(conn.element)
+	conn.element = nil
 	c.open--
 	if of.Len() == 0 {
 		delete(c.networks, conn.network)
@@ -102,9 +102,9 @@ func (c *connections) leaveLocked(conn *connection) {
 
 // Close implements net.Conn.
 func (conn *connection) Close() error {
-	conn.among.mu.Lock()
-	conn.among.leaveLocked(conn)
-	conn.among.mu.Unlock()
+	conn.owner.mu.Lock()
+	conn.owner.leaveLocked(conn)
+	conn.owner.mu.Unlock()
 	return conn.Conn.Close()
 }
 

@@ -46,14 +46,14 @@ func (d *drainable) serveConn(conn net.Conn) {
 	}
 	httpServer.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {
-			d.forget(httpServer)
+			d.remove(httpServer)
 		}
 	}
-	d.remember(httpServer)
+	d.add(httpServer)
 	if err := httpServer.Serve(&oneConn{Conn: conn}); !errors.Is(err, io.EOF) {
 		slog.Error("cannot serve a connection", "error", err)
 		_ = conn.Close()
-		d.forget(httpServer)
+		d.remove(httpServer)
 	}
 }
 
@@ -65,13 +65,13 @@ func drain(httpServer *http.Server) {
 	_ = httpServer.Shutdown(ended)
 }
 
-func (d *drainable) remember(httpServer *http.Server) {
+func (d *drainable) add(httpServer *http.Server) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open[httpServer] = struct{}{}
 }
 
-func (d *drainable) forget(httpServer *http.Server) {
+func (d *drainable) remove(httpServer *http.Server) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.open, httpServer)
@@ -114,8 +114,8 @@ const acceptPause = 100 * time.Millisecond
 func accept(listener net.Listener) (net.Conn, error) {
 	for {
 		conn, err := listener.Accept()
-		var passing interface{ Temporary() bool }
-		if err == nil || !errors.As(err, &passing) || !passing.Temporary() {
+		var temporary interface{ Temporary() bool }
+		if err == nil || !errors.As(err, &temporary) || !temporary.Temporary() {
 			return conn, err
 		}
 		slog.Warn("cannot accept connections", "error", err)

@@ -27,7 +27,7 @@ type keyPair struct {
 	// Owned by follow, once it runs.
 	served   pemPair // what current was parsed from
 	validity validity
-	failures failures
+	failures failureLog
 }
 
 // pemPair contains the contents of the two files.
@@ -39,7 +39,7 @@ func loadKeyPair(certFile, keyFile string) (*keyPair, error) {
 	if err := p.load(); err != nil {
 		return nil, err
 	}
-	p.tellValidity(time.Now())
+	p.logValidity(time.Now())
 	return p, nil
 }
 
@@ -50,18 +50,18 @@ func (p *keyPair) follow(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-			p.look()
+			p.reload()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (p *keyPair) look() {
-	if err := p.load(); p.failures.isNews(err) {
+func (p *keyPair) reload() {
+	if err := p.load(); p.failures.shouldLog(err) {
 		slog.Error("cannot use the new certificate: the old one stays in use", "error", err)
 	}
-	p.tellValidity(time.Now())
+	p.logValidity(time.Now())
 }
 
 // load reads the files, and uses their contents if they have changed.
@@ -92,8 +92,8 @@ func readPEMPair(certFile, keyFile string) (pemPair, error) {
 	return pemPair{string(certificate), string(key)}, nil
 }
 
-// tellValidity logs if the certificate is not valid, or expires soon, once for each state.
-func (p *keyPair) tellValidity(now time.Time) {
+// logValidity logs if the certificate is not valid, or expires soon, once for each state.
+func (p *keyPair) logValidity(now time.Time) {
 	leaf := p.current.Load().Leaf
 	validity := validityOf(leaf, now)
 	if validity == p.validity {
@@ -101,9 +101,9 @@ func (p *keyPair) tellValidity(now time.Time) {
 	}
 	p.validity = validity
 	switch validity {
-	case notYet:
+	case notYetValid:
 		slog.Error("the certificate is not valid yet: clients will reject it", "file", p.certFile, "begins", leaf.NotBefore)
-	case ending:
+	case expiring:
 		slog.Warn("the certificate expires soon: renew it", "file", p.certFile, "expires", leaf.NotAfter)
 	case expired:
 		slog.Error("the certificate has expired: clients will reject it; renew it", "file", p.certFile, "expires", leaf.NotAfter)
@@ -115,8 +115,8 @@ type validity int
 
 const (
 	valid validity = iota
-	notYet
-	ending // the last tenth of the lifetime: it should have been renewed
+	notYetValid
+	expiring // the last tenth of the lifetime: it should have been renewed
 	expired
 )
 
@@ -124,29 +124,29 @@ func validityOf(certificate *x509.Certificate, now time.Time) validity {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	switch {
 	case now.Before(certificate.NotBefore):
-		return notYet
+		return notYetValid
 	case now.After(certificate.NotAfter):
 		return expired
 	case certificate.NotAfter.Sub(now) < life/10:
-		return ending
+		return expiring
 	}
 	return valid
 }
 
-// failures decides which repeated errors are logged: an error that occurred twice in a row, because
+// failureLog decides which repeated errors are logged: an error that occurred twice in a row, because
 // files are replaced one after the other, and that has not been logged yet.
-type failures struct {
+type failureLog struct {
 	last string
 	seen int
 }
 
-func (f *failures) isNews(err error) bool {
+func (f *failureLog) shouldLog(err error) bool {
 	switch {
 	case err == nil:
-		*f = failures{}
+		*f = failureLog{}
 		return false
 	case err.Error() != f.last:
-		*f = failures{last: err.Error()}
+		*f = failureLog{last: err.Error()}
 	}
 	f.seen++
 	return f.seen == 2

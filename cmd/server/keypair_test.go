@@ -163,14 +163,14 @@ func TestAPairThatCannotBeUsedLeavesTheOldOneAndIsToldOnce(t *testing.T) {
 			pair := files.load(t)
 			files.replace(t, broken)
 			for range 5 {
-				pair.look()
+				pair.reload()
 			}
 			wantSerial(t, pair, 1)
 			if count := logged.count("level=ERROR"); count != 1 {
 				t.Errorf("%d errors were logged: %s", count, logged.text.String())
 			}
 			files.replace(t, newPair(t, 3, today()))
-			pair.look()
+			pair.reload()
 			wantSerial(t, pair, 3)
 		})
 	}
@@ -182,7 +182,7 @@ func TestFilesThatAreGoneLeaveTheCertificate(t *testing.T) {
 	pair := files.load(t)
 	succeeds(t, os.Remove(files.certFile()))
 	for range 3 {
-		pair.look()
+		pair.reload()
 	}
 	wantSerial(t, pair, 1)
 	if logged.count("tls-cert-file") != 1 {
@@ -197,10 +197,10 @@ func TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure(t *testing.T) {
 	files := mountSecret(t, first)
 	pair := files.load(t)
 	files.replace(t, pemPair{second.certificate, first.key})
-	pair.look()
+	pair.reload()
 	wantSerial(t, pair, 1)
 	files.replace(t, second)
-	pair.look()
+	pair.reload()
 	wantSerial(t, pair, 2)
 	if logged.count("level=ERROR") != 0 {
 		t.Errorf("the log is: %s", logged.text.String())
@@ -214,10 +214,10 @@ func TestAFailureThatComesBackIsToldAgain(t *testing.T) {
 	pair := files.load(t)
 	for range 2 {
 		files.replace(t, pemPair{good.certificate, ""})
-		pair.look()
-		pair.look()
+		pair.reload()
+		pair.reload()
 		files.replace(t, good)
-		pair.look()
+		pair.reload()
 	}
 	if logged.count("level=ERROR") != 2 {
 		t.Errorf("the log is: %s", logged.text.String())
@@ -234,8 +234,8 @@ func TestTheEndOfACertificateIsTold(t *testing.T) {
 		pair := files.load(t)
 		wantLogged := func(text string, want int) {
 			t.Helper()
-			pair.look()
-			pair.look()
+			pair.reload()
+			pair.reload()
 			if logged.count(text) != want {
 				t.Errorf("%q was not logged %d times: %s", text, want, logged.text.String())
 			}

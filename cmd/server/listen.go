@@ -7,29 +7,29 @@ import (
 	"net"
 )
 
-// edge is the listener for callers.
-type edge struct {
+// endpoint is the listener for callers.
+type endpoint struct {
 	net.Listener
 	pair *keyPair // nil for plain text
 }
 
 // listen opens the address in the settings, with TLS if they name a certificate; asking completes
 // the TLS configuration. The caller must run follow.
-func listen(s settings, asking func(*tls.Config) *tls.Config) (edge, error) {
+func listen(s settings, asking func(*tls.Config) *tls.Config) (endpoint, error) {
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
-		return edge{}, fmt.Errorf("--listen %s: %w", s.listen, err)
+		return endpoint{}, fmt.Errorf("--listen %s: %w", s.listen, err)
 	}
 	listener = boundConnections(listener, s.maxConnections, s.maxConnectionsPerAddress)
 	if s.certFile == "" {
-		return edge{Listener: listener}, nil
+		return endpoint{Listener: listener}, nil
 	}
 	pair, err := loadKeyPair(s.certFile, s.keyFile)
 	if err != nil {
 		_ = listener.Close()
-		return edge{}, err
+		return endpoint{}, err
 	}
-	return edge{tls.NewListener(listener, asking(tlsConfig(pair))), pair}, nil
+	return endpoint{tls.NewListener(listener, asking(tlsConfig(pair))), pair}, nil
 }
 
 func tlsConfig(pair *keyPair) *tls.Config {
@@ -52,7 +52,7 @@ var cipherSuites = []uint16{
 	tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-func (e edge) url() string {
+func (e endpoint) url() string {
 	if e.pair == nil {
 		return "http://" + e.Addr().String()
 	}
@@ -60,7 +60,7 @@ func (e edge) url() string {
 }
 
 // follow reloads the certificate when its files change, until the context is done.
-func (e edge) follow(ctx context.Context) {
+func (e endpoint) follow(ctx context.Context) {
 	if e.pair != nil {
 		e.pair.follow(ctx)
 	}

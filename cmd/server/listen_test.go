@@ -14,7 +14,7 @@ import (
 // tlsService is a service over TLS that also serves a stream.
 type tlsService struct {
 	address string
-	edge    edge
+	edge    endpoint
 	lines   chan string // the lines to send on an open stream
 }
 
@@ -105,7 +105,7 @@ func TestANewCertificateIsForNewConnectionsAndOpenStreamsGoOn(t *testing.T) {
 	stream := bufio.NewScanner(service.get(t, callerOf(t), "/stream"))
 	for serial := range int64(4) {
 		files.replace(t, newPair(t, serial, today()))
-		service.edge.pair.look()
+		service.edge.pair.reload()
 		if shown := service.shown(t); shown != serial {
 			t.Errorf("the certificate of a new connection is %d, want %d", shown, serial)
 		}

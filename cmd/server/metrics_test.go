@@ -64,7 +64,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	asked, cancel := context.WithCancel(t.Context())
 	cancel() // the request is sufficient: the cache need not have a snapshot
 	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
-	reviews := callersOf(settings{auth: authCluster}, clients).reviews
+	reviews := newCallers(settings{auth: authCluster}, clients).reviews
 	return []prometheus.Collector{server.NewMetrics(), server.NewCollector(hub, reviews), server.NewMemoryLimit()}
 }
 

@@ -49,15 +49,15 @@ type ownPermissions struct {
 func (o *ownPermissions) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		interval := ownPermissionsInterval
-		if !o.look(ctx) {
+		if !o.check(ctx) {
 			interval = ownPermissionsRetry
 		}
 		sleep(ctx, interval)
 	}
 }
 
-// look checks the permissions once, and reports whether the API server has responded.
-func (o *ownPermissions) look(ctx context.Context) bool {
+// check checks the permissions once, and reports whether the API server has responded.
+func (o *ownPermissions) check(ctx context.Context) bool {
 	var missing []string
 	for _, permission := range o.needed {
 		allowed, err := o.allows(ctx, permission)

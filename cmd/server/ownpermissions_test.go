@@ -30,7 +30,7 @@ func TestOwnPermissions_SayWhatIsMissing(t *testing.T) {
 	permissions := permissionsAt(func(resource string) (bool, error) { return !denied[resource], err })
 	want := func(when string, answered bool, lacking, granted string) {
 		t.Helper()
-		if got := permissions.look(t.Context()); got != answered {
+		if got := permissions.check(t.Context()); got != answered {
 			t.Errorf("%s: it was answered: %t", when, got)
 		}
 		if got := text(permissions.lacking()); got != lacking {

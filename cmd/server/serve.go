@@ -76,7 +76,7 @@ func serve(ctx context.Context, s settings) error {
 	if s.auth == authCluster {
 		permissions.needed = neededPermissions
 	}
-	callers, metrics := callersOf(s, clients), server.NewMetrics()
+	callers, metrics := newCallers(s, clients), server.NewMetrics()
 	memory := server.NewMemoryLimit()
 	streams := server.NewStreams(s.maxStreamAge)
 	balance := server.NewBalance(server.Balance{Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask})
@@ -104,40 +104,40 @@ func serve(ctx context.Context, s settings) error {
 		CORSOrigins:     s.corsOrigins,
 	})
 	handler = callers.guard(server.CORS(s.corsOrigins, handler))
-	edge, err := listen(s, callers.asking)
+	listener, err := listen(s, callers.configureTLS)
 	if err != nil {
 		return err
 	}
-	slog.Info("serving", "address", edge.url(), "cluster", config.Host, "auth", s.auth)
+	slog.Info("serving", "address", listener.url(), "cluster", config.Host, "auth", s.auth)
 
-	beside, end := context.WithCancel(stopping)
-	var besides sync.WaitGroup
-	besides.Go(func() {
-		if awaitReached(beside, hub.Resolver()) {
-			warnOfUnknown(beside, hub.Resolver(), s.uncached)
+	bgCtx, stopBackground := context.WithCancel(stopping)
+	var background sync.WaitGroup
+	background.Go(func() {
+		if awaitReached(bgCtx, hub.Resolver()) {
+			warnOfUnknown(bgCtx, hub.Resolver(), s.uncached)
 		}
 	})
-	besides.Go(func() { hub.Preload(beside) })
-	besides.Go(func() { followReadiness(beside, hub, permissions, readiness) })
-	besides.Go(func() { permissions.follow(beside) })
-	besides.Go(func() { edge.follow(beside) })
-	besides.Go(func() { memory.Run(beside) })
+	background.Go(func() { hub.Preload(bgCtx) })
+	background.Go(func() { followReadiness(bgCtx, hub, permissions, readiness) })
+	background.Go(func() { permissions.follow(bgCtx) })
+	background.Go(func() { listener.follow(bgCtx) })
+	background.Go(func() { memory.Run(bgCtx) })
 	if s.peers != "" {
-		besides.Go(func() { balance.Run(beside) })
+		background.Go(func() { balance.Run(bgCtx) })
 	}
 	endStreams := func() {
-		end()
-		besides.Wait() // so that readiness is not set to true after this
+		stopBackground()
+		background.Wait() // so that readiness is not set to true after this
 		readiness.Set(false)
 		stop()
 	}
 	defer endStreams()
-	known, forget := context.WithCancel(context.WithoutCancel(ctx)) // finishing calls still need authentication
-	var knowing sync.WaitGroup
-	knowing.Go(func() { callers.run(known) })
-	defer knowing.Wait()
-	defer forget()
-	return serveHTTP(ctx, edge, handler, endStreams)
+	authCtx, stopAuth := context.WithCancel(context.WithoutCancel(ctx)) // finishing calls still need authentication
+	var authDone sync.WaitGroup
+	authDone.Go(func() { callers.run(authCtx) })
+	defer authDone.Wait()
+	defer stopAuth()
+	return serveHTTP(ctx, listener, handler, endStreams)
 }
 
 // serveHTTP serves HTTP/1.1 and HTTP/2, in plain text and over TLS, until the context is done. Then
