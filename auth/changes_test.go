@@ -10,7 +10,7 @@ import (
 )
 
 // announcedAt runs changes for a time, notes changes at some times, and returns when they are announced.
-func announcedAt(t *testing.T, noted ...time.Duration) (told []time.Duration) {
+func announcedAt(t *testing.T, noted ...time.Duration) (announced []time.Duration) {
 	bubble.Test(t, func(t *testing.T) {
 		changes := newChangeNotifier()
 		running(t, changes.run)
@@ -22,18 +22,18 @@ func announcedAt(t *testing.T, noted ...time.Duration) (told []time.Duration) {
 		for {
 			select {
 			case <-changes.next():
-				told = append(told, time.Since(began))
+				announced = append(announced, time.Since(began))
 			case <-end:
 				return
 			}
 		}
 	})
-	return told
+	return announced
 }
 
 func TestAChangeIsToldAtOnceAndTwiceLater(t *testing.T) {
 	const ms = time.Millisecond
-	for name, test := range map[string]struct{ noted, told []time.Duration }{
+	for name, test := range map[string]struct{ noted, announced []time.Duration }{
 		"none":                 {nil, nil},
 		"one":                  {[]time.Duration{1000 * ms}, []time.Duration{1000 * ms, 2000 * ms, 6000 * ms}},
 		"two at once":          {[]time.Duration{1000 * ms, 1001 * ms}, []time.Duration{1000 * ms, 1500 * ms, 2001 * ms, 6001 * ms}},
@@ -41,8 +41,8 @@ func TestAChangeIsToldAtOnceAndTwiceLater(t *testing.T) {
 		"two far apart":        {[]time.Duration{100 * ms, 20000 * ms}, []time.Duration{100 * ms, 1100 * ms, 5100 * ms, 20000 * ms, 21000 * ms, 25000 * ms}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if told := announcedAt(t, test.noted...); !slices.Equal(told, test.told) {
-				t.Errorf("announced at %v, want %v", told, test.told)
+			if announced := announcedAt(t, test.noted...); !slices.Equal(announced, test.announced) {
+				t.Errorf("announced at %v, want %v", announced, test.announced)
 			}
 		})
 	}
@@ -53,8 +53,8 @@ func TestAStormOfChangesIsToldTwiceASecond(t *testing.T) {
 	for i := range 1000 {
 		noted = append(noted, time.Duration(1+i)*10*time.Millisecond) // ten seconds
 	}
-	if told := announcedAt(t, noted...); len(told) > 24 || told[0] != noted[0] {
-		t.Errorf("announced %d times, at %v", len(told), told)
+	if announced := announcedAt(t, noted...); len(announced) > 24 || announced[0] != noted[0] {
+		t.Errorf("announced %d times, at %v", len(announced), announced)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestFollower_FollowsFromItsFirstWatch(t *testing.T) {
 		"a watch that begins":          {func(t *testing.T, f *follower) { f.watched(t, initial) }, false},
 		"a watch that has begun":       {func(t *testing.T, f *follower) { f.watched(t, initial); f.synced() }, true},
 		"a list that is refused later": {func(t *testing.T, f *follower) { f.watched(t, initial); f.synced(); f.setRefused(errors.New("no")) }, false},
-		"a watch that begins anew": {func(t *testing.T, f *follower) {
+		"a watch that starts again with initial events": {func(t *testing.T, f *follower) {
 			f.synced()
 			first := f.watched(t, metav1.ListOptions{})
 			time.Sleep(time.Minute)

@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// madeUp is the prefix of invalid tokens.
-const madeUp = "made-up-"
+// invalidPrefix is the prefix of invalid tokens.
+const invalidPrefix = "invalid-"
 
 // calledFrom returns the context of a call from an address of the i-th peer.
 func calledFrom(t *testing.T, i int) context.Context {
@@ -26,7 +26,7 @@ func calledFrom(t *testing.T, i int) context.Context {
 func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAPI, *Cluster)) {
 	t.Helper()
 	api := accepting()
-	api.refuses = madeUp
+	api.refuses = invalidPrefix
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		api.set(func() { api.takes, api.most = takes, 0 })
 		test(t, api, cluster)
@@ -61,13 +61,13 @@ func flood(t *testing.T, cluster *Cluster, calls int, prefix string, from func(i
 }
 
 func (a *answers) of(err error) *int {
-	wait, told := apierrors.SuggestsClientDelay(err)
+	wait, suggested := apierrors.SuggestsClientDelay(err)
 	switch {
 	case err == nil:
 		return &a.accepted
 	case errors.Is(err, ErrUnauthenticated):
 		return &a.refused
-	case apierrors.IsTooManyRequests(err) && told && 1 <= wait && wait <= maxRetryAfter:
+	case apierrors.IsTooManyRequests(err) && suggested && 1 <= wait && wait <= maxRetryAfter:
 		return &a.turnedAway
 	case apierrors.IsServiceUnavailable(err):
 		return &a.unavailable
@@ -89,7 +89,7 @@ func TestAFloodFromOnePeerHoldsUpNobodyElse(t *testing.T) {
 		here, elsewhere := calledFrom(t, 1), calledFrom(t, 2)
 		wantServed(here, t, api, cluster, "known")
 		time.Sleep(acceptedTTL + time.Second)
-		wait := flood(t, cluster, 2000, madeUp, func(int) context.Context { return here })
+		wait := flood(t, cluster, 2000, invalidPrefix, func(int) context.Context { return here })
 		wantServed(elsewhere, t, api, cluster, "new")
 		wantServed(here, t, api, cluster, "known") // although it shares the address
 		if got, want := wait(), (answers{refused: maxWaitingOfPeer, turnedAway: 2000 - maxWaitingOfPeer}); got != want {
@@ -108,7 +108,7 @@ func TestAFloodFromEverywhereIsBoundedAndHoldsUpNobodyWhoIsKnown(t *testing.T) {
 	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		wantServed(calledFrom(t, 1), t, api, cluster, "known")
 		time.Sleep(acceptedTTL + time.Second)
-		wait := flood(t, cluster, 2*maxWaiting, madeUp, func(i int) context.Context { return calledFrom(t, i) })
+		wait := flood(t, cluster, 2*maxWaiting, invalidPrefix, func(i int) context.Context { return calledFrom(t, i) })
 		if kept := len(cluster.tokens.unknownTokens.peers); kept != maxWaiting {
 			t.Errorf("%d peers are left", kept)
 		}
@@ -138,7 +138,7 @@ func TestAPeersFailuresComeAtARate(t *testing.T) {
 func comeAtARate(t *testing.T, fails error, want answers) {
 	underFlood(t, 0, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		api.set(func() { api.fails = fails })
-		wait := flood(t, cluster, 3*maxLookupsOfPeer, madeUp, func(int) context.Context { return calledFrom(t, 1) })
+		wait := flood(t, cluster, 3*maxLookupsOfPeer, invalidPrefix, func(int) context.Context { return calledFrom(t, 1) })
 		for turns := 1; turns <= 3; turns++ {
 			if asked := api.asked(); asked != turns*maxLookupsOfPeer {
 				t.Errorf("asked %d times in turn %d", asked, turns)
@@ -178,7 +178,7 @@ func TestNewcomers_APeerLeavesAsMuchFreeAsItHas(t *testing.T) {
 	underFlood(t, 50*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
 		for i, want := range []int{maxWaiting / 2, maxWaiting / 4, maxWaiting / 8} {
 			before := cluster.tokens.unknownTokens.waiting
-			defer flood(t, cluster, 1500, fmt.Sprint(madeUp, i, "-"), func(int) context.Context { return calledFrom(t, i) })()
+			defer flood(t, cluster, 1500, fmt.Sprint(invalidPrefix, i, "-"), func(int) context.Context { return calledFrom(t, i) })()
 			if got := cluster.tokens.unknownTokens.waiting - before; got != want {
 				t.Errorf("address %d has %d places, want %d", i, got, want)
 			}
@@ -190,12 +190,12 @@ func TestNewcomers_APeerLeavesAsMuchFreeAsItHas(t *testing.T) {
 func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
 	underFlood(t, time.Second, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		gone, hangUp := context.WithCancel(calledFrom(t, 1))
-		first := flood(t, cluster, maxWaitingOfPeer, madeUp, func(int) context.Context { return gone })
+		first := flood(t, cluster, maxWaitingOfPeer, invalidPrefix, func(int) context.Context { return gone })
 		hangUp()
 		if got := first(); got.other != maxWaitingOfPeer {
 			t.Errorf("disconnected clients got %+v", got)
 		}
-		more := flood(t, cluster, 100, madeUp+"more-", func(int) context.Context { return calledFrom(t, 1) })
+		more := flood(t, cluster, 100, invalidPrefix+"more-", func(int) context.Context { return calledFrom(t, 1) })
 		if got := more(); got.turnedAway != 100 || api.asked() != maxLookupsOfPeer {
 			t.Errorf("later clients got %+v, with %d reviews", got, api.asked())
 		}
@@ -205,12 +205,12 @@ func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
 func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
 	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		here := calledFrom(t, 1)
-		for _, refuses := range []string{madeUp, "known"} {
+		for _, refuses := range []string{invalidPrefix, "known"} {
 			api.set(func() { api.refuses = refuses })
 			_, _ = cluster.Authenticate(here, bearer("known"))
 			time.Sleep(acceptedTTL + time.Second)
 		}
-		wait := flood(t, cluster, maxWaitingOfPeer, madeUp, func(int) context.Context { return here })
+		wait := flood(t, cluster, maxWaitingOfPeer, invalidPrefix, func(int) context.Context { return here })
 		if _, err := cluster.Authenticate(here, bearer("known")); !apierrors.IsTooManyRequests(err) {
 			t.Errorf("got %v", err)
 		}
@@ -220,7 +220,7 @@ func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
 
 func TestNoTurnIsKeptByWhoHasWaitedInVain(t *testing.T) {
 	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
-		wait := flood(t, cluster, 3*maxUnknownLookups, madeUp, func(i int) context.Context { return calledFrom(t, i%3) })
+		wait := flood(t, cluster, 3*maxUnknownLookups, invalidPrefix, func(i int) context.Context { return calledFrom(t, i%3) })
 		if got, want := wait(), (answers{unavailable: 2 * maxUnknownLookups, turnedAway: maxUnknownLookups}); got != want || api.most != maxUnknownLookups {
 			t.Errorf("they got %+v, with %d reviews at one time", got, api.most)
 		}

@@ -96,13 +96,13 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 				time.Sleep(rejectionPenalty)
 				synctest.Wait() // until the slots have been released
 			}
-			_, err := cluster.Authenticate(calledFrom(t, i), bearer(fmt.Sprintf("made-up-%d", i)))
+			_, err := cluster.Authenticate(calledFrom(t, i), bearer(fmt.Sprintf("invalid-%d", i)))
 			if !errors.Is(err, ErrUnauthenticated) {
 				t.Fatalf("got %v", err)
 			}
 		}
 		asked := api.asked()
-		for _, token := range []string{"good", fmt.Sprintf("made-up-%d", 2*maxRefused-1)} {
+		for _, token := range []string{"good", fmt.Sprintf("invalid-%d", 2*maxRefused-1)} {
 			_, _ = cluster.Authenticate(t.Context(), bearer(token))
 		}
 		if api.asked() != asked {

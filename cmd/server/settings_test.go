@@ -181,7 +181,7 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"no authentication, on the network by TLS": {args: "--auth none --listen :443 --tls-cert-file a --tls-private-key-file b", says: "loopback"},
 		"no authentication, in plain text":         {args: "--auth none --listen :80 --allow-plaintext", says: "loopback"},
 		"pages of every site":                      {args: "--cors-origin https://a.example,*", says: "name each origin in full"},
-		"pages of a site told with a path":         {args: "--cors-origin https://a.example/", says: "--cors-origin"},
+		"an origin with a path":                    {args: "--cors-origin https://a.example/", says: "--cors-origin"},
 		"pages of other sites, nobody asked":       {args: "--auth none --cors-origin https://a.example", says: "--auth cluster"},
 		"a negative limit of a credential":         {args: "--credential-max-streams -1", says: "--credential-max-streams"},
 		"a negative limit of streams":              {args: "--caller-max-streams -1", says: "--caller-max-streams"},
