@@ -55,14 +55,17 @@ func (s strippingTransport) RoundTrip(request *http.Request) (*http.Response, er
 
 var (
 	errNoUser  = unauthenticated("request has no authenticated user")
-	errNoToken = forbidden("a client certificate cannot be passed on, and requests are made with the caller's own bearer token: " +
-		"send \"Authorization: Bearer TOKEN\"")
+	errNoToken = forbidden("a client certificate cannot be passed on, and requests are made with the " +
+		"caller's own bearer token: send \"Authorization: Bearer TOKEN\"")
 )
 
 // forbidden returns an error of the API server's type, Forbidden.
 func forbidden(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message,
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusForbidden,
+		Reason:  metav1.StatusReasonForbidden,
+		Message: message,
 	}}
 }
 

@@ -43,7 +43,8 @@ func checkToken(token string) (string, error) {
 	case len(token) > maxToken:
 		return "", unauthenticated("the bearer token has %d bytes: at most %d are accepted", len(token), maxToken)
 	case strings.ContainsFunc(token, notInToken):
-		return "", unauthenticated("the bearer token contains a character that is not allowed, such as a space or a comma: send only the token")
+		return "", unauthenticated("the bearer token contains a character that is not allowed, " +
+			"such as a space or a comma: send only the token")
 	}
 	return token, nil
 }

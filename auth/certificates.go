@@ -74,9 +74,9 @@ func certificateUID(certificate *x509.Certificate) (uid string, err error) {
 // of its certificates.
 func lastEnd(chains [][]*x509.Certificate) (last time.Time) {
 	for _, chain := range chains {
-		end := slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
-		if end.After(last) {
-			last = end
+		first := slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+		if first.NotAfter.After(last) {
+			last = first.NotAfter
 		}
 	}
 	return last

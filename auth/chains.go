@@ -83,6 +83,7 @@ func explainBounds(err error, sent, verified int) error {
 	if err == nil || sent == verified {
 		return err
 	}
-	return fmt.Errorf("%w (%d of the %d additional certificates were examined: at most %d, with keys of Ed25519, P-256, P-384 or RSA up to %d bits)",
+	return fmt.Errorf("%w (%d of the %d additional certificates were examined: at most %d, "+
+		"with keys of Ed25519, P-256, P-384 or RSA up to %d bits)",
 		err, verified-1, sent-1, maxIntermediates, maxRSABits)
 }

@@ -63,7 +63,11 @@ type changeNotifier struct {
 }
 
 func newChangeNotifier() *changeNotifier {
-	return &changeNotifier{noted: make(chan struct{}, 1), bySubject: make(map[subject]time.Time), nextAnnouncement: make(chan struct{})}
+	return &changeNotifier{
+		noted:            make(chan struct{}, 1),
+		bySubject:        make(map[subject]time.Time),
+		nextAnnouncement: make(chan struct{}),
+	}
 }
 
 // note records that the permissions of subjects have changed. Without subjects, it only announces

@@ -83,7 +83,8 @@ func (c *clientCA) set(bytes string) error {
 	if bytes != "" {
 		pool = x509.NewCertPool()
 		if !pool.AppendCertsFromPEM([]byte(bytes)) {
-			return errors.New(clientCAKey + " in ConfigMap " + clientCANamespace + "/" + clientCAConfigMap + " contains no certificate")
+			return errors.New(clientCAKey + " in ConfigMap " + clientCANamespace + "/" + clientCAConfigMap +
+				" contains no certificate")
 		}
 	}
 	c.read, c.bytes, c.pool = true, bytes, pool

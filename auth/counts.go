@@ -24,7 +24,12 @@ type Reviews struct {
 type counts struct{ asked, failed, turnedAway, remembered atomic.Uint64 }
 
 func (c *counts) reviews() Reviews {
-	return Reviews{Asked: c.asked.Load(), Failed: c.failed.Load(), TurnedAway: c.turnedAway.Load(), Remembered: c.remembered.Load()}
+	return Reviews{
+		Asked:      c.asked.Load(),
+		Failed:     c.failed.Load(),
+		TurnedAway: c.turnedAway.Load(),
+		Remembered: c.remembered.Load(),
+	}
 }
 
 // count records the outcome of a review.

@@ -67,7 +67,8 @@ func (d *dependencies) dependenciesOf(token string, accepted Identity, reviewed 
 	if bound.pod != "" {
 		d.pods.need()
 	}
-	until := reviewed.Add(d.ttl - rand.N(d.ttl/2+1)) // tokens that were reviewed together are not reviewed together again
+	// Tokens that were reviewed together are not reviewed together again.
+	until := reviewed.Add(d.ttl - rand.N(d.ttl/2+1))
 	if end := bound.expires.Add(-maxSkew); end.Before(until) {
 		until = end
 	}

@@ -35,7 +35,12 @@ func impersonationOf(identity Identity) (transport.ImpersonationConfig, error) {
 			return transport.ImpersonationConfig{}, err
 		}
 	}
-	return transport.ImpersonationConfig{UserName: identity.Username, UID: identity.UID, Groups: identity.Groups, Extra: extra}, nil
+	return transport.ImpersonationConfig{
+		UserName: identity.Username,
+		UID:      identity.UID,
+		Groups:   identity.Groups,
+		Extra:    extra,
+	}, nil
 }
 
 // extraHeaders returns a user's extra with keys in lower case, as the API server reads them,
@@ -79,6 +84,6 @@ func checkHeaderValues(part string, values []string) error {
 }
 
 func notImpersonated(format string, args ...any) error {
-	return forbidden(fmt.Sprintf(format, args...) + ", which an HTTP header cannot carry exactly: the service cannot impersonate this user; " +
-		"read from the cache, or use another identity")
+	return forbidden(fmt.Sprintf(format, args...) + ", which an HTTP header cannot carry exactly: " +
+		"the service cannot impersonate this user; read from the cache, or use another identity")
 }

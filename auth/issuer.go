@@ -107,7 +107,8 @@ func (i *issuer) refresh(ctx context.Context) bool {
 	}
 	if ctx.Err() == nil && i.lastLogged != err.Error() {
 		i.lastLogged = err.Error()
-		slog.Info("cannot read the keys of service account tokens: each token is reviewed every few seconds", "error", err)
+		slog.Info("cannot read the keys of service account tokens: each token is reviewed every few seconds",
+			"error", err)
 	}
 	return false
 }
@@ -242,9 +243,11 @@ func (c claims) boundTo(identity Identity) (boundTo, error) {
 	kubernetes := c.Kubernetes
 	account := serviceaccount.MakeUsername(kubernetes.Namespace, kubernetes.ServiceAccount.Name)
 	switch {
-	case c.Subject != account || identity.Username != account || kubernetes.ServiceAccount.UID == "" || identity.UID != kubernetes.ServiceAccount.UID:
+	case c.Subject != account || identity.Username != account ||
+		kubernetes.ServiceAccount.UID == "" || identity.UID != kubernetes.ServiceAccount.UID:
 		return boundTo{}, errors.New("token names another service account than the API server")
-	case c.Expiry == nil, kubernetes.Secret != nil, kubernetes.Node != nil && kubernetes.Pod == nil, kubernetes.Pod != nil && kubernetes.Pod.UID == "":
+	case c.Expiry == nil, kubernetes.Secret != nil,
+		kubernetes.Node != nil && kubernetes.Pod == nil, kubernetes.Pod != nil && kubernetes.Pod.UID == "":
 		return boundTo{}, errNotFollowed
 	}
 	bound := boundTo{account: kubernetes.ServiceAccount.UID, expires: c.Expiry.Time()}

@@ -28,7 +28,11 @@ type liveObjects struct {
 	uids map[types.UID]struct{}
 }
 
-func newLiveObjects(resource string, reviews authorizationclient.SelfSubjectAccessReviewInterface, api metadata.Interface) *liveObjects {
+func newLiveObjects(
+	resource string,
+	reviews authorizationclient.SelfSubjectAccessReviewInterface,
+	api metadata.Interface,
+) *liveObjects {
 	client := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource})
 	l := &liveObjects{
 		follower: newFollower[metav1.PartialObjectMetadata](resource, "tokens are reviewed every few seconds", client),

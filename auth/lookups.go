@@ -65,7 +65,9 @@ func (l *lookups[A]) ask(ctx context.Context, key string, caller Key, do func(co
 }
 
 // join is ask with a given slot.
-func (l *lookups[A]) join(ctx context.Context, key string, slot slot, do func(context.Context) (A, error)) (none A, err error) {
+func (l *lookups[A]) join(
+	ctx context.Context, key string, slot slot, do func(context.Context) (A, error),
+) (none A, err error) {
 	f := l.joinFlight(key, slot, do)
 	if f == nil {
 		return none, errShutDown
@@ -141,7 +143,9 @@ func (l *lookups[A]) removeLocked(f *flight[A]) {
 }
 
 // lookUp waits for the slot in ctx, and then runs do with a timeout of its own.
-func (l *lookups[A]) lookUp(ctx context.Context, f *flight[A], do func(context.Context) (A, error)) (answer A, err error) {
+func (l *lookups[A]) lookUp(
+	ctx context.Context, f *flight[A], do func(context.Context) (A, error),
+) (answer A, err error) {
 	if err = f.slot.wait(ctx); err == nil {
 		defer f.slot.end()
 		if !l.start(f) {

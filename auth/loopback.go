@@ -47,8 +47,8 @@ func checkLocal(r *http.Request) error {
 	}
 	if fetched := r.Header.Get("Sec-Fetch-Site"); (fetched == "cross-site" || fetched == "same-site") &&
 		r.Header.Get("Sec-Fetch-Mode") != "navigate" {
-		return fmt.Errorf("a page of another site is not allowed to call %q: without authentication, only the page served "+
-			"by this service is", r.Host)
+		return fmt.Errorf("a page of another site is not allowed to call %q: without authentication, only the "+
+			"page served by this service is", r.Host)
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		parsed, err := url.Parse(origin)

@@ -26,9 +26,10 @@ func newMirrors(client kubernetes.Interface, rbac *rbac) mirrors {
 			newMirror("roles", api.Roles(""), func(name named, role *rbacv1.Role) {
 				rbac.setRole(name, rulesOf(orEmpty(role).Rules, role != nil))
 			}),
-			newMirror("clusterrolebindings", api.ClusterRoleBindings(), func(name named, binding *rbacv1.ClusterRoleBinding) {
-				rbac.setBinding(name, bindingOf("", orEmpty(binding).RoleRef, orEmpty(binding).Subjects))
-			}),
+			newMirror("clusterrolebindings", api.ClusterRoleBindings(),
+				func(name named, binding *rbacv1.ClusterRoleBinding) {
+					rbac.setBinding(name, bindingOf("", orEmpty(binding).RoleRef, orEmpty(binding).Subjects))
+				}),
 			newMirror("rolebindings", api.RoleBindings(""), func(name named, binding *rbacv1.RoleBinding) {
 				rbac.setBinding(name, bindingOf(name.namespace, orEmpty(binding).RoleRef, orEmpty(binding).Subjects))
 			}),

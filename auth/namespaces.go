@@ -82,14 +82,17 @@ func (a *Authorizer) allNamespaces(ctx, waitCtx context.Context) ([]string, erro
 	case synced:
 		return a.mirrors.namespaces.namespaces(), nil
 	case refused:
-		return nil, apierrors.NewInternalError(errors.New("the service is not allowed to list roles and bindings, nor namespaces, " +
-			"so it cannot find the namespaces that you can read: name one, or ask the service's operator to grant the permission"))
+		return nil, apierrors.NewInternalError(errors.New("the service is not allowed to list roles and bindings, " +
+			"nor namespaces, so it cannot find the namespaces that you can read: name one, " +
+			"or ask the service's operator to grant the permission"))
 	}
 	return nil, unavailable(ctx, "for its namespaces")
 }
 
 // confirm reviews each candidate.
-func (a *Authorizer) confirm(ctx context.Context, caller caller, attributes Attributes, candidates []string) (Namespaces, error) {
+func (a *Authorizer) confirm(
+	ctx context.Context, caller caller, attributes Attributes, candidates []string,
+) (Namespaces, error) {
 	var mu sync.Mutex // guards confirmed
 	var confirmed Namespaces
 	group, ctx := errgroup.WithContext(ctx)

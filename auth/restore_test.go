@@ -157,7 +157,7 @@ func TestCluster_ATokenWhoseAccountARestoreHasDeletedIsRejected(t *testing.T) {
 				dependencies := a.cluster.tokens.dependencies
 				running(t, dependencies.issuer.run)
 				etcd := &restorable{streams: test.streams, version: "1000", uids: map[string]types.UID{"serviceaccounts": "account-uid", "pods": "pod-uid"}}
-				for _, of := range []*living{dependencies.accounts, dependencies.pods} {
+				for _, of := range []*liveObjects{dependencies.accounts, dependencies.pods} {
 					etcd.serve(of.follower)
 					running(t, func(ctx context.Context) { of.follow(ctx, of) })
 				}

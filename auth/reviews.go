@@ -34,7 +34,9 @@ type reviews struct {
 	hasFollowed func(since time.Time) bool // whether every change of RBAC since then is known
 }
 
-func newReviews(client authorizationclient.AuthorizationV1Interface, changes *changeNotifier, options AuthorizerOptions) *reviews {
+func newReviews(
+	client authorizationclient.AuthorizationV1Interface, changes *changeNotifier, options AuthorizerOptions,
+) *reviews {
 	return &reviews{
 		client:     client,
 		changes:    changes,
@@ -86,9 +88,8 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 		r.lookups.counts.remembered.Add(1)
 		return decision, nil
 	}
-	decision, err := r.lookups.ask(ctx, key.flightKey(changed), caller.UserKey(), func(ctx context.Context) (Decision, error) {
-		return r.reviewAndCache(ctx, caller, attributes, changed)
-	})
+	review := func(ctx context.Context) (Decision, error) { return r.reviewAndCache(ctx, caller, attributes, changed) }
+	decision, err := r.lookups.ask(ctx, key.flightKey(changed), caller.UserKey(), review)
 	switch {
 	case errors.Is(err, errNoSlot):
 		return Decision{}, throttledError(err)
@@ -124,11 +125,15 @@ func (q cacheKey) flightKey(changed time.Time) string {
 	a := q.attributes
 	d := digest{sha256.New()}
 	d.length(int(changed.UnixNano()))
-	d.texts([]string{string(q.caller[:]), a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Namespace, a.Name, a.Path})
+	d.texts([]string{
+		string(q.caller[:]), a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Namespace, a.Name, a.Path,
+	})
 	return string(d.Sum(nil))
 }
 
-func (r *reviews) reviewAndCache(ctx context.Context, caller caller, attributes Attributes, changed time.Time) (Decision, error) {
+func (r *reviews) reviewAndCache(
+	ctx context.Context, caller caller, attributes Attributes, changed time.Time,
+) (Decision, error) {
 	requested := time.Now()
 	r.lookups.counts.asked.Add(1)
 	status, err := r.review(ctx, caller.Identity, attributes)
@@ -145,7 +150,8 @@ func (r *reviews) reviewAndCache(ctx context.Context, caller caller, attributes 
 	if caller.isFollowed(attributes) && status.EvaluationError == "" {
 		decided.followedUntil = requested.Add(followedTTL(r.followedTTL, requested, changed))
 	}
-	cache.Add(cacheKey{caller.key, attributes}, decided, max(time.Until(decided.validUntil), time.Until(decided.followedUntil)))
+	lifetime := max(time.Until(decided.validUntil), time.Until(decided.followedUntil))
+	cache.Add(cacheKey{caller.key, attributes}, decided, lifetime)
 	return decision, nil
 }
 
@@ -155,7 +161,9 @@ func (c caller) isFollowed(attributes Attributes) bool {
 	return !c.own && attributes.Path == "" && !slices.Contains(c.Groups, userinfo.NodesGroup)
 }
 
-func (r *reviews) review(ctx context.Context, identity Identity, attributes Attributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+func (r *reviews) review(
+	ctx context.Context, identity Identity, attributes Attributes,
+) (authorizationv1.SubjectAccessReviewStatus, error) {
 	if identity.own {
 		review, err := r.client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{

@@ -26,5 +26,6 @@ func stripImpersonation(header http.Header) {
 const impersonatePrefix = "Impersonate-"
 
 func impersonates(header string) bool {
-	return len(header) >= len(impersonatePrefix) && strings.EqualFold(header[:len(impersonatePrefix)], impersonatePrefix)
+	return len(header) >= len(impersonatePrefix) &&
+		strings.EqualFold(header[:len(impersonatePrefix)], impersonatePrefix)
 }

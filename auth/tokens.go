@@ -59,7 +59,9 @@ type tokenResult struct {
 	bound         boundTo
 }
 
-func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []string, dependencies *dependencies) *tokens {
+func newTokens(
+	reviews authenticationclient.TokenReviewInterface, audiences []string, dependencies *dependencies,
+) *tokens {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never returns an error
 	return &tokens{
@@ -191,11 +193,12 @@ func (t *tokens) check(status authenticationv1.TokenReviewStatus) error {
 	if !status.Authenticated {
 		return unauthenticated("the cluster does not accept the bearer token: it has expired or was revoked, "+
 			"belongs to another cluster, or is for another audience than this service%s; get a new one, "+
-			"for a service account by `kubectl create token NAME%s`", t.suffix(" (audience %s)"), t.suffix(" --audience %s"))
+			"for a service account by `kubectl create token NAME%s`",
+			t.suffix(" (audience %s)"), t.suffix(" --audience %s"))
 	}
 	if len(t.audiences) > 0 && !slices.ContainsFunc(status.Audiences, t.wants) {
-		return unauthenticated("the bearer token is for another audience than this service: get one for the audience %s",
-			strings.Join(t.audiences, " or "))
+		return unauthenticated("the bearer token is for another audience than this service: "+
+			"get one for the audience %s", strings.Join(t.audiences, " or "))
 	}
 	return checkUser(status.User.Username, status.User.Groups)
 }

@@ -40,9 +40,14 @@ type fairSlots struct{ questions, rechecks *fairqueue.Queue }
 
 func newFairSlots() fairSlots {
 	return fairSlots{
-		questions: fairqueue.New(fairqueue.Limits{Total: maxLookups, PerKey: maxLookupsOfCaller, Waiting: maxQuestionsWaiting}),
-		rechecks:  fairqueue.New(fairqueue.Limits{Total: maxLookups, PerKey: maxLookupsOfCaller, Waiting: maxRechecksWaiting}),
+		questions: newFairQueue(maxQuestionsWaiting),
+		rechecks:  newFairQueue(maxRechecksWaiting),
 	}
+}
+
+// newFairQueue returns a queue of one kind of reviews.
+func newFairQueue(waiting int) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: maxLookups, PerKey: maxLookupsOfCaller, Waiting: waiting})
 }
 
 // slotFor returns the slot of one caller's review.

@@ -47,9 +47,11 @@ func newCertificates(authorities *clientCA) *certificates {
 	return &certificates{
 		authorities: authorities,
 		verify:      certificateIdentity,
-		slots:       fairqueue.New(fairqueue.Limits{Total: processors, PerKey: processors / 2, Waiting: maxUnverifiedOfPeer}),
-		accepted:    utilcache.NewLRUExpireCache(maxVerified),
-		rejected:    utilcache.NewLRUExpireCache(maxUnverified),
+		slots: fairqueue.New(fairqueue.Limits{
+			Total: processors, PerKey: processors / 2, Waiting: maxUnverifiedOfPeer,
+		}),
+		accepted: utilcache.NewLRUExpireCache(maxVerified),
+		rejected: utilcache.NewLRUExpireCache(maxUnverified),
 	}
 }
 
@@ -60,7 +62,8 @@ func (c *certificates) authenticate(ctx context.Context, from peer) (Identity, e
 		return Identity{}, unavailable(ctx, "for its authorities of client certificates")
 	}
 	if authorities == nil {
-		return Identity{}, unauthenticated("the cluster accepts no client certificates: send \"Authorization: Bearer TOKEN\"")
+		return Identity{}, unauthenticated("the cluster accepts no client certificates: " +
+			"send \"Authorization: Bearer TOKEN\"")
 	}
 	chain, err := boundedChain(from.certificates)
 	if err != nil {
@@ -84,7 +87,9 @@ func notAccepted(err error) error {
 
 // find returns the cached verification of a chain, or verifies it. Concurrent calls of one
 // connection wait for the first of them.
-func (c *certificates) find(ctx context.Context, from peer, chain []*x509.Certificate, authorities *x509.CertPool) (verification, error) {
+func (c *certificates) find(
+	ctx context.Context, from peer, chain []*x509.Certificate, authorities *x509.CertPool,
+) (verification, error) {
 	fingerprint := fingerprintOf(chain)
 	if found, ok := c.cached(fingerprint, authorities); ok {
 		return found, nil

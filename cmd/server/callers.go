@@ -33,7 +33,10 @@ type callers struct {
 // newCallers returns the callers that the settings select.
 func newCallers(s settings, clients *auth.ClientFactory) callers {
 	client := clients.Own().Typed
-	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{Extra: s.reviews.extra, FollowedTTL: followedTTL(s.reviews.permissionInterval)})
+	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{
+		Extra:       s.reviews.extra,
+		FollowedTTL: followedTTL(s.reviews.permissionInterval),
+	})
 	if s.auth == authNone {
 		return callers{
 			authenticator: auth.KubeconfigUser{},

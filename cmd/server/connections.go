@@ -23,7 +23,12 @@ type connections struct {
 }
 
 func boundConnections(listener net.Listener, limit, limitOfNetwork int) *connections {
-	return &connections{Listener: listener, max: limit, maxOfNetwork: limitOfNetwork, networks: map[netip.Prefix]*list.List{}}
+	return &connections{
+		Listener:     listener,
+		max:          limit,
+		maxOfNetwork: limitOfNetwork,
+		networks:     map[netip.Prefix]*list.List{},
+	}
 }
 
 // connection is a connection that counts until it is closed.

@@ -102,11 +102,13 @@ func (p *keyPair) logValidity(now time.Time) {
 	p.validity = validity
 	switch validity {
 	case notYetValid:
-		slog.Error("the certificate is not valid yet: clients will reject it", "file", p.certFile, "begins", leaf.NotBefore)
+		slog.Error("the certificate is not valid yet: clients will reject it",
+			"file", p.certFile, "begins", leaf.NotBefore)
 	case expiring:
 		slog.Warn("the certificate expires soon: renew it", "file", p.certFile, "expires", leaf.NotAfter)
 	case expired:
-		slog.Error("the certificate has expired: clients will reject it; renew it", "file", p.certFile, "expires", leaf.NotAfter)
+		slog.Error("the certificate has expired: clients will reject it; renew it",
+			"file", p.certFile, "expires", leaf.NotAfter)
 	}
 }
 

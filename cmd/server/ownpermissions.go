@@ -77,7 +77,8 @@ func (o *ownPermissions) check(ctx context.Context) bool {
 func (o *ownPermissions) allows(ctx context.Context, permission authorizationv1.ResourceAttributes) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, ownPermissionTimeout)
 	defer cancel()
-	review, err := o.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+	reviews := o.client.AuthorizationV1().SelfSubjectAccessReviews()
+	review, err := reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &permission},
 	}, metav1.CreateOptions{})
 	switch {

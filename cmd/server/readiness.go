@@ -20,7 +20,9 @@ const (
 // followReadiness updates the readiness of the service until the context is done. Missing
 // permissions prevent it from becoming ready, so that a rollout stops. They do not end readiness
 // later: all replicas lack them, and an error that reports them is better than no response.
-func followReadiness(ctx context.Context, hub *informerhub.Hub, permissions *ownPermissions, readiness *server.Readiness) {
+func followReadiness(
+	ctx context.Context, hub *informerhub.Hub, permissions *ownPermissions, readiness *server.Readiness,
+) {
 	granted := permissions.granted
 	for logged := "not looked at"; ctx.Err() == nil; {
 		err := whyNotReady(ctx, hub)

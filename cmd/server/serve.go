@@ -79,8 +79,11 @@ func serve(ctx context.Context, s settings) error {
 	callers, metrics := newCallers(s, clients), server.NewMetrics()
 	memory := server.NewMemoryLimit()
 	streams := server.NewStreams(s.maxStreamAge)
-	balance := server.NewBalance(server.Balance{Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask})
-	stopMetrics, err := serveMetrics(s.metricsListen, balance, metrics, server.NewCollector(hub, callers.reviews), memory)
+	balance := server.NewBalance(server.Balance{
+		Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
+	})
+	collector := server.NewCollector(hub, callers.reviews)
+	stopMetrics, err := serveMetrics(s.metricsListen, balance, metrics, collector, memory)
 	if err != nil {
 		return err
 	}
@@ -187,7 +190,8 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 func warnOfUnknown(ctx context.Context, resolver *informerhub.Resolver, names []string) {
 	for _, name := range names {
 		if _, err := resolver.Resolve(ctx, name); err != nil && ctx.Err() == nil {
-			slog.Warn("a name of --uncached matches no resource; it applies only to resources that are created with this name later", "error", err)
+			slog.Warn("a name of --uncached matches no resource; "+
+				"it applies only to resources that are created with this name later", "error", err)
 		}
 	}
 }
