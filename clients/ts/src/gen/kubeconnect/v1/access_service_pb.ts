@@ -229,9 +229,11 @@ export const AccessService: GenService<{
   },
   /**
    * CheckAccess reports for many actions at once whether the caller is allowed to perform
-   * them. Each answer is the cluster's decision, at most ten seconds old. If one question
-   * cannot be evaluated, for example because its resource does not exist, the whole call
-   * fails. Each question counts as one call against the caller's rate limit.
+   * them. Each answer is the cluster's decision. It can be ten seconds old, or older while
+   * the service sees no change of RBAC, if the operator allows that
+   * (--permission-review-interval). If one question cannot be evaluated, for example because
+   * its resource does not exist, the whole call fails. Each question counts as one call
+   * against the caller's rate limit.
    *
    * @generated from rpc kubeconnect.v1.AccessService.CheckAccess
    */
