@@ -152,10 +152,10 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 		"how `many` connections can be open: above it, the address with the most connections "+
 			"loses its newest one")
 	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048,
-		"how `many` of these connections one address, or one /64 of IPv6, can have. The "+
-			"default is as large as the streams of a credential, because some clients open a "+
-			"connection for each stream until the first one is established. Raise it if "+
-			"clients come through one proxy that opens a connection for each client")
+		"how `many` of these connections one address, or one /64 of IPv6, can have. The default "+
+			"exceeds --credential-max-streams, because some clients open a connection for each "+
+			"stream until the first one is established. Raise it if clients come through one "+
+			"proxy that opens a connection for each client")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false,
 		"keep metadata.managedFields, which is about half of an object")
 	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute,
