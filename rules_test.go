@@ -141,7 +141,8 @@ func TestAForbiddenImportIsToldWithItsReason(t *testing.T) {
 			file: "auth/a.go", source: `import r "k8s.io/client-go/rest"; var c, _ = r.InClusterConfig()`,
 			want: "only cmd/server builds",
 		},
-		"server uses all three":               {file: "server/a.go", source: `import ("` + module + `auth"; "` + module + `informerhub"; _ "` + module + `gen/x")`},
+		"server uses all three": {file: "server/a.go", source: `import ("` + module + `auth"; "` +
+			module + `informerhub"; _ "` + module + `gen/x")`},
 		"server defines metrics":              {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
 		"a name with a forbidden prefix":      {file: "auth/a.go", source: `import "` + module + `generic"`},
 		"auth takes a configuration":          {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},

@@ -159,7 +159,8 @@ func TestLiving_KeepsOnlyUIDs(t *testing.T) {
 	full := object("a")
 	full.Labels, full.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{}}
 	got, err := l.Transformer()(full)
-	if kept, ok := got.(*metav1.PartialObjectMetadata); err != nil || !ok || kept.UID != "a" || kept.Name != "x" || kept.Labels != nil || kept.ManagedFields != nil {
+	if kept, ok := got.(*metav1.PartialObjectMetadata); err != nil || !ok || kept.UID != "a" || kept.Name != "x" ||
+		kept.Labels != nil || kept.ManagedFields != nil {
 		t.Errorf("the transformed object is %+v, %v", got, err)
 	}
 	if l.Add("nonsense") == nil || l.Delete("nonsense") == nil || l.Replace([]any{"nonsense"}, "1") == nil {

@@ -69,70 +69,70 @@ type queuedLookup struct {
 	accepted bool       // whether the token was accepted; set before end
 }
 
-func (n *lookupQueue) slotFor(peer netip.Prefix) *queuedLookup {
-	return &queuedLookup{parent: n, peer: peer}
+func (q *lookupQueue) slotFor(peer netip.Prefix) *queuedLookup {
+	return &queuedLookup{parent: q, peer: peer}
 }
 
 // wait implements slot: it waits for a slot of the peer, and then for one of all.
-func (c *queuedLookup) wait(ctx context.Context) error {
+func (l *queuedLookup) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, unknownTokenPatience, errNoSlotForUnknownToken)
 	defer cancel()
-	if c.queue = c.parent.enter(c.peer); c.queue == nil {
+	if l.queue = l.parent.enter(l.peer); l.queue == nil {
 		return errNoSlotForUnknownToken
 	}
-	if err := c.queue.slots.wait(ctx); err != nil {
-		c.parent.leave(c.peer)
+	if err := l.queue.slots.wait(ctx); err != nil {
+		l.parent.leave(l.peer)
 		return err
 	}
-	err := c.parent.slots.wait(ctx)
+	err := l.parent.slots.wait(ctx)
 	if err != nil {
-		c.leave()
+		l.leave()
 	}
 	return err
 }
 
 // end implements slot.
-func (c *queuedLookup) end() {
-	c.parent.slots.end()
-	if c.accepted {
-		c.leave()
+func (l *queuedLookup) end() {
+	l.parent.slots.end()
+	if l.accepted {
+		l.leave()
 		return
 	}
-	time.AfterFunc(rejectionPenalty, c.leave)
+	time.AfterFunc(rejectionPenalty, l.leave)
 }
 
 // keepsWaiting implements slot. A review keeps its place after its client has disconnected:
 // reconnecting gains nothing.
 func (*queuedLookup) keepsWaiting() bool { return true }
 
-func (c *queuedLookup) leave() {
-	c.queue.slots.end()
-	c.parent.leave(c.peer)
+func (l *queuedLookup) leave() {
+	l.queue.slots.end()
+	l.parent.leave(l.peer)
 }
 
 // enter adds a review to a peer's queue and returns the queue; nil if it is full.
-func (n *lookupQueue) enter(peer netip.Prefix) *peerQueue {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	queue, free := n.peers[peer], maxWaiting-n.waiting
+func (q *lookupQueue) enter(peer netip.Prefix) *peerQueue {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	queue, free := q.peers[peer], maxWaiting-q.waiting
 	if free == 0 || queue != nil && queue.waiting >= min(maxWaitingOfPeer, free) {
 		return nil
 	}
 	if queue == nil {
 		queue = &peerQueue{slots: make(semaphore, maxLookupsOfPeer)}
-		n.peers[peer] = queue
+		q.peers[peer] = queue
 	}
-	n.waiting++
+	q.waiting++
 	queue.waiting++
 	return queue
 }
 
-func (n *lookupQueue) leave(peer netip.Prefix) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.waiting--
-	queue := n.peers[peer]
+func (q *lookupQueue) leave(peer netip.Prefix) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting--
+	queue := q.peers[peer]
 	if queue.waiting--; queue.waiting == 0 {
-		delete(n.peers, peer)
+		delete(q.peers, peer)
 	}
 }

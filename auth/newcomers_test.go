@@ -40,7 +40,7 @@ func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAP
 }
 
 // answers counts the calls of a flood by their outcome.
-type answers struct{ accepted, refused, turnedAway, unavailable, other int }
+type answers struct{ accepted, rejected, throttled, unavailable, other int }
 
 // flood starts n concurrent calls, each with a token of its own, and returns when those that can be
 // rejected or started are. wait returns the outcomes of all of them.
@@ -66,9 +66,9 @@ func (a *answers) of(err error) *int {
 	case err == nil:
 		return &a.accepted
 	case errors.Is(err, ErrUnauthenticated):
-		return &a.refused
+		return &a.rejected
 	case apierrors.IsTooManyRequests(err) && suggested && 1 <= wait && wait <= maxRetryAfter:
-		return &a.turnedAway
+		return &a.throttled
 	case apierrors.IsServiceUnavailable(err):
 		return &a.unavailable
 	}
@@ -92,7 +92,7 @@ func TestAFloodFromOnePeerHoldsUpNobodyElse(t *testing.T) {
 		wait := flood(t, cluster, 2000, invalidPrefix, func(int) context.Context { return here })
 		wantServed(elsewhere, t, api, cluster, "new")
 		wantServed(here, t, api, cluster, "known") // although it shares the address
-		if got, want := wait(), (answers{refused: maxWaitingOfPeer, turnedAway: 2000 - maxWaitingOfPeer}); got != want {
+		if got, want := wait(), (answers{rejected: maxWaitingOfPeer, throttled: 2000 - maxWaitingOfPeer}); got != want {
 			t.Errorf("the flood got %+v, want %+v", got, want)
 		}
 		if api.most > maxLookupsOfPeer+1 {
@@ -113,7 +113,7 @@ func TestAFloodFromEverywhereIsBoundedAndHoldsUpNobodyWhoIsKnown(t *testing.T) {
 			t.Errorf("%d peers are left", kept)
 		}
 		wantServed(calledFrom(t, 1), t, api, cluster, "known")
-		if got, want := wait(), (answers{refused: maxWaiting, turnedAway: maxWaiting}); got != want {
+		if got, want := wait(), (answers{rejected: maxWaiting, throttled: maxWaiting}); got != want {
 			t.Errorf("the flood got %+v, want %+v", got, want)
 		}
 		if api.most > maxUnknownLookups+1 {
@@ -127,7 +127,7 @@ func TestAPeersFailuresComeAtARate(t *testing.T) {
 		fails error
 		want  answers
 	}{
-		"tokens that are refused":        {nil, answers{refused: 3 * maxLookupsOfPeer}},
+		"tokens that are refused":        {nil, answers{rejected: 3 * maxLookupsOfPeer}},
 		"an API server that fails":       {errors.New("connection refused"), answers{unavailable: 3 * maxLookupsOfPeer}},
 		"an API server that has no time": {apierrors.NewTooManyRequests("later", 0), answers{unavailable: 3 * maxLookupsOfPeer}},
 	} {
@@ -196,7 +196,7 @@ func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
 			t.Errorf("disconnected clients got %+v", got)
 		}
 		more := flood(t, cluster, 100, invalidPrefix+"more-", func(int) context.Context { return calledFrom(t, 1) })
-		if got := more(); got.turnedAway != 100 || api.asked() != maxLookupsOfPeer {
+		if got := more(); got.throttled != 100 || api.asked() != maxLookupsOfPeer {
 			t.Errorf("later clients got %+v, with %d reviews", got, api.asked())
 		}
 	})
@@ -221,7 +221,8 @@ func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
 func TestNoTurnIsKeptByWhoHasWaitedInVain(t *testing.T) {
 	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		wait := flood(t, cluster, 3*maxUnknownLookups, invalidPrefix, func(i int) context.Context { return calledFrom(t, i%3) })
-		if got, want := wait(), (answers{unavailable: 2 * maxUnknownLookups, turnedAway: maxUnknownLookups}); got != want || api.most != maxUnknownLookups {
+		want := answers{unavailable: 2 * maxUnknownLookups, throttled: maxUnknownLookups}
+		if got := wait(); got != want || api.most != maxUnknownLookups {
 			t.Errorf("they got %+v, with %d reviews at one time", got, api.most)
 		}
 	})

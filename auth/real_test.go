@@ -69,9 +69,11 @@ func realFactory(t *testing.T, name string, count *counting, rules ...rbacv1.Pol
 	t.Helper()
 	cluster := realCluster(t)
 	ctx := t.Context()
-	_, err := cluster.Client.CoreV1().ServiceAccounts("kube-system").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := cluster.Client.CoreV1().ServiceAccounts("kube-system").Create(ctx,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	must(t, err)
-	_, err = cluster.Client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
+	_, err = cluster.Client.RbacV1().ClusterRoles().Create(ctx,
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
 	must(t, err)
 	bindCluster(t, cluster.Client, name, name, serviceAccount("kube-system", name))
 	_, err = cluster.Client.RbacV1().RoleBindings("kube-system").Create(ctx, &rbacv1.RoleBinding{

@@ -51,11 +51,11 @@ func newFairQueue(waiting int) *fairqueue.Queue {
 }
 
 // slotFor returns the slot of one caller's review.
-func (t fairSlots) slotFor(ctx context.Context, caller Key) slot {
+func (s fairSlots) slotFor(ctx context.Context, caller Key) slot {
 	if isRecheck(ctx) {
-		return &fairSlot{queue: t.rechecks, key: string(caller[:])}
+		return &fairSlot{queue: s.rechecks, key: string(caller[:])}
 	}
-	return &fairSlot{queue: t.questions, key: string(caller[:]), patience: slotPatience}
+	return &fairSlot{queue: s.questions, key: string(caller[:]), patience: slotPatience}
 }
 
 // fairSlot is a slot in a fair queue.
@@ -67,11 +67,11 @@ type fairSlot struct {
 }
 
 // wait implements slot.
-func (t *fairSlot) wait(ctx context.Context) (err error) {
-	if t.patience > 0 {
-		t.release, err = t.queue.AcquireWithin(ctx, t.key, 1, t.patience)
+func (s *fairSlot) wait(ctx context.Context) (err error) {
+	if s.patience > 0 {
+		s.release, err = s.queue.AcquireWithin(ctx, s.key, 1, s.patience)
 	} else {
-		t.release, err = t.queue.Acquire(ctx, t.key, 1)
+		s.release, err = s.queue.Acquire(ctx, s.key, 1)
 	}
 	if errors.Is(err, fairqueue.ErrFull) {
 		return errNoSlot
@@ -80,7 +80,7 @@ func (t *fairSlot) wait(ctx context.Context) (err error) {
 }
 
 // end implements slot.
-func (t *fairSlot) end() { t.release() }
+func (s *fairSlot) end() { s.release() }
 
 // keepsWaiting implements slot.
 func (*fairSlot) keepsWaiting() bool { return false }

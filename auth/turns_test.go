@@ -61,7 +61,7 @@ func TestAuthorizer_OneCallerTakesNoOthersTurn(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		wait := asking(t.Context(), a, "mallory", 10*maxLookups)
 		wantAnswerAfter(t.Context(), t, a, "carol", time.Second)
-		if got := wait(); got.accepted+got.turnedAway != 10*maxLookups || api.most != maxLookupsOfCaller+1 {
+		if got := wait(); got.accepted+got.throttled != 10*maxLookups || api.most != maxLookupsOfCaller+1 {
 			t.Errorf("the others got %+v, with %d reviews at one time", got, api.most)
 		}
 	})
@@ -144,7 +144,7 @@ func TestAuthorizer_TheWaitTakesNothingFromTheLookUp(t *testing.T) {
 func TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = lookupTimeout - time.Second })
-		got, want := asking(t.Context(), a, "carol", 2*maxLookupsOfCaller)(), answers{accepted: maxLookupsOfCaller, turnedAway: maxLookupsOfCaller}
+		got, want := asking(t.Context(), a, "carol", 2*maxLookupsOfCaller)(), answers{accepted: maxLookupsOfCaller, throttled: maxLookupsOfCaller}
 		if got != want {
 			t.Errorf("they got %+v, want %+v", got, want)
 		}

@@ -21,7 +21,13 @@ type tlsService struct {
 // serveTLS serves until the test ends.
 func serveTLS(t *testing.T, authMode string, files secret) tlsService {
 	t.Helper()
-	edge, err := listen(settings{listen: "127.0.0.1:0", certFile: files.certFile(), keyFile: files.keyFile(), maxConnections: 100, maxConnectionsPerAddress: 100}, askingFor(authMode))
+	edge, err := listen(settings{
+		listen:                   "127.0.0.1:0",
+		certFile:                 files.certFile(),
+		keyFile:                  files.keyFile(),
+		maxConnections:           100,
+		maxConnectionsPerAddress: 100,
+	}, askingFor(authMode))
 	succeeds(t, err)
 	s := tlsService{edge.Addr().String(), edge, make(chan string)}
 	ctx, stop := context.WithCancel(t.Context())

@@ -112,7 +112,10 @@ func TestServe_ATruncatedHeaderDoesNotReachTheHandler(t *testing.T) {
 	succeeds(t, framer.WriteSettings())
 	block := &bytes.Buffer{}
 	encoder := hpack.NewEncoder(block)
-	for _, field := range []hpack.HeaderField{{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"}, {Name: ":authority", Value: "x"}} {
+	for _, field := range []hpack.HeaderField{
+		{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: "/"}, {Name: ":authority", Value: "x"},
+	} {
 		succeeds(t, encoder.WriteField(field))
 	}
 	for i := range 2000 { // 18 KB on the wire, and above the limit with the overhead of each field

@@ -15,7 +15,19 @@ import (
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, reviews: reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute}, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxStreamAge: 45 * time.Minute, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
+var defaults = settings{
+	listen:                   "127.0.0.1:8080",
+	auth:                     "cluster",
+	writeAs:                  "token",
+	recheckInterval:          10 * time.Second,
+	reviews:                  reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute},
+	cacheIdleTimeout:         10 * time.Minute,
+	limits:                   server.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20},
+	maxStreamAge:             45 * time.Minute,
+	maxConnections:           4096,
+	maxConnectionsPerAddress: 2048,
+	compress:                 "none",
+}
 
 // unlimited are the limits without authentication.
 var unlimited = server.Limits{Burst: 2000}
