@@ -47,8 +47,8 @@ func (c *Cache) await(ctx context.Context, version string, patience time.Duratio
 	return c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.unreached(version) })
 }
 
-// awaitUntil blocks until behind returns no channel. It calls behind again whenever the channel is
-// closed.
+// awaitUntil blocks until pending returns no channel. It calls pending again whenever the channel
+// is closed.
 func (c *Cache) awaitUntil(
 	ctx context.Context, patience time.Duration, pending func() (<-chan struct{}, error),
 ) (reached bool, err error) {

@@ -57,7 +57,7 @@ func (s *store) partitionsOf(namespaces []string, sel *Selection) (partitions []
 	return partitions
 }
 
-// candidates returns a selection's candidates in the partitions that it reaches. If without is not
+// candidates returns a selection's candidates in the partitions that it reaches. If excluded is not
 // nil, partitions that it reaches are left out.
 func (s *store) candidates(sel, excluded *Selection) [][]*Object {
 	if sel.onlyNames != nil {

@@ -135,7 +135,7 @@ func (f *feed) updateVersion(c *change) {
 }
 
 // settle makes the changes that were appended after an earlier end visible to watchers, at once or
-// after the group's spacing.
+// after the group's wake interval.
 func (f *feed) settle(before feedEnd, now time.Time) {
 	f.watchers.settle(before, now)
 }

@@ -128,7 +128,7 @@ type unvaluedCount struct {
 	reason error
 }
 
-// add counts an object; why is nil if the filter has a value for it.
+// add counts an object; reason is nil if the filter has a value for it.
 func (l *unvaluedCount) add(object *Object, reason error) {
 	one := unvaluedCount{total: 1}
 	if reason != nil {

@@ -207,7 +207,8 @@ func historyError(err error) error {
 	return err
 }
 
-// errHistorySilent is the error of a request during which the API server sent nothing that ends it.
+// errHistorySilent is the error of a request during which the API server sent nothing that ends
+// the history.
 var errHistorySilent = errors.New("the API server has not reported how far its history reaches")
 
 // deletions implements history.

@@ -87,8 +87,8 @@ func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*O
 const livePage = 500
 
 // List returns the content of a query as one snapshot, and the API server's warnings. A list of
-// more than most bytes is a RequestEntityTooLarge error. If the query has namespaces, each of them
-// is read.
+// more than maxBytes bytes is a RequestEntityTooLarge error. If the query has namespaces, each of
+// them is read.
 func (l *Live) List(ctx context.Context, query Query, maxBytes int) (Snapshot, []string, error) {
 	snapshot, warnings, err := l.list(ctx, query, "", maxBytes)
 	if apierrors.IsResourceExpired(err) {

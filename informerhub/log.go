@@ -163,8 +163,8 @@ func (l *changeLog) missingUntil(since string) (until string) {
 	return ""
 }
 
-// backfill records that the deletions between two versions are known, and replaces backfilled,
-// which contains them.
+// backfill records that the deletions between two versions are known, and sets the list of
+// backfilled deletions, which must contain them.
 func (l *changeLog) backfill(backfilled []latest, since, until string) {
 	updated := func(from string) string {
 		if older(since, from) && !older(until, from) {

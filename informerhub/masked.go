@@ -127,8 +127,8 @@ func (s *maskScratch) release() {
 	}
 }
 
-// equalUnder reports whether two states of an object are certainly equal under a mask. Messages that
-// differ may be equal in JSON: see [mask.Mask.AppendProtobuf].
+// equalUnder reports whether two states of an object are certainly equal under a mask. Messages
+// that differ may be equal in JSON: see [mask.Mask.AppendProtobuf].
 func equalUnder(fields *mask.Mask, before, after *Object) bool {
 	if fields == nil || before.format != after.format {
 		return false

@@ -6,7 +6,7 @@ import (
 )
 
 // next returns the candidates of a selection after a cursor, in order, at most as many as a watcher
-// takes at once, and whether no others are left. by is the result of stepwise. A nil cursor is
+// takes at once, and whether no others are left. index is the result of stepwise. A nil cursor is
 // before the first object.
 func (s *store) next(sel *Selection, index *lookup, cursor *ObjectName, most limits) (objects []*Object, all bool) {
 	size := 0

@@ -58,8 +58,8 @@ func (p *past) catchUpLocked() error {
 	return nil
 }
 
-// span is a range of objects in order: after one object, up to and including upTo. A nil bound is no
-// bound.
+// span is a range of objects in order: after one object, up to and including upTo. A nil bound is
+// no bound.
 type span struct{ after, upTo *ObjectName }
 
 func (s span) has(object *Object) bool {
@@ -126,9 +126,9 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 	return candidates{runs: [][]*Object{objects}, position: at, complete: true}.match(ctx, sel)
 }
 
-// ListBehind returns the content of a selection at a position, after an object, in order, and reports
-// whether more objects follow. It returns at most most objects, and stops before they have more than
-// mostBytes, but returns at least one if there is one. It fails as ListAt does.
+// ListBehind returns the content of a selection at a position, after an object, in order, and
+// reports whether more objects follow. It returns at most most objects, and stops before they have
+// more than mostBytes, but returns at least one if there is one. It fails as ListAt does.
 func (c *Cache) ListBehind(
 	ctx context.Context, sel *Selection, at Position, after ObjectName, most, mostBytes int,
 ) (found []*Object, more bool, err error) {
@@ -271,13 +271,13 @@ func (c *Cache) Holds(at Position) error {
 	return nil
 }
 
-// incompletePause is the time for which AwaitComplete does not wait after it has waited in vain: the
-// API server cannot be asked then.
+// incompletePause is the time for which AwaitComplete does not wait after it has waited in vain:
+// the API server cannot be asked then.
 const incompletePause = 10 * time.Second
 
 // AwaitComplete blocks until the cache has every change at a version, for at most patience. It
-// reports whether the cache has them: there may be more deletions at the version of the last one. It
-// does not wait if it has waited in vain in the last ten seconds.
+// reports whether the cache has them: there may be more deletions at the version of the last one.
+// It does not wait if it has waited in vain in the last ten seconds.
 func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time.Duration) (bool, error) {
 	if time.Now().UnixNano() < c.incompleteUntil.Load() {
 		coming, err := c.incomplete(version)

@@ -62,8 +62,8 @@ func (noProgress) progress(context.Context, string, func(watch.Event) bool) (str
 	return "", errNoProgress
 }
 
-// TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer has several readers wait, one after the other, for
-// all deletions at a version.
+// TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer has several readers wait, one after the other,
+// for all deletions at a version.
 func TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)

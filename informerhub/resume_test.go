@@ -364,7 +364,7 @@ func TestTopicsGoWithTheirWatchers(t *testing.T) {
 	for _, query := range []Query{{}, {Namespace: "a"}, {Namespaces: []string{"a", "b"}}, {LabelSelector: "app=web"}, {FieldSelector: "spec.nodeName=n1"}} {
 		startedWatcher(t, c, query).Close()
 	}
-	if left := len(c.feed.watchers.groups) + len(c.feed.watchers.fields) + len(c.feed.watchers.byNamespaceSet); left != 0 {
+	if left := len(c.feed.watchers.groups) + len(c.feed.watchers.fields) + len(c.feed.watchers.byNamespace); left != 0 {
 		t.Errorf("%d groups are left", left)
 	}
 }

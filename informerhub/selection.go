@@ -145,8 +145,8 @@ func distinctTerms(selector string) string {
 	return strings.Join(kept, ",")
 }
 
-// checkSize rejects a selection with too many requirements. ofFields requirements of fields are not
-// added yet, and are counted too.
+// checkSize rejects a selection with too many requirements. fieldRequirements requirements of
+// fields are not added yet, and are counted too.
 func (s *Selection) checkSize(fieldRequirements int) error {
 	values := fieldRequirements
 	for _, requirement := range s.requirements {

@@ -41,13 +41,13 @@ type watcherGroup struct {
 // name, labels and selectable fields, whatever the number of watchers. Watchers that it does not
 // concern are not woken and do not examine it. The API server's indexed watchers are the model.
 type watcherIndex struct {
-	groups         map[indexKey]*watcherGroup
-	watchers       int                                   // in all groups
-	fields         map[string]*usedField                 // fields that some index key uses
-	byNamespaceSet map[string]map[*watcherGroup]struct{} // by each namespace of a key of several namespaces
-	dirty          []*watcherGroup                       // groups with new changes since the feed last settled
-	wakeInterval   wakeInterval                          // nil: every change wakes at once
-	flush          func(*watcherGroup)                   // wakes a throttled group later
+	groups       map[indexKey]*watcherGroup
+	watchers     int                                   // in all groups
+	fields       map[string]*usedField                 // fields that some index key uses
+	byNamespace  map[string]map[*watcherGroup]struct{} // by each namespace of a key of several namespaces
+	dirty        []*watcherGroup                       // groups with new changes since the feed last settled
+	wakeInterval wakeInterval                          // nil: every change wakes at once
+	flush        func(*watcherGroup)                   // wakes a throttled group later
 }
 
 // usedField is a selectable field that index keys use.
@@ -58,14 +58,14 @@ type usedField struct {
 
 func newWatcherIndex() watcherIndex {
 	return watcherIndex{
-		groups:         make(map[indexKey]*watcherGroup),
-		fields:         make(map[string]*usedField),
-		byNamespaceSet: make(map[string]map[*watcherGroup]struct{}),
+		groups:      make(map[indexKey]*watcherGroup),
+		fields:      make(map[string]*usedField),
+		byNamespace: make(map[string]map[*watcherGroup]struct{}),
 	}
 }
 
 // join adds a watcher whose cursor is the feed's end, so the group shows all changes up to there.
-// If unknown is set, the caller may hold states that the feed does not know. The watcher is then
+// If broad is set, the caller may hold states that the feed does not know. The watcher is then
 // registered by scope only, so it sees every object that its selection could contain.
 func (t *watcherIndex) join(sel *Selection, broad bool, end uint64) *watcherGroup {
 	key, reader := sel.indexKey, sel.indexReader
@@ -101,18 +101,18 @@ func (t *watcherIndex) useField(name string, reader fieldReader) {
 func (t *watcherIndex) joinNamespaces(group *watcherGroup, namespaces []string) {
 	group.namespaces = namespaces
 	for _, namespace := range namespaces {
-		if t.byNamespaceSet[namespace] == nil {
-			t.byNamespaceSet[namespace] = make(map[*watcherGroup]struct{})
+		if t.byNamespace[namespace] == nil {
+			t.byNamespace[namespace] = make(map[*watcherGroup]struct{})
 		}
-		t.byNamespaceSet[namespace][group] = struct{}{}
+		t.byNamespace[namespace][group] = struct{}{}
 	}
 }
 
 func (t *watcherIndex) leaveNamespaces(group *watcherGroup) {
 	for _, namespace := range group.namespaces {
-		delete(t.byNamespaceSet[namespace], group)
-		if len(t.byNamespaceSet[namespace]) == 0 {
-			delete(t.byNamespaceSet, namespace)
+		delete(t.byNamespace[namespace], group)
+		if len(t.byNamespace[namespace]) == 0 {
+			delete(t.byNamespace, namespace)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (t *watcherIndex) publish(c change, first uint64) {
 	object := c.object()
 	t.notify(indexKey{keyNamespace, object.namespace, ""}, c.seq, first)
 	t.notify(indexKey{keyObject, object.namespace, object.name}, c.seq, first)
-	for group := range t.byNamespaceSet[object.namespace] {
+	for group := range t.byNamespace[object.namespace] {
 		t.notifyGroup(group, c.seq, first)
 	}
 	for _, state := range []*Object{c.before, c.after} {
