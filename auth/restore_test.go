@@ -183,7 +183,7 @@ func TestFollower_AWatchIsConfirmedByTheVersionOfTheAPIServer(t *testing.T) {
 		f := newFollower[rbacv1.Role]("roles", "nothing is lost", (&fakeAPI{}).client(t).RbacV1().Roles(""))
 		etcd := &restorable{version: "1000"}
 		etcd.serve(f)
-		m := &mirror{follower: f, counted: func() {}, names: map[named]struct{}{}}
+		m := &mirror{follower: f, countChanged: func() {}, names: map[named]struct{}{}}
 		running(t, m.run)
 		time.Sleep(time.Minute)
 		if !f.hasFollowed(time.Now().Add(-time.Second)) {

@@ -822,7 +822,15 @@ type ListRequest struct {
 	//     caller has gained since the first page are omitted; if the names of the namespaces
 	//     are longer than 2 KiB, they make the list expire too;
 	//   - `related` selects other objects than before, or the resource is served in another
-	//     version.
+	//     version;
+	//   - the list was read from the API server, and the service has no memory to keep it for
+	//     its next pages.
+	//
+	// UNAVAILABLE means that this replica does not know the complete state at the list's
+	// version yet: call again. A list that was read from the API server (CONSISTENCY_LATEST,
+	// and resources that are not cached) has no information about its history: after a backup
+	// was restored, and versions have become higher than the list's, the next pages can show
+	// the new history.
 	//
 	// A list with related.transitive, and a list of an aggregated API without resource
 	// versions, is computed again for each page. It expires if the new result has other
