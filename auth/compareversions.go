@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// After etcd has been restored from a backup, the API server accepts a watch from a version that it has
-// yet to reach, and sends nothing. Therefore a follower compares its version with the API server's when
-// it has opened a watch, and every compareInterval while the watch is open: a list without a version is
-// not older than anything that any API server has sent before. If the API server is at an older version,
-// the follower relists.
+// After etcd has been restored from a backup, the API server accepts a watch from a version that it
+// has not reached yet, and sends nothing. Therefore a follower compares its version with the API
+// server's when it has opened a watch, and every compareInterval while the watch is open: a list
+// without a version is not older than anything that an API server has sent before. If the API server
+// is at an older version, the follower relists.
 
-// compareInterval is how often the version is compared while a watch is open. An open watch can outlast
-// a restore of etcd.
+// compareInterval is how often the version is compared while a watch is open. An open watch can
+// survive a restore of etcd.
 const compareInterval = time.Minute
 
-// errRolledBack has the Reflector list again.
+// errRolledBack makes the Reflector relist.
 var errRolledBack = apierrors.NewResourceExpired("the API server is at an older version than the watch")
 
 // compare compares versions until the context is done.
@@ -41,12 +41,12 @@ func (w *followedWatch) compare(ctx context.Context) {
 	}
 }
 
-// compareVersions compares the version of the store with the API server's. It reports whether the API
-// server has answered. A watch from an older version than the API server's keeps the store up to date
-// from now on. A watch from a newer one is ended.
-func (f *follower) compareVersions(ctx context.Context, w *followedWatch) (answered bool) {
-	held := f.heldVersion()
-	if isAnyVersion(held) {
+// compareVersions compares the version of the store with the API server's. It reports whether the
+// API server has responded. A watch that is not newer than the API server keeps the store up to date
+// from now on. A newer watch is ended.
+func (f *follower) compareVersions(ctx context.Context, w *followedWatch) (responded bool) {
+	stored := f.storedVersion()
+	if isAnyVersion(stored) {
 		return true
 	}
 	current, err := f.currentVersion(ctx)
@@ -56,10 +56,10 @@ func (f *follower) compareVersions(ctx context.Context, w *followedWatch) (answe
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case older(current, held):
+	case older(current, stored):
 		f.rolledBack = true
 		w.Interface.Stop()
-	case w != f.initial: // that one follows from the next synced on
+	case w != f.initial: // the initial watch follows from the next call of synced
 		f.beginLocked(w)
 	}
 	return true
@@ -72,14 +72,14 @@ func (f *follower) currentVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	of, err := meta.ListAccessor(list)
+	listMeta, err := meta.ListAccessor(list)
 	if err != nil {
 		return "", err
 	}
-	return of.GetResourceVersion(), nil
+	return listMeta.GetResourceVersion(), nil
 }
 
-func (f *follower) heldVersion() string {
+func (f *follower) storedVersion() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.version
@@ -99,8 +99,8 @@ func (f *follower) isRolledBack() bool {
 	return f.rolledBack
 }
 
-// reachable returns options that ask for the current version instead of one that the API server has yet to
-// reach.
+// reachable returns options without a version that the API server has not reached, so that they
+// request the current version.
 func (f *follower) reachable(options metav1.ListOptions) metav1.ListOptions {
 	if f.isRolledBack() {
 		options.ResourceVersion = ""
@@ -108,10 +108,10 @@ func (f *follower) reachable(options metav1.ListOptions) metav1.ListOptions {
 	return options
 }
 
-// isAnyVersion reports whether a watch from a version begins with all objects.
+// isAnyVersion reports whether a watch from the version begins with all objects.
 func isAnyVersion(version string) bool { return version == "" || version == "0" }
 
-// older reports whether version a is older than b. Versions that cannot be compared are taken as equal.
+// older reports whether version a is older than b. Versions that cannot be compared count as equal.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

@@ -64,17 +64,19 @@ func metricsHandler(load http.Handler, collected []prometheus.Collector) http.Ha
 		ErrorLog:            slog.NewLogLogger(slog.Default().Handler(), slog.LevelError),
 		MaxRequestsInFlight: maxScrapes,
 	}))
-	mux.Handle("GET "+loadPath, atOnce(maxScrapes, load))
+	mux.Handle("GET "+loadPath, limitConcurrency(maxScrapes, load))
 	return mux
 }
 
-// atOnce carries out a number of requests at one time. More are answered with 503.
-func atOnce(limit int64, handler http.Handler) http.Handler {
+// limitConcurrency passes at most limit concurrent requests to a handler. Further ones get status
+// 503.
+func limitConcurrency(limit int64, handler http.Handler) http.Handler {
 	requests := fairqueue.New(fairqueue.Limits{Total: limit})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release, ok := requests.TryAcquire("", 1)
 		if !ok {
-			http.Error(w, fmt.Sprintf("request limit reached: %d under way; try again later", limit), http.StatusServiceUnavailable)
+			message := fmt.Sprintf("request limit reached: %d in progress; try again later", limit)
+			http.Error(w, message, http.StatusServiceUnavailable)
 			return
 		}
 		defer release()
