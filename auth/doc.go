@@ -13,13 +13,15 @@
 //     type, ServiceUnavailable. It is not [ErrUnauthenticated], because it does not concern the
 //     caller. Such errors are not cached.
 //   - Bounded delay: a decision is cached for 10 seconds, and a token's not beyond its
-//     expiration. With AuthorizerOptions.FollowedTTL, permission decisions are cached for longer
-//     while RBAC is followed without a gap of 10 seconds; except those for nodes and about paths,
-//     and those of the minute after a change. With ClusterOptions.FollowedTTL, reviews of service
-//     account tokens are cached for longer while their service account, their pod and their
-//     issuer's key are seen to exist. Keys admit no caller: each token is first reviewed by the API
-//     server. A change of RBAC that is seen by the watch invalidates the cached decisions of the
-//     affected subjects at once, and wakes the waiters on [Authorizer.Changed].
+//     expiration. With AuthorizerOptions.FollowedTTL, permission decisions are cached for
+//     longer while RBAC is followed without a gap of 10 seconds; except those for nodes and
+//     about paths, those with an evaluation error, and those of the minute after a change. With
+//     ClusterOptions.FollowedTTL, reviews of service account tokens are cached for longer while
+//     their service account, their pod and their issuer's key are seen to exist. Nothing counts
+//     as followed while the API server is at an older version than its watch, as after a
+//     restore of etcd. Keys admit no caller: each token is first reviewed by the API server. A
+//     change of RBAC that is seen by the watch invalidates the cached decisions of the affected
+//     subjects at once, and wakes the waiters on [Authorizer.Changed].
 //   - No decision from before a change outlives it: the API server's own authorizer follows RBAC
 //     by watches too, and can see a change later than this package. For 5 seconds after a change,
 //     decisions about the affected subjects are cached for only half a second, and the change is

@@ -227,7 +227,8 @@ func (f *follower) settleLocked(state mirrorState) {
 func (f *follower) hasFollowed(from time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.state == synced && !f.rolledBack && from.After(f.upToDateSince) && (f.current != nil || time.Since(f.lastWatchEnd) < maxGap)
+	return f.state == synced && !f.rolledBack && from.After(f.upToDateSince) &&
+		(f.current != nil || time.Since(f.lastWatchEnd) < maxGap)
 }
 
 // waitSettled returns the follower's state. It blocks while the state is pending and the context is not
