@@ -30,15 +30,15 @@ type access struct {
 func (a *access) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*kubeconnectv1.WhoAmIResponse, error) {
 	identity := identityFrom(ctx)
 	if identity.IsKubeconfigUser() {
-		return a.ownUser(ctx)
+		return a.kubeconfigUser(ctx)
 	}
 	response := &kubeconnectv1.WhoAmIResponse{Username: identity.Username, Uid: identity.UID, Groups: identity.Groups}
 	response.Extra = extraValues(identity.Extra)
 	return response, nil
 }
 
-// ownUser returns the kubeconfig's user, which only the cluster knows.
-func (a *access) ownUser(ctx context.Context) (*kubeconnectv1.WhoAmIResponse, error) {
+// kubeconfigUser returns the kubeconfig's user, which only the cluster knows.
+func (a *access) kubeconfigUser(ctx context.Context) (*kubeconnectv1.WhoAmIResponse, error) {
 	reviews := a.clients.Own().Typed.AuthenticationV1().SelfSubjectReviews()
 	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
@@ -55,8 +55,8 @@ func extraValues[Values ~[]string](extra map[string]Values) map[string]*kubeconn
 		return nil
 	}
 	values := make(map[string]*kubeconnectv1.ExtraValues, len(extra))
-	for name, of := range extra {
-		values[name] = &kubeconnectv1.ExtraValues{Values: of}
+	for name, list := range extra {
+		values[name] = &kubeconnectv1.ExtraValues{Values: list}
 	}
 	return values
 }

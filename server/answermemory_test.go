@@ -72,15 +72,15 @@ func TestAnAnswerHoldsMemoryUntilItHasBeenSent(t *testing.T) {
 		}, 4 * typeBytes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			call := &answer{budget: s.answers}
-			if err := test.call(context.WithValue(calledBy(t.Context(), "a"), answerKey{}, call)); err != nil {
+			call := &callMemory{budget: s.responses}
+			if err := test.call(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call)); err != nil {
 				t.Fatal(err)
 			}
-			if held := s.answers.memory.Held(); held < test.least {
+			if held := s.responses.memory.Held(); held < test.least {
 				t.Errorf("%d bytes are reserved, want at least %d", held, test.least)
 			}
 			call.release()
-			if held := s.answers.memory.Held() + s.answers.live.Held(); held != 0 {
+			if held := s.responses.memory.Held() + s.responses.live.Held(); held != 0 {
 				t.Errorf("%d bytes are still reserved", held)
 			}
 		})
@@ -95,14 +95,14 @@ func TestATableHoldsMemoryUntilItHasBeenSent(t *testing.T) {
 			Rows:              []metav1.TableRow{{Cells: []any{"x"}}, {Cells: []any{"y"}}},
 		})
 	})}, Limits{})
-	call := &answer{budget: s.answers}
-	if _, err := s.GetTable(context.WithValue(calledBy(t.Context(), "a"), answerKey{}, call), &kubeconnectv1.GetTableRequest{Resource: "pods"}); err != nil {
+	call := &callMemory{budget: s.responses}
+	if _, err := s.GetTable(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call), &kubeconnectv1.GetTableRequest{Resource: "pods"}); err != nil {
 		t.Fatal(err)
 	}
-	if held := s.answers.memory.Held(); held != 2*(rowHeadBytes+cellBytes) {
+	if held := s.responses.memory.Held(); held != 2*(rowHeadBytes+cellBytes) {
 		t.Errorf("%d bytes are reserved", held)
 	}
-	if held := s.answers.live.Held(); held != liveStep {
+	if held := s.responses.live.Held(); held != liveStep {
 		t.Errorf("%d bytes are reserved for responses of the API server", held)
 	}
 }
@@ -110,11 +110,11 @@ func TestATableHoldsMemoryUntilItHasBeenSent(t *testing.T) {
 // TestGroupsHoldMemoryAsTheyGrow counts objects with more values than one count can have, where
 // other calls use all memory except for what a count reserves at first.
 func TestGroupsHoldMemoryAsTheyGrow(t *testing.T) {
-	of := newAnswers(Limits{})
+	of := newResponseMemory(Limits{})
 	of.memory = fairqueue.New(fairqueue.Limits{Total: groupsMemory + 2*groupsStep})
-	call := &answer{budget: of}
-	ctx := context.WithValue(calledBy(t.Context(), "a"), answerKey{}, call)
-	if err := holdAnswer(ctx, groupsMemory); err != nil {
+	call := &callMemory{budget: of}
+	ctx := context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call)
+	if err := reserveResponse(ctx, groupsMemory); err != nil {
 		t.Fatal(err)
 	}
 	paths, err := groupPaths([]string{"metadata.name"})
@@ -146,10 +146,10 @@ func manyPods(t *testing.T, count int) []*informerhub.Object {
 func TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead(t *testing.T) {
 	const pageOfPods = liveStep/(10<<10) + 1 // needs two steps
 	s := resourcesOf(t, &fakeAPI{list: podLists(pageOfPods)}, Limits{})
-	s.answers.live, s.answers.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep
-	list := func(name string) (*answer, error) {
-		call := &answer{budget: s.answers}
-		ctx := context.WithValue(calledBy(t.Context(), name), answerKey{}, call)
+	s.responses.live, s.responses.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep
+	list := func(name string) (*callMemory, error) {
+		call := &callMemory{budget: s.responses}
+		ctx := context.WithValue(calledBy(t.Context(), name), callMemoryKey{}, call)
 		_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Consistency: latest})
 		return call, err
 	}
@@ -157,7 +157,7 @@ func TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if held := s.answers.live.Held(); held != 2*liveStep {
+	if held := s.responses.live.Held(); held != 2*liveStep {
 		t.Errorf("%d bytes are reserved", held)
 	}
 	var over *limitError
@@ -166,12 +166,12 @@ func TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead(t *testing.T) {
 		t.Errorf("where others hold all of it: %v", err)
 	}
 	first.release()
-	s.answers.maxLive = liveStep
+	s.responses.maxLive = liveStep
 	third, err := list("a")
 	if third.release(); !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "narrow it") {
 		t.Errorf("more than the limit of one caller: %v", err)
 	}
-	if held := s.answers.live.Held(); held != 0 {
+	if held := s.responses.live.Held(); held != 0 {
 		t.Errorf("%d bytes are still reserved", held)
 	}
 }

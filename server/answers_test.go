@@ -20,9 +20,9 @@ import (
 )
 
 // smallAnswers have memory for 100 bytes, of which one caller can use 40.
-func smallAnswers() *answers {
-	of := newAnswers(Limits{})
-	of.memory = fairqueue.New(fairqueue.Limits{Total: 100, PerKey: 40, Waiting: maxAnswersWaiting})
+func smallAnswers() *responseMemory {
+	of := newResponseMemory(Limits{})
+	of.memory = fairqueue.New(fairqueue.Limits{Total: 100, PerKey: 40, Waiting: maxResponsesWaiting})
 	return of
 }
 
@@ -33,9 +33,9 @@ func calledBy(ctx context.Context, name string) context.Context {
 
 // call makes a call whose response needs the given memory, and returns the error that it was
 // rejected with.
-func (a *answers) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
+func (a *responseMemory) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
 	a.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if refusal = holdAnswer(r.Context(), bytes); refusal == nil {
+		if refusal = reserveResponse(r.Context(), bytes); refusal == nil {
 			_, refusal = w.Write(make([]byte, 3*maxChunk))
 		}
 	})).ServeHTTP(w, httptest.NewRequestWithContext(calledBy(ctx, name), http.MethodPost, "/", http.NoBody))
@@ -171,13 +171,13 @@ func TestTheAnswerToAChangeIsNotRefused(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		ctx := calledBy(t.Context(), "a")
 		release, _ := of.memory.TryAcquire(callerOf(identityFrom(ctx)), 40)
-		call := &answer{budget: of}
-		ctx = context.WithValue(ctx, answerKey{}, call)
-		if err := holdWritten(ctx, 30); err != nil || time.Since(began) != writtenPatience {
+		call := &callMemory{budget: of}
+		ctx = context.WithValue(ctx, callMemoryKey{}, call)
+		if err := reserveWriteResponse(ctx, 30); err != nil || time.Since(began) != writePatience {
 			t.Errorf("without memory: %v after %v", err, time.Since(began))
 		}
 		release()
-		if err := holdWritten(ctx, 30); err != nil || of.memory.Held() != 30 {
+		if err := reserveWriteResponse(ctx, 30); err != nil || of.memory.Held() != 30 {
 			t.Errorf("with memory: %v, and holds %d", err, of.memory.Held())
 		}
 	})
@@ -216,7 +216,7 @@ func (w *unreadWriter) readEvery(ctx context.Context, interval time.Duration) {
 func TestAnUnreadAnswerEndsOnEachProtocol(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
-			of, ended := newAnswers(Limits{}), make(chan error, 1)
+			of, ended := newResponseMemory(Limits{}), make(chan error, 1)
 			of.patience.still = 10 * time.Millisecond
 			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, err := w.Write(make([]byte, 64<<20))

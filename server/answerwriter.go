@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// answerPatience is the time within which a client must have read a unary response.
-const answerPatience = 2 * time.Minute
+// responsePatience is the time within which a client must have read a unary response.
+const responsePatience = 2 * time.Minute
 
-// answerWriter writes the response of one call, and aborts it if the client does not read; see
+// responseWriter writes the response of one call, and aborts it if the client does not read; see
 // [unread]. It is owned by the goroutine of the call's handler.
-type answerWriter struct {
+type responseWriter struct {
 	http.ResponseWriter
-	unread unread
-	made   func() // called before each write, when the response has been built
+	unread      unread
+	beforeWrite func() // called before each write, when the response has been built
 }
 
-func newAnswerWriter(ctx context.Context, w http.ResponseWriter, patience readPatience, call *answer) *answerWriter {
-	writer := &answerWriter{ResponseWriter: w, made: call.made}
+func newResponseWriter(ctx context.Context, w http.ResponseWriter, patience readPatience, call *callMemory) *responseWriter {
+	writer := &responseWriter{ResponseWriter: w, beforeWrite: call.endSlotIfAny}
 	writer.unread.follow(ctx, w, patience)
-	writer.unread.guarded = guard{awaited: call.isAwaited}
+	writer.unread.guarded = guard{awaited: call.delaysOthers}
 	return writer
 }
 
 // Write implements http.ResponseWriter.
-func (w *answerWriter) Write(p []byte) (written int, err error) {
-	w.made()
+func (w *responseWriter) Write(p []byte) (written int, err error) {
+	w.beforeWrite()
 	return w.unread.write(w.ResponseWriter, p)
 }
 
 // Flush implements http.Flusher.
-func (w *answerWriter) Flush() {
+func (w *responseWriter) Flush() {
 	w.unread.begin()
 	defer w.unread.pause()
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 // Unwrap returns the wrapped writer for http.ResponseController.
-func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -62,12 +62,12 @@ type Balance struct {
 	// Ask returns the loads of the replicas that respond. This replica may be among them.
 	Ask func(context.Context) []Load
 
-	replica string // set by NewBalance
-	answer  *loadAnswer
+	replica  string // set by NewBalance
+	response *loadResponse
 }
 
-// loadAnswer caches the response with the load for peers.
-type loadAnswer struct {
+// loadResponse caches the response with the load for peers.
+type loadResponse struct {
 	mu       sync.Mutex // guards the fields below; held while the load is computed
 	computed time.Time
 	text     []byte
@@ -76,7 +76,7 @@ type loadAnswer struct {
 // NewBalance returns balance with an identifier of this replica.
 func NewBalance(balance Balance) *Balance {
 	balance.replica = strconv.FormatUint(rand.Uint64(), 36)
-	balance.answer = &loadAnswer{}
+	balance.response = &loadResponse{}
 	return &balance
 }
 
@@ -96,11 +96,11 @@ func (b *Balance) Load() Load {
 // once a second.
 func (b *Balance) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b.answer.of(b.Load))
+	_, _ = w.Write(b.response.get(b.Load))
 }
 
-// of returns the cached response, or computes a new one.
-func (a *loadAnswer) of(load func() Load) []byte {
+// get returns the cached response, or computes a new one.
+func (a *loadResponse) get(load func() Load) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := time.Now(); now.Sub(a.computed) >= loadInterval {

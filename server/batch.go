@@ -77,7 +77,7 @@ func (e batchEncoder) shared(ctx context.Context) (responses []encodedResponse, 
 	if !e.batch.IsShared() {
 		return nil, false, nil
 	}
-	end, err := e.beginTurn(ctx)
+	end, err := e.beginSlot(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -100,7 +100,7 @@ func (e batchEncoder) shared(ctx context.Context) (responses []encodedResponse, 
 
 func (e batchEncoder) encodeAll(ctx context.Context, yield func(encodedResponse, error) bool) {
 	for next := e.begin(); !next.done(); {
-		end, err := e.beginTurn(ctx)
+		end, err := e.beginSlot(ctx)
 		if err != nil {
 			yield(encodedResponse{}, err)
 			return
@@ -113,8 +113,8 @@ func (e batchEncoder) encodeAll(ctx context.Context, yield func(encodedResponse,
 	}
 }
 
-// beginTurn waits for a processor slot if encoding a part of the batch may take long.
-func (e batchEncoder) beginTurn(ctx context.Context) (end func(), err error) {
+// beginSlot waits for a processor slot if encoding a part of the batch may take long.
+func (e batchEncoder) beginSlot(ctx context.Context) (end func(), err error) {
 	if !e.heavy {
 		return func() {}, nil
 	}

@@ -15,13 +15,13 @@ import (
 // call is an HTTP request, from its headers until its handler has returned. It is owned by the
 // goroutine of the handler.
 type call struct {
-	began    time.Time
-	request  *http.Request
-	network  string // network of the client; see auth.Network
-	control  *http.ResponseController
-	body     *body
-	known    func() // releases the slot among requests of unknown callers
-	releases []func()
+	began          time.Time
+	request        *http.Request
+	network        string // network of the client; see auth.Network
+	control        *http.ResponseController
+	body           *body
+	releaseUnknown func() // releases the slot among requests of unknown callers
+	releases       []func()
 }
 
 type callKey struct{}
@@ -33,15 +33,15 @@ func newCall(w http.ResponseWriter, r *http.Request, network string) *call {
 	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	c.body = &body{ReadCloser: r.Body, received: func() {}}
 	if r.Body == http.NoBody {
-		c.body.failed, c.body.complete = io.EOF, true
+		c.body.err, c.body.complete = io.EOF, true
 	} else {
 		c.request.Body = c.body
 	}
 	return c
 }
 
-// atEnd registers release to be called when the handler has returned.
-func (c *call) atEnd(release func()) { c.releases = append(c.releases, release) }
+// onEnd registers release to be called when the handler has returned.
+func (c *call) onEnd(release func()) { c.releases = append(c.releases, release) }
 
 // end releases everything that the call uses.
 func (c *call) end() {
@@ -53,12 +53,12 @@ func (c *call) end() {
 	for _, release := range c.releases {
 		release()
 	}
-	c.known()
+	c.releaseUnknown()
 }
 
-// forgetHeaders drops the headers of a request that are no longer needed: they can be 32 KiB, and
+// dropHeaders drops the headers of a request that are no longer needed: they can be 32 KiB, and
 // the call may be long. Over HTTP/1.1 they are kept, because net/http reads them when it responds.
-func (c *call) forgetHeaders() {
+func (c *call) dropHeaders() {
 	if c.request.ProtoMajor == 2 {
 		clear(c.request.Header)
 	}
@@ -75,7 +75,7 @@ func (c *call) receiveWithin(patience time.Duration) {
 
 // sendWithin aborts the call if the client has not read the response within patience.
 func (c *call) sendWithin(patience time.Duration) {
-	c.atEnd(after(patience, func() { _ = c.control.SetWriteDeadline(time.Unix(1, 0)) }))
+	c.onEnd(after(patience, func() { _ = c.control.SetWriteDeadline(time.Unix(1, 0)) }))
 }
 
 // after calls expire after patience, unless stop is called before. When stop returns, expire has
@@ -97,8 +97,8 @@ func after(patience time.Duration, expire func()) (stop func()) {
 // body is the body of a request.
 type body struct {
 	io.ReadCloser
-	begin    bytes.Reader // the bytes that peek has read
-	failed   error        // the error that ended reading
+	peeked   bytes.Reader // the bytes that peek has read
+	err      error        // the error that ended reading
 	complete bool         // reading ended because the body is complete
 	received func()       // called when the body has been received, or is no longer read
 }
@@ -108,7 +108,7 @@ type body struct {
 func (b *body) peek(length int) []byte {
 	begin := make([]byte, length)
 	n, _ := io.ReadFull(b, begin)
-	b.begin.Reset(begin[:n])
+	b.peeked.Reset(begin[:n])
 	return begin[:n]
 }
 
@@ -124,24 +124,24 @@ func (b *body) whenReceived(release func()) {
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	if b.begin.Len() > 0 {
-		return b.begin.Read(p)
+	if b.peeked.Len() > 0 {
+		return b.peeked.Read(p)
 	}
 	n := 0
-	if b.failed == nil {
-		n, b.failed = b.ReadCloser.Read(p)
+	if b.err == nil {
+		n, b.err = b.ReadCloser.Read(p)
 	}
-	if isTimeout(b.failed) {
-		b.failed = newBodyLate()
+	if isTimeout(b.err) {
+		b.err = newBodyLate()
 	}
 	if n > 0 {
 		return n, nil // the next Read returns the error: until then a message is decoded
 	}
-	if b.failed == io.EOF {
+	if b.err == io.EOF {
 		b.complete = true
 		b.received()
 	}
-	return 0, b.failed
+	return 0, b.err
 }
 
 // Close implements io.Closer. The server closes the body when the handler has returned. Over

@@ -15,11 +15,11 @@ const (
 	// maxIdleCallers bounds the cached callers without a stream. A caller that is evicted, because
 	// too many others have called since, starts with new limits.
 	maxIdleCallers = 10_000
-	// maxWait is the longest retry time that a caller is given.
-	maxWait = 30 * time.Second
-	// defaultTurn is the interval between the retry times of two rejected calls if there is no rate
-	// limit.
-	defaultTurn = 10 * time.Millisecond
+	// maxRetryAfter is the longest retry time that a caller is given.
+	maxRetryAfter = 30 * time.Second
+	// defaultRetryInterval is the interval between the retry times of two rejected calls if there
+	// is no rate limit.
+	defaultRetryInterval = 10 * time.Millisecond
 )
 
 // callers counts the calls and streams of each caller. Its methods are safe for concurrent use.
@@ -57,22 +57,22 @@ func (c *callers) open(name string) error {
 	return nil
 }
 
-// nextTurn returns the retry time of a caller that is over a limit that is not tracked here.
-func (c *callers) nextTurn(name string) time.Duration {
+// retryAfter returns the retry time of a caller that is over a limit that is not tracked here.
+func (c *callers) retryAfter(name string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.callerLocked(name).nextTurn(c.limits)
+	return c.callerLocked(name).retryAfter(c.limits)
 }
 
-// widen reserves more streams for the open stream of a caller, or returns a *limitError. The caller
-// of widen must release them with narrow.
-func (c *callers) widen(name string, more int) error {
+// acquireStreams reserves more streams for the open stream of a caller, or returns a *limitError.
+// They count until releaseStreams.
+func (c *callers) acquireStreams(name string, more int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.streaming[name].widen(more, c.limits)
+	return c.streaming[name].acquireStreams(more, c.limits)
 }
 
-func (c *callers) narrow(name string, fewer int) {
+func (c *callers) releaseStreams(name string, fewer int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.streaming[name].streams -= fewer
@@ -95,16 +95,16 @@ func (c *callers) callerLocked(name string) *caller {
 	if found, ok := c.idle.Get(name); ok {
 		return found.(*caller)
 	}
-	made := newCaller(c.limits)
-	c.idle.Add(name, made)
-	return made
+	created := newCaller(c.limits)
+	c.idle.Add(name, created)
+	return created
 }
 
 // caller is the calls and streams of one caller. It is guarded by the lock of callers.
 type caller struct {
-	streams int
-	calls   *rate.Limiter
-	turn    time.Time // the retry time of the last rejected call
+	streams   int
+	calls     *rate.Limiter
+	lastRetry time.Time // the retry time of the last rejected call
 }
 
 func newCaller(limits Limits) *caller {
@@ -116,7 +116,7 @@ func newCaller(limits Limits) *caller {
 
 func (c *caller) open(limits Limits) error {
 	if limits.Streams > 0 && c.streams >= limits.Streams {
-		return &limitError{fmt.Sprintf("stream limit reached: %d streams open", c.streams), c.nextTurn(limits)}
+		return &limitError{fmt.Sprintf("stream limit reached: %d streams open", c.streams), c.retryAfter(limits)}
 	}
 	if err := c.call(limits); err != nil {
 		return err
@@ -125,9 +125,9 @@ func (c *caller) open(limits Limits) error {
 	return nil
 }
 
-func (c *caller) widen(more int, limits Limits) error {
+func (c *caller) acquireStreams(more int, limits Limits) error {
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
-		return &limitError{fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), c.nextTurn(limits)}
+		return &limitError{fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), c.retryAfter(limits)}
 	}
 	c.streams += more
 	return nil
@@ -137,21 +137,22 @@ func (c *caller) call(limits Limits) error {
 	if c.calls.Allow() {
 		return nil
 	}
-	return &limitError{fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), c.nextTurn(limits)}
+	return &limitError{fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), c.retryAfter(limits)}
 }
 
-// nextTurn returns the time after which to retry. Each rejected call gets its own time, at the rate
-// at which calls are accepted, so that calls that were rejected together do not return together.
-func (c *caller) nextTurn(limits Limits) time.Duration {
-	between, now := defaultTurn, time.Now()
+// retryAfter returns the time after which to retry. Each rejected call gets its own time, at the
+// rate at which calls are accepted, so that calls that were rejected together do not return
+// together.
+func (c *caller) retryAfter(limits Limits) time.Duration {
+	between, now := defaultRetryInterval, time.Now()
 	if limits.Rate > 0 {
 		between = time.Second / time.Duration(limits.Rate)
 	}
-	if c.turn.Before(now) {
-		c.turn = now
+	if c.lastRetry.Before(now) {
+		c.lastRetry = now
 	}
-	if c.turn = c.turn.Add(between); c.turn.After(now.Add(maxWait)) {
-		c.turn = now.Add(maxWait)
+	if c.lastRetry = c.lastRetry.Add(between); c.lastRetry.After(now.Add(maxRetryAfter)) {
+		c.lastRetry = now.Add(maxRetryAfter)
 	}
-	return c.turn.Sub(now)
+	return c.lastRetry.Sub(now)
 }

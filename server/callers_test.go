@@ -101,7 +101,7 @@ func TestThoseWhoAreRefusedTogetherDoNotComeBackTogether(t *testing.T) {
 				}
 				due[tick+time.Duration(limit.seconds())*time.Second]++
 			}
-			if tick > maxWait {
+			if tick > maxRetryAfter {
 				t.Fatalf("after %v, only %d have been taken", tick, taken)
 			}
 		}
@@ -113,7 +113,7 @@ func TestNobodyIsToldToWaitLongerThanTheLongestTime(t *testing.T) {
 		callers := newCallers(Limits{Rate: 1, Burst: 1})
 		for range 1000 {
 			var limit *limitError
-			if errors.As(callers.call("jane"), &limit) && (limit.wait <= 0 || limit.wait > maxWait) {
+			if errors.As(callers.call("jane"), &limit) && (limit.wait <= 0 || limit.wait > maxRetryAfter) {
 				t.Fatalf("the retry time is %v", limit.wait)
 			}
 		}

@@ -19,5 +19,5 @@ func (c *caller) charge(more int, limits Limits) error {
 		return nil
 	}
 	return &limitError{fmt.Sprintf("rate limit reached: %d calls a second, and each question counts as a call",
-		limits.Rate), c.nextTurn(limits)}
+		limits.Rate), c.retryAfter(limits)}
 }

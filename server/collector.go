@@ -34,52 +34,52 @@ type measure[T any] struct {
 	read func(T) float64
 }
 
-func measured[T any](name, label, help string, kind prometheus.ValueType, read func(T) float64) measure[T] {
+func newMeasure[T any](name, label, help string, kind prometheus.ValueType, read func(T) float64) measure[T] {
 	return measure[T]{prometheus.NewDesc(name, help, []string{label}, nil), kind, read}
 }
 
-func (m measure[T]) of(owner string, from T) prometheus.Metric {
+func (m measure[T]) metric(owner string, from T) prometheus.Metric {
 	return prometheus.MustNewConstMetric(m.desc, m.kind, m.read(from), owner)
 }
 
 var cacheMeasures = []measure[informerhub.Status]{
-	measured("kubeconnect_cache_objects", "resource",
+	newMeasure("kubeconnect_cache_objects", "resource",
 		"Objects in memory.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Objects) }),
-	measured("kubeconnect_cache_bytes", "resource",
+	newMeasure("kubeconnect_cache_bytes", "resource",
 		"Approximate memory of the objects in bytes, without indexes and history. Alert when the sum approaches half of the memory limit.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Bytes) }),
-	measured("kubeconnect_cache_watchers", "resource",
+	newMeasure("kubeconnect_cache_watchers", "resource",
 		"Open watches of the resource.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Watchers) }),
-	measured("kubeconnect_cache_synced", "resource",
+	newMeasure("kubeconnect_cache_synced", "resource",
 		"1 when the first snapshot of the resource is complete. Alert when it is 0 for a minute: no caller can read the resource; see the log of the service.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return number(s.Synced) }),
-	measured("kubeconnect_cache_stale", "resource",
+	newMeasure("kubeconnect_cache_stale", "resource",
 		"1 while the API server is unreachable: responses are marked as stale. Alert when it is 1 for a minute.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return number(s.Stale) }),
-	measured("kubeconnect_cache_last_contact_timestamp_seconds", "resource",
+	newMeasure("kubeconnect_cache_last_contact_timestamp_seconds", "resource",
 		"Time of the last confirmed contact with the API server, in Unix time: time() minus this is the maximum age of responses. Alert when that is more than 60.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.LastContact.UnixNano()) / float64(time.Second) }),
-	measured("kubeconnect_cache_relisting_since_timestamp_seconds", "resource",
+	newMeasure("kubeconnect_cache_relisting_since_timestamp_seconds", "resource",
 		"Start of the list or relist that is running, in Unix time; 0 if none is. Until it ends, responses are from the state before it. Alert when time() minus this is more than 300: the API server is slow or rejects the list; see the log of the service.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return unixSeconds(s.RelistingSince) }),
-	measured("kubeconnect_cache_relists_total", "resource",
+	newMeasure("kubeconnect_cache_relists_total", "resource",
 		"Relists after the first snapshot. Alert when it keeps rising: each costs the API server a list of all objects.",
 		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Relists) }),
 }
 
 var reviewMeasures = []measure[auth.Reviews]{
-	measured("kubeconnect_auth_reviews_total", "review",
+	newMeasure("kubeconnect_auth_reviews_total", "review",
 		"TokenReviews and SubjectAccessReviews that were sent to the API server.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Asked) }),
-	measured("kubeconnect_auth_review_failures_total", "review",
+	newMeasure("kubeconnect_auth_review_failures_total", "review",
 		"Reviews that failed. Alert when it rises: calls fail with unavailable, and streams send nothing but stale bookmarks.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Failed) }),
-	measured("kubeconnect_auth_turned_away_total", "review",
+	newMeasure("kubeconnect_auth_turned_away_total", "review",
 		"Reviews that were rejected because the queue was full. Alert when it rises: a client sends many invalid tokens, many unknown clients come through one proxy, or one caller needs more reviews than run at a time.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.TurnedAway) }),
-	measured("kubeconnect_auth_remembered_total", "review",
+	newMeasure("kubeconnect_auth_remembered_total", "review",
 		"Results that were returned from the cache, without a review.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Remembered) }),
 }
@@ -113,13 +113,13 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	for resource, status := range c.byResource() {
 		for _, one := range cacheMeasures {
-			to <- one.of(resource, status)
+			to <- one.metric(resource, status)
 		}
 	}
 	for review, source := range c.reviews {
 		reviews := source.Reviews()
 		for _, one := range reviewMeasures {
-			to <- one.of(review, reviews)
+			to <- one.metric(review, reviews)
 		}
 	}
 }

@@ -17,9 +17,9 @@ type continuation struct {
 	*resources
 	request *kubeconnectv1.ListRequest
 	token   pageToken
-	by      order
-	as      form
-	wanted  accessRequest
+	order   order
+	form    form
+	access  accessRequest
 	scope   auth.Namespaces
 }
 
@@ -33,17 +33,17 @@ func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRe
 		return nil, err
 	}
 	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*pagedList, error) {
-		c := &continuation{resources: s, request: request, token: token, by: by, as: as}
+		c := &continuation{resources: s, request: request, token: token, order: by, form: as}
 		return c.list(ctx, resource)
 	})
 }
 
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
-	c.wanted = toList(resource, c.request.GetNamespace(), c.request.GetFieldSelector()).requiring(c.request)
-	if c.scope, err = c.rights.scope(ctx, identityFrom(ctx), c.wanted); err != nil {
+	c.access = toList(resource, c.request.GetNamespace(), c.request.GetFieldSelector()).requiring(c.request)
+	if c.scope, err = c.rights.scope(ctx, identityFrom(ctx), c.access); err != nil {
 		return nil, err
 	}
-	c.scope = c.token.within(c.scope, c.wanted)
+	c.scope = c.token.within(c.scope, c.access)
 	if isLive(resource, c.request.GetConsistency()) || !pinsObjects(c.token.position.Version) {
 		related, err := c.relate(ctx, c.request.GetRelated(), resource, c.request.GetConsistency())
 		if err != nil {
@@ -60,7 +60,7 @@ func (c *continuation) list(ctx context.Context, resource informerhub.Resource) 
 
 // check rejects a list that is not the same as at its first page.
 func (c *continuation) check(related relation) error {
-	if c.token.served != c.servedAs(c.wanted.resource, c.scope, related) {
+	if c.token.served != c.servedAs(c.access.resource, c.scope, related) {
 		return errPageChanged
 	}
 	return nil
@@ -70,7 +70,7 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 	if err := c.await(ctx, cache); err != nil {
 		return nil, err
 	}
-	found, err := c.selectionOf(ctx, cache, c.request, c.wanted, c.scope)
+	found, err := c.selectionOf(ctx, cache, c.request, c.access, c.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 // take returns the objects of a selection as they were at the list's version, starting after the
 // token's last object where the order allows it.
 func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, error) {
-	if len(c.by.paths) == 0 && found.related.root == nil {
-		most, mostBytes := mostFor(c.request, c.as)
+	if len(c.order.paths) == 0 && found.related.owner == nil {
+		most, mostBytes := mostFor(c.request, c.form)
 		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, most, mostBytes)
 		found.snapshot = informerhub.Snapshot{Objects: objects}
 		return &pagedList{listResult: found, token: c.token, more: more}, err
@@ -120,8 +120,8 @@ func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, 
 	if err := found.cache.Holds(c.token.position); err != nil {
 		return nil, err
 	}
-	if kept, ok := c.kept.find(c.token.keyFor(ctx)); ok && !kept.own {
-		return c.takeNamed(ctx, found, kept.names)
+	if kept, ok := c.lists.find(c.token.keyFor(ctx)); ok && !kept.unshared {
+		return c.takeByName(ctx, found, kept.names)
 	}
 	snapshot, err := found.cache.ListAt(ctx, found.selection, c.token.position)
 	if found, err = c.taken(ctx, found, snapshot, err); err != nil {
@@ -130,14 +130,14 @@ func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, 
 	return c.wholeOf(found), nil
 }
 
-// takeNamed returns the objects that follow the token's last object in a list whose names are
+// takeByName returns the objects that follow the token's last object in a list whose names are
 // cached.
-func (c *continuation) takeNamed(ctx context.Context, found listResult, names []informerhub.ObjectName) (*pagedList, error) {
-	coming, err := comingOf(c.token, names, func(name informerhub.ObjectName) informerhub.ObjectName { return name })
+func (c *continuation) takeByName(ctx context.Context, found listResult, names []informerhub.ObjectName) (*pagedList, error) {
+	coming, err := itemsAfter(c.token, names, func(name informerhub.ObjectName) informerhub.ObjectName { return name })
 	if err != nil {
 		return nil, err
 	}
-	most, mostBytes := mostFor(c.request, c.as)
+	most, mostBytes := mostFor(c.request, c.form)
 	objects, err := found.cache.ListNamed(ctx, c.token.position, coming[:min(most, len(coming))], mostBytes)
 	found.snapshot = informerhub.Snapshot{Objects: objects}
 	return &pagedList{listResult: found, token: c.token, more: len(objects) < len(coming)}, err
@@ -148,14 +148,14 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 	if err := c.check(related); err != nil {
 		return nil, err
 	}
-	if kept := c.keptFor(ctx); kept != nil {
+	if kept := c.cachedFor(ctx); kept != nil {
 		return kept, nil
 	}
 	version := ""
 	if pinsObjects(c.token.position.Version) {
 		version = c.token.position.Version
 	}
-	found, err := c.selectLive(ctx, c.request, c.wanted, c.scope, related, version)
+	found, err := c.selectLive(ctx, c.request, c.access, c.scope, related, version)
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return nil, errPageExpired
@@ -166,23 +166,23 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 }
 
 func (c *continuation) wholeOf(found listResult) *pagedList {
-	return &pagedList{listResult: found, token: c.token, whole: true, by: c.by, hashed: c.token.objects != ""}
+	return &pagedList{listResult: found, token: c.token, whole: true, order: c.order, hashed: c.token.objects != ""}
 }
 
-// keptFor returns the cached list of the API server, or nil if it is not cached.
-func (c *continuation) keptFor(ctx context.Context) *pagedList {
-	found, ok := c.kept.find(c.token.keyFor(ctx))
-	if !ok || !found.own {
+// cachedFor returns the cached list of the API server, or nil if it is not cached.
+func (c *continuation) cachedFor(ctx context.Context) *pagedList {
+	found, ok := c.lists.find(c.token.keyFor(ctx))
+	if !ok || !found.unshared {
 		return nil
 	}
 	return &pagedList{listResult: found.listResult, token: c.token, whole: true}
 }
 
-// keepList caches a list that is expensive to create and of which another page may be requested. It
-// reports whether the next page takes no longer than this one.
-func (s *resources) keepList(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest) bool {
-	if !list.whole || request.GetOrderBy() == "" && !list.own && list.related.root == nil {
+// cacheList caches a list that is expensive to create and of which another page may be requested.
+// It reports whether the next page takes no longer than this one.
+func (s *resources) cacheList(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest) bool {
+	if !list.whole || request.GetOrderBy() == "" && !list.unshared && list.related.owner == nil {
 		return true
 	}
-	return s.kept.keep(list.token.keyFor(ctx), callerOf(identityFrom(ctx)), list.listResult)
+	return s.lists.add(list.token.keyFor(ctx), callerOf(identityFrom(ctx)), list.listResult)
 }

@@ -62,7 +62,7 @@ func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.Cou
 	if len(paths) == 0 {
 		return response, nil
 	}
-	if err := holdAnswer(ctx, groupsMemory); err != nil {
+	if err := reserveResponse(ctx, groupsMemory); err != nil {
 		return nil, err
 	}
 	return response, answerGroups(ctx, response, paths, found.snapshot.Objects, most)
@@ -167,7 +167,7 @@ type counter struct {
 
 // countBy counts objects in groups. It returns them in no order.
 func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Object) ([]*group, error) {
-	reader, err := readerOf(paths)
+	reader, err := newValueReader(paths)
 	if err != nil {
 		return nil, badRequest("group_by: %v", err)
 	}
@@ -264,7 +264,7 @@ func (c *counter) hold(ctx context.Context) error {
 		return nil
 	}
 	c.held += groupsStep
-	return holdMore(ctx, 2*groupsStep)
+	return reserveMore(ctx, 2*groupsStep)
 }
 
 // groupBytes and scalarBytes estimate the memory of a group, and of each of its values without its

@@ -26,11 +26,11 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 }
 
 func (s *resources) create(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.CreateRequest) (writeResponse, error) {
-	made, err := manifestOf(request.GetBody(), resource)
+	body, err := manifestOf(request.GetBody(), resource)
 	if err != nil {
 		return writeResponse{}, err
 	}
-	to, err := createTarget(resource, request, made.head)
+	to, err := createTarget(resource, request, body.head)
 	if err != nil {
 		return writeResponse{}, err
 	}
@@ -38,7 +38,7 @@ func (s *resources) create(ctx context.Context, resource informerhub.Resource, r
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
 		return writeResponse{}, err
 	}
-	return s.change(ctx, to, creation{made, options}, request.GetEncoding())
+	return s.change(ctx, to, creation{body, options}, request.GetEncoding())
 }
 
 // createTarget returns the target of a create request. It has a name only if a subresource creates

@@ -39,7 +39,7 @@ func (c *callers) holdStreams(name, credential string, streams int) (release fun
 	}
 	release, ok := c.credentials.TryAcquire(credential, int64(streams))
 	if !ok {
-		return nil, &limitError{fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), c.nextTurn(name)}
+		return nil, &limitError{fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), c.retryAfter(name)}
 	}
 	return release, nil
 }

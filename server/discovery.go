@@ -29,7 +29,7 @@ func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv
 	}
 	response := &kubeconnectv1.ListResourceTypesResponse{}
 	types = slices.DeleteFunc(types, func(of informerhub.ResourceType) bool { return !wantsType(request, of) })
-	if err := holdAnswer(ctx, len(types)*typeBytes); err != nil {
+	if err := reserveResponse(ctx, len(types)*typeBytes); err != nil {
 		return nil, err
 	}
 	for _, of := range types {
@@ -50,9 +50,9 @@ func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv
 // have until they are sent.
 const typeBytes, schemaBytes = 4 << 10, 4 << 20
 
-func wantsType(request *kubeconnectv1.ListResourceTypesRequest, of informerhub.ResourceType) bool {
+func wantsType(request *kubeconnectv1.ListResourceTypesRequest, resourceType informerhub.ResourceType) bool {
 	category := request.GetCategory()
-	return wantsGroup(request, of.Group) && (category == "" || slices.Contains(of.Categories, category))
+	return wantsGroup(request, resourceType.Group) && (category == "" || slices.Contains(resourceType.Categories, category))
 }
 
 func wantsGroup(request *kubeconnectv1.ListResourceTypesRequest, group string) bool {
@@ -90,20 +90,20 @@ func (d *discovery) addCaches(ctx context.Context, types []informerhub.ResourceT
 	return group.Wait()
 }
 
-func encodeType(of informerhub.ResourceType) *kubeconnectv1.ResourceType {
+func encodeType(resourceType informerhub.ResourceType) *kubeconnectv1.ResourceType {
 	return &kubeconnectv1.ResourceType{
-		Kind:         encodeKind(of.Resource),
-		Singular:     of.Singular,
-		ShortNames:   of.ShortNames,
-		Categories:   of.Categories,
-		Verbs:        of.Verbs,
-		Subresources: of.Subresources,
-		Versions:     of.Versions,
+		Kind:         encodeKind(resourceType.Resource),
+		Singular:     resourceType.Singular,
+		ShortNames:   resourceType.ShortNames,
+		Categories:   resourceType.Categories,
+		Verbs:        resourceType.Verbs,
+		Subresources: resourceType.Subresources,
+		Versions:     resourceType.Versions,
 	}
 }
 
-func encodeFailedGroup(of informerhub.FailedGroup) *kubeconnectv1.FailedGroup {
-	return &kubeconnectv1.FailedGroup{Group: of.Group, Version: of.Version, Message: of.Err.Error()}
+func encodeFailedGroup(failed informerhub.FailedGroup) *kubeconnectv1.FailedGroup {
+	return &kubeconnectv1.FailedGroup{Group: failed.Group, Version: failed.Version, Message: failed.Err.Error()}
 }
 
 func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
@@ -128,7 +128,7 @@ func (d *discovery) schemaOf(ctx context.Context, resource informerhub.Resource)
 	if err := d.resources.confirm(ctx, resource); err != nil {
 		return nil, err
 	}
-	if err := holdAnswer(ctx, schemaBytes); err != nil {
+	if err := reserveResponse(ctx, schemaBytes); err != nil {
 		return nil, err
 	}
 	schema, err := d.resources.hub.Schema(ctx, resource)
@@ -141,7 +141,7 @@ func (d *discovery) schemaOf(ctx context.Context, resource informerhub.Resource)
 // schemaResponse returns a response with an encoded schema. The schema is decoded if the caller's
 // codec needs messages.
 func schemaResponse(ctx context.Context, resource informerhub.Resource, schema []byte) (*kubeconnectv1.GetSchemaResponse, error) {
-	return answerInTurn(ctx, len(schema) > shortBytes, func(context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
+	return respondInSlot(ctx, len(schema) > shortBytes, func(context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
 		response := &kubeconnectv1.GetSchemaResponse{}
 		field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
 		setEncoded(response, appendField(field, schemaOfResponse, schema), wantsMessages(ctx))

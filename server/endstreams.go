@@ -6,15 +6,15 @@ import (
 	"connectrpc.com/connect"
 )
 
-// endStreams ends open streams when the service begins to shut down. Otherwise they would not end,
-// because an HTTP server that shuts down waits for them.
-type endStreams struct{ stopping context.Context }
+// cancelOnShutdown ends open streams when the service begins to shut down. Otherwise they would not
+// end, because an HTTP server that shuts down waits for them.
+type cancelOnShutdown struct{ stopping context.Context }
 
 // WrapUnary implements connect.Interceptor. Unary calls may finish.
-func (endStreams) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
+func (cancelOnShutdown) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
 
 // WrapStreamingHandler implements connect.Interceptor.
-func (e endStreams) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (e cancelOnShutdown) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -24,6 +24,6 @@ func (e endStreams) WrapStreamingHandler(next connect.StreamingHandlerFunc) conn
 }
 
 // WrapStreamingClient implements connect.Interceptor. It is unused in a server.
-func (endStreams) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+func (cancelOnShutdown) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

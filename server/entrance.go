@@ -62,7 +62,7 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 			return
 		}
 		c := newCall(w, r, network)
-		c.known = release
+		c.releaseUnknown = release
 		defer c.end()
 		c.receiveWithin(e.bodyPatience)
 		next.ServeHTTP(w, c.request)
@@ -79,9 +79,9 @@ func (e *entrance) refuse(c *call) {
 	if !ok {
 		panic(http.ErrAbortHandler)
 	}
-	c.atEnd(release)
-	c.known()
-	c.forgetHeaders()
+	c.onEnd(release)
+	c.releaseUnknown()
+	c.dropHeaders()
 	c.sendWithin(refusedPatience)
 	clear(c.request.Header)        // most of the call's memory
 	c.receiveWithin(drainPatience) // over HTTP/1.1 net/http reads the rest of the body first
@@ -90,7 +90,7 @@ func (e *entrance) refuse(c *call) {
 // accept ends the bounds for requests of unknown callers. The request must be received within
 // bodyPatience. Streams of several requests have no such limit.
 func (e *entrance) accept(c *call, spec connect.Spec) {
-	c.known()
+	c.releaseUnknown()
 	_ = c.control.SetWriteDeadline(time.Time{}) // the server's deadline, which is for all requests
 	if isBidi(spec) {
 		c.body.received()

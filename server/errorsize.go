@@ -56,14 +56,14 @@ func newError(code connect.Code, err error, status *kubeconnectv1.Status) *conne
 		message, status = shortened(code, message, status)
 		err = errors.New(message)
 	}
-	made := connect.NewError(code, err)
+	coded := connect.NewError(code, err)
 	if status == nil {
-		return made
+		return coded
 	}
 	if detail, err := connect.NewErrorDetail(status); err == nil {
-		made.AddDetail(detail)
+		coded.AddDetail(detail)
 	}
-	return made
+	return coded
 }
 
 // bounded applies the limits of newError to an error that has a code. It returns an error that fits
@@ -159,8 +159,8 @@ func shortened(code connect.Code, message string, status *kubeconnectv1.Status) 
 		short.OmittedCauses--
 	}
 	const sizes = 8 // the length prefixes around the message grow with it
-	room := base64.RawStdEncoding.DecodedLen(maxErrorBytes-trailerBytes(code, message, short)) - sizes
-	short.Message = cut(text, len(short.Message)+max(0, room))
+	available := base64.RawStdEncoding.DecodedLen(maxErrorBytes-trailerBytes(code, message, short)) - sizes
+	short.Message = cut(text, len(short.Message)+max(0, available))
 	return message, short
 }
 

@@ -71,12 +71,12 @@ func (g *gate) openStream(c *call, name, credential string) error {
 	if err := g.callers.open(name); err != nil {
 		return err
 	}
-	c.atEnd(func() { g.callers.close(name) })
+	c.onEnd(func() { g.callers.close(name) })
 	release, err := g.callers.holdStreams(name, credential, 1)
 	if err != nil {
 		return err
 	}
-	c.atEnd(release)
+	c.onEnd(release)
 	return nil
 }
 
@@ -88,7 +88,7 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 	if err != nil {
 		return err
 	}
-	c.atEnd(release)
+	c.onEnd(release)
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 func (g *gate) acquire(ctx context.Context, from *fairqueue.Queue, name string, weight int64, over string) (release func(), err error) {
 	release, err = from.AcquireWithin(ctx, name, weight, admitPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
-		return nil, &limitError{over, g.callers.nextTurn(name)}
+		return nil, &limitError{over, g.callers.retryAfter(name)}
 	}
 	return release, err
 }

@@ -30,10 +30,10 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 		return nil, err
 	}
 	as := form{encoding: request.GetEncoding(), fields: fields, messages: true}
-	if err := holdAnswer(ctx, as.memoryFor([]*informerhub.Object{got.object})); err != nil {
+	if err := reserveResponse(ctx, as.memoryFor([]*informerhub.Object{got.object})); err != nil {
 		return nil, err
 	}
-	object, err := encodeInTurn(ctx, got.object.Masked(fields), request.GetEncoding())
+	object, err := encodeInSlot(ctx, got.object.Masked(fields), request.GetEncoding())
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,10 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	}, nil
 }
 
-// encodeInTurn encodes an object like encodeObject. It takes a processor slot if the object is
+// encodeInSlot encodes an object like encodeObject. It takes a processor slot if the object is
 // large.
-func encodeInTurn(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
-	return inTurnIf(ctx, object.Size() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
+func encodeInSlot(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
+	return inSlotIf(ctx, object.Size() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
 		return encodeObject(object, encoding), nil
 	})
 }

@@ -40,8 +40,8 @@ func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Pee
 		g.refuse(c)
 		return nil, err
 	}
-	c.atEnd(release)
-	c.forgetHeaders()
+	c.onEnd(release)
+	c.dropHeaders()
 	g.accept(c, spec)
 	return ctx, nil
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// keptLifetime is the time that a list is cached after its last page.
-const keptLifetime = 30 * time.Second
+// listLifetime is the time that a list is cached after its last page.
+const listLifetime = 30 * time.Second
 
-// ownBytesShare is the memory for cached lists whose objects are in no informer cache.
-var ownBytesShare = share{part: 8, least: 32 << 20, most: 256 << 20, unlimited: 256 << 20}
+// listShare is the memory for cached lists whose objects are in no informer cache.
+var listShare = share{part: 8, least: 32 << 20, most: 256 << 20, unlimited: 256 << 20}
 
-// keptActive is the time after its use during which a list is not evicted for another list of its
+// listActive is the time after its use during which a list is not evicted for another list of its
 // caller.
-const keptActive = 5 * time.Second
+const listActive = 5 * time.Second
 
-// keptLists caches lists that are expensive to create: sorted lists, and lists that were read at
+// listCache caches lists that are expensive to create: sorted lists, and lists that were read at
 // the API server. Their next pages are taken from them. Lists of a caller that have not been used
 // for some seconds are evicted for its new ones. Its methods are safe for concurrent use.
-type keptLists struct {
+type listCache struct {
 	memory *fairqueue.Queue // bytes, by caller
 
 	mu       sync.Mutex // guards the fields below; taken before the lock of memory
 	byKey    map[string]*list.Element
-	used     *list.List  // of *keptList, least recently used first
+	used     *list.List  // of *cachedList, least recently used first
 	sweeping *time.Timer // runs while there are lists
 }
 
@@ -40,20 +40,20 @@ type orderedList struct {
 	names []informerhub.ObjectName
 }
 
-// keptList is a cached list. It is immutable except for used.
-type keptList struct {
+// cachedList is a cached list. It is immutable except for used.
+type cachedList struct {
 	orderedList
 	key, owner string
-	used       time.Time // guarded by the lock of keptLists
+	used       time.Time // guarded by the lock of listCache
 	release    func()    // releases its memory
 }
 
 // unused returns the time since the list was last used.
-func (k *keptList) unused() time.Duration { return time.Since(k.used) }
+func (k *cachedList) unused() time.Duration { return time.Since(k.used) }
 
-func newKeptLists() *keptLists {
-	return &keptLists{
-		memory: fairqueue.New(fairqueue.Limits{Total: ownBytesShare.bytes()}),
+func newListCache() *listCache {
+	return &listCache{
+		memory: fairqueue.New(fairqueue.Limits{Total: listShare.bytes()}),
 		byKey:  make(map[string]*list.Element), used: list.New(),
 	}
 }
@@ -65,10 +65,10 @@ const (
 	listBytes = 64 << 10
 )
 
-// orderedOf returns a list without the objects that are in its informer cache.
-func orderedOf(list listResult) orderedList {
+// newOrderedList returns a list without the objects that are in its informer cache.
+func newOrderedList(list listResult) orderedList {
 	list.cache, list.selection = nil, nil
-	if list.own {
+	if list.unshared {
 		return orderedList{listResult: list}
 	}
 	objects := list.snapshot.Objects
@@ -105,12 +105,12 @@ func (l orderedList) size() int64 {
 	return int64(size)
 }
 
-// keep caches a list, and reports whether there is memory for it.
-func (k *keptLists) keep(key, owner string, found listResult) bool {
+// add caches a list, and reports whether there is memory for it.
+func (k *listCache) add(key, owner string, found listResult) bool {
 	if _, ok := k.find(key); ok {
 		return true
 	}
-	kept := &keptList{orderedList: orderedOf(found), key: key, owner: owner}
+	kept := &cachedList{orderedList: newOrderedList(found), key: key, owner: owner}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.useLocked(key) != nil {
@@ -123,14 +123,14 @@ func (k *keptLists) keep(key, owner string, found listResult) bool {
 	kept.release, kept.used = release, time.Now()
 	k.byKey[key] = k.used.PushBack(kept)
 	if k.sweeping == nil {
-		k.sweeping = time.AfterFunc(keptLifetime, k.sweep)
+		k.sweeping = time.AfterFunc(listLifetime, k.sweep)
 	}
 	return true
 }
 
 // acquireLocked acquires memory for a list of an owner. It evicts lists of the owner that are not
 // active if necessary.
-func (k *keptLists) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
+func (k *listCache) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
 	for {
 		if release, ok = k.memory.TryShare(owner, bytes); ok || !k.removeOldestLocked(owner) {
 			return release, ok
@@ -140,9 +140,9 @@ func (k *keptLists) acquireLocked(owner string, bytes int64) (release func(), ok
 
 // removeOldestLocked evicts the least recently used list of an owner, and reports whether there was
 // one that is not active.
-func (k *keptLists) removeOldestLocked(owner string) bool {
-	for at := k.used.Front(); at != nil && at.Value.(*keptList).unused() >= keptActive; at = at.Next() {
-		if at.Value.(*keptList).owner == owner {
+func (k *listCache) removeOldestLocked(owner string) bool {
+	for at := k.used.Front(); at != nil && at.Value.(*cachedList).unused() >= listActive; at = at.Next() {
+		if at.Value.(*cachedList).owner == owner {
 			k.removeLocked(at)
 			return true
 		}
@@ -151,7 +151,7 @@ func (k *keptLists) removeOldestLocked(owner string) bool {
 }
 
 // find returns a cached list, and extends its lifetime.
-func (k *keptLists) find(key string) (found orderedList, ok bool) {
+func (k *listCache) find(key string) (found orderedList, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if kept := k.useLocked(key); kept != nil {
@@ -160,33 +160,33 @@ func (k *keptLists) find(key string) (found orderedList, ok bool) {
 	return orderedList{}, false
 }
 
-func (k *keptLists) useLocked(key string) *keptList {
+func (k *listCache) useLocked(key string) *cachedList {
 	at := k.byKey[key]
 	if at == nil {
 		return nil
 	}
-	kept := at.Value.(*keptList)
+	kept := at.Value.(*cachedList)
 	kept.used = time.Now()
 	k.used.MoveToBack(at)
 	return kept
 }
 
 // sweep evicts the lists whose lifetime is over.
-func (k *keptLists) sweep() {
+func (k *listCache) sweep() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	first := k.used.Front()
-	for ; first != nil && first.Value.(*keptList).unused() >= keptLifetime; first = k.used.Front() {
+	for ; first != nil && first.Value.(*cachedList).unused() >= listLifetime; first = k.used.Front() {
 		k.removeLocked(first)
 	}
 	k.sweeping = nil
 	if first != nil {
-		k.sweeping = time.AfterFunc(keptLifetime-first.Value.(*keptList).unused(), k.sweep)
+		k.sweeping = time.AfterFunc(listLifetime-first.Value.(*cachedList).unused(), k.sweep)
 	}
 }
 
-func (k *keptLists) removeLocked(at *list.Element) {
-	removed := k.used.Remove(at).(*keptList)
+func (k *listCache) removeLocked(at *list.Element) {
+	removed := k.used.Remove(at).(*cachedList)
 	delete(k.byKey, removed.key)
 	removed.release()
 }

@@ -32,7 +32,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if err != nil {
 		return nil, err
 	}
-	if err := holdAnswer(ctx, list.memoryToSort()+as.memoryFor(list.candidates(request))); err != nil {
+	if err := reserveResponse(ctx, list.memoryToSort()+as.memoryFor(list.candidates(request))); err != nil {
 		return nil, err
 	}
 	return s.answerPage(ctx, list, request, as)
@@ -57,7 +57,7 @@ func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequ
 // answerPage builds a page of a list, and sorts the list first if necessary.
 func (s *resources) answerPage(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, as form) (*kubeconnectv1.ListResponse, error) {
 	long := list.isLongToSort() || as.capacityFor(list.candidates(request)) > shortBytes
-	return answerInTurn(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
+	return respondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		if err := list.arrange(ctx); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 		Warnings:        warnings,
 		Namespaces:      namespaces,
 	}
-	coming, err := list.coming()
+	coming, err := list.next()
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 	}
 	next := list.nextToken(coming, added)
 	response.Remaining, response.NextPageToken = int64(next.left), next.write()
-	if !s.keepList(ctx, list, request) && list.own && !list.first {
+	if !s.cacheList(ctx, list, request) && list.unshared && !list.first {
 		return nil, errPageNotKept // the next page would need another complete list of the API server
 	}
 	return response, nil

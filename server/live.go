@@ -52,7 +52,7 @@ func (s *resources) live(ctx context.Context, resource informerhub.Resource, ver
 			return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), verb)
 		}
 	}
-	return s.hub.Live(resource, weighing(ctx, s.clients.For(identityFrom(ctx)).HTTP))
+	return s.hub.Live(resource, reservingClient(ctx, s.clients.For(identityFrom(ctx)).HTTP))
 }
 
 // selectLatest returns a snapshot of the selected objects, read at the API server.
@@ -94,14 +94,14 @@ func (s *resources) selectLive(ctx context.Context, request listRequest, wanted 
 	}
 	return listResult{
 		resource: wanted.resource, snapshot: snapshot, freshness: freshNow(),
-		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, own: true,
-		wanted: wanted, scope: scope, related: related,
+		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, unshared: true,
+		access: wanted, scope: scope, related: related,
 	}, nil
 }
 
 // listLive waits for a slot and lists.
 func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query informerhub.Query, version string) (informerhub.Snapshot, []string, error) {
-	release, err := s.liveTurn(ctx)
+	release, err := s.acquireLiveSlot(ctx)
 	if err != nil {
 		return informerhub.Snapshot{}, nil, err
 	}
@@ -116,8 +116,8 @@ func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query 
 	return snapshot, warnings, liveError(ctx, err)
 }
 
-// liveTurn waits for a slot to list at the API server.
-func (s *resources) liveTurn(ctx context.Context) (release func(), err error) {
+// acquireLiveSlot waits for a slot to list at the API server.
+func (s *resources) acquireLiveSlot(ctx context.Context) (release func(), err error) {
 	release, err = s.liveLists.AcquireWithin(ctx, callerOf(identityFrom(ctx)), 1, livePatience)
 	switch {
 	case err == nil:

@@ -116,15 +116,15 @@ func TestATurnToListAtTheAPIServerIsNotAwaitedForEver(t *testing.T) {
 		s := &resources{liveLists: newLiveLists(Limits{Rate: 1})}
 		ctx := calledBy(t.Context(), "a")
 		for range maxLiveLists / liveListsPart {
-			if _, err := s.liveTurn(ctx); err != nil {
+			if _, err := s.acquireLiveSlot(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var over *limitError
-		if _, err := s.liveTurn(ctx); !errors.As(err, &over) || over.seconds() < 1 {
+		if _, err := s.acquireLiveSlot(ctx); !errors.As(err, &over) || over.seconds() < 1 {
 			t.Errorf("one more returned %v", err)
 		}
-		if _, err := s.liveTurn(calledBy(t.Context(), "b")); err != nil {
+		if _, err := s.acquireLiveSlot(calledBy(t.Context(), "b")); err != nil {
 			t.Errorf("another caller returned %v", err)
 		}
 	})

@@ -20,11 +20,11 @@ const (
 	liveStep = 256 << 10
 )
 
-// weighing returns a client that reserves memory for responses while it reads them, on behalf of a
-// unary call: the API server's responses can have any size, and decoding begins when all of the
-// response is in memory. The call releases the memory when it ends.
-func weighing(ctx context.Context, client *http.Client) *http.Client {
-	call := answerOf(ctx)
+// reservingClient returns a client that reserves memory for responses while it reads them, on
+// behalf of a unary call: the API server's responses can have any size, and decoding begins when
+// all of the response is in memory. The call releases the memory when it ends.
+func reservingClient(ctx context.Context, client *http.Client) *http.Client {
+	call := callMemoryOf(ctx)
 	if call == nil {
 		return client
 	}
@@ -35,7 +35,7 @@ func weighing(ctx context.Context, client *http.Client) *http.Client {
 
 // liveTransport reserves memory for the bodies of responses.
 type liveTransport struct {
-	call   *answer
+	call   *callMemory
 	caller string
 	http.RoundTripper
 }
@@ -61,17 +61,17 @@ type liveBody struct {
 func (b *liveBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	for b.read += n; b.read > b.held; b.held += liveStep {
-		if b.call.refused = b.call.holdLive(b.caller); b.call.refused != nil {
+		if b.call.liveErr = b.call.reserveLive(b.caller); b.call.liveErr != nil {
 			return n, http2.StreamError{Code: http2.ErrCodeCancel} // the only error that client-go does not log
 		}
 	}
 	return n, err
 }
 
-// holdLive reserves one more step for a response of the API server. It does not wait, because the
-// call has reserved memory that others may wait for.
-func (a *answer) holdLive(caller string) error {
-	if a.live += liveStep; a.live > a.budget.maxLive {
+// reserveLive reserves one more step for a response of the API server. It does not wait, because
+// the call has reserved memory that others may wait for.
+func (a *callMemory) reserveLive(caller string) error {
+	if a.liveBytes += liveStep; a.liveBytes > a.budget.maxLive {
 		return failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+
 			"narrow it by a namespace or selectors, or read from the cache if the resource is cached", a.budget.maxLive>>20)
 	}
@@ -86,8 +86,8 @@ func (a *answer) holdLive(caller string) error {
 // liveError returns the reason why a response of the API server was not read, if there is one, and
 // err otherwise.
 func liveError(ctx context.Context, err error) error {
-	if call := answerOf(ctx); err != nil && call != nil && call.refused != nil {
-		return call.refused
+	if call := callMemoryOf(ctx); err != nil && call != nil && call.liveErr != nil {
+		return call.liveErr
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func checkOneDocument(data []byte) error {
 		if err != nil {
 			return nil // the end; invalid YAML is reported later
 		}
-		if saysNothing(document) {
+		if isEmptyDocument(document) {
 			continue
 		}
 		if read++; read > 1 {
@@ -118,8 +118,8 @@ func checkOneDocument(data []byte) error {
 	}
 }
 
-// saysNothing reports whether a YAML document consists of comments and markers only.
-func saysNothing(document []byte) bool {
+// isEmptyDocument reports whether a YAML document consists of comments and markers only.
+func isEmptyDocument(document []byte) bool {
 	for line := range bytes.Lines(document) {
 		line, _, _ = bytes.Cut(bytes.TrimSpace(line), []byte("#"))
 		switch line = bytes.TrimSpace(line); string(line) {

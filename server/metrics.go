@@ -91,7 +91,7 @@ func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		call := callFrom(ctx)
 		response, err := next(ctx, request)
 		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.began).Seconds())
-		call.sendWithin(answerPatience)
+		call.sendWithin(responsePatience)
 		c.metrics.ended(request.Spec(), err)
 		return response, err
 	}

@@ -150,7 +150,7 @@ func (o order) compare(a, b row) int {
 
 // rows reads the sort keys of each object.
 func (o order) rows(ctx context.Context, objects []*informerhub.Object) ([]row, error) {
-	reader, err := readerOf(o.paths)
+	reader, err := newValueReader(o.paths)
 	if err != nil {
 		return nil, badRequest("order_by: %v", err)
 	}

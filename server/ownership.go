@@ -40,18 +40,18 @@ type ownership struct {
 
 // ownedByRoot returns the objects that a relation's root owns, or all objects if it has no root.
 func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects []*informerhub.Object) ([]*informerhub.Object, error) {
-	if relation.root == nil {
+	if relation.owner == nil {
 		return objects, nil
 	}
 	o := ownership{
-		s: s, root: relation.root, since: relation.since, resource: relation.other,
+		s: s, root: relation.owner, since: relation.since, resource: relation.otherResource,
 		owns: make(map[string][]string), hidden: make(map[string]bool), refused: make(map[string]error),
-		seen: map[string]bool{relation.root.UID(): true},
+		seen: map[string]bool{relation.owner.UID(): true},
 	}
 	if err := o.follow(ctx, objects); err != nil {
 		return nil, err
 	}
-	return inTurnIf(ctx, len(objects) > objectsBetweenYields, func(ctx context.Context) ([]*informerhub.Object, error) {
+	return inSlotIf(ctx, len(objects) > objectsBetweenYields, func(ctx context.Context) ([]*informerhub.Object, error) {
 		owned, err := o.descendants(ctx)
 		if err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects 
 func (o *ownership) follow(ctx context.Context, level []*informerhub.Object) error {
 	for n := 0; len(level) > 0; n++ {
 		if n == maxOwnerLevels {
-			return o.tooHigh(level)
+			return o.errTooManyLevels(level)
 		}
 		var err error
 		if level, err = o.ownersOf(ctx, level); err != nil {
@@ -74,9 +74,9 @@ func (o *ownership) follow(ctx context.Context, level []*informerhub.Object) err
 	return nil
 }
 
-// tooHigh returns the error for objects with too many levels of owners, or nil if all of the
-// objects are hidden.
-func (o *ownership) tooHigh(level []*informerhub.Object) error {
+// errTooManyLevels returns the error for objects with too many levels of owners, or nil if all of
+// the objects are hidden.
+func (o *ownership) errTooManyLevels(level []*informerhub.Object) error {
 	for _, object := range level {
 		if !o.hidden[object.UID()] {
 			return badRequest("related.transitive: %s %q has more than %d owners above each other", object.Kind().Kind, object.Name(), maxOwnerLevels)
@@ -105,19 +105,19 @@ func (o *ownership) descendants(ctx context.Context) (map[string]bool, error) {
 	return owned, nil
 }
 
-// place is the location of owners of one kind.
-type place struct {
+// ownerLocation is the location of owners of one kind.
+type ownerLocation struct {
 	kind      schema.GroupKind
 	namespace string // of the objects that they own
 }
 
-// naming is a set of owners, by their places, and whether only hidden objects name them.
-type naming struct {
+// ownerSet is a set of owners, by their places, and whether only hidden objects name them.
+type ownerSet struct {
 	hidden bool
-	owners map[place][]informerhub.Owner
+	owners map[ownerLocation][]informerhub.Owner
 }
 
-func (n naming) kinds() []schema.GroupKind {
+func (n ownerSet) kinds() []schema.GroupKind {
 	kinds := make(map[schema.GroupKind]bool)
 	for at := range n.owners {
 		kinds[at.kind] = true
@@ -129,11 +129,11 @@ func (n naming) kinds() []schema.GroupKind {
 func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object) (found []*informerhub.Object, err error) {
 	// Hidden objects come last, because an owner that a visible object also names is not hidden.
 	for _, hidden := range []bool{false, true} {
-		named, err := inTurnIf(ctx, len(objects) > objectsBetweenYields, func(ctx context.Context) (naming, error) { return o.unseen(ctx, objects, hidden) })
+		named, err := inSlotIf(ctx, len(objects) > objectsBetweenYields, func(ctx context.Context) (ownerSet, error) { return o.unseen(ctx, objects, hidden) })
 		if err != nil {
 			return nil, err
 		}
-		more, err := o.lookUp(ctx, named)
+		more, err := o.find(ctx, named)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -147,11 +147,11 @@ func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object)
 
 // unseen records the owners of the objects that are hidden, or of those that are not, and returns
 // the owners that have not been looked up yet.
-func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, hidden bool) (naming, error) {
-	named := naming{hidden, make(map[place][]informerhub.Owner)}
+func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, hidden bool) (ownerSet, error) {
+	named := ownerSet{hidden, make(map[ownerLocation][]informerhub.Owner)}
 	for i, object := range objects {
 		if err := yieldEvery(ctx, i); err != nil {
-			return naming{}, err
+			return ownerSet{}, err
 		}
 		if o.hidden[object.UID()] != hidden {
 			continue
@@ -160,7 +160,7 @@ func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, h
 			o.owns[owner.UID] = append(o.owns[owner.UID], object.UID())
 			if openly, seen := o.seen[owner.UID]; !seen || !openly && !hidden {
 				o.seen[owner.UID] = !hidden
-				at := place{owner.GroupKind(), object.Namespace()}
+				at := ownerLocation{owner.GroupKind(), object.Namespace()}
 				named.owners[at] = append(named.owners[at], owner)
 			}
 		}
@@ -168,8 +168,8 @@ func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, h
 	return named, nil
 }
 
-// lookUp returns the owners that exist.
-func (o *ownership) lookUp(ctx context.Context, named naming) (found []*informerhub.Object, err error) {
+// find returns the owners that exist.
+func (o *ownership) find(ctx context.Context, named ownerSet) (found []*informerhub.Object, err error) {
 	if len(named.owners) == 0 {
 		return nil, nil
 	}
@@ -180,7 +180,7 @@ func (o *ownership) lookUp(ctx context.Context, named naming) (found []*informer
 	return found, err
 }
 
-func (o *ownership) lookUpKinds(ctx context.Context, named naming) (found []*informerhub.Object, err error) {
+func (o *ownership) lookUpKinds(ctx context.Context, named ownerSet) (found []*informerhub.Object, err error) {
 	resources, err := o.s.hub.Resolver().ResolveKinds(ctx, named.kinds())
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (o *ownership) lookUpKinds(ctx context.Context, named naming) (found []*inf
 		if !served || !o.leadsToRoot(resource, at.namespace) {
 			continue
 		}
-		more, err := o.find(ctx, resource, at.namespace, owners, named.hidden)
+		more, err := o.findIn(ctx, resource, at.namespace, owners, named.hidden)
 		if err != nil && !named.hidden {
 			return nil, err
 		}
@@ -199,11 +199,11 @@ func (o *ownership) lookUpKinds(ctx context.Context, named naming) (found []*inf
 	return found, nil
 }
 
-// find returns the owners that exist, of objects in a namespace.
-func (o *ownership) find(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner, hidden bool) (found []*informerhub.Object, err error) {
+// findIn returns the owners that exist, of objects in a namespace.
+func (o *ownership) findIn(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner, hidden bool) (found []*informerhub.Object, err error) {
 	var refusal error
 	if !hidden {
-		refusal = o.mayList(ctx, resource, namespace)
+		refusal = o.checkList(ctx, resource, namespace)
 	}
 	if refusal != nil && !(apierrors.IsForbidden(refusal) && resource == o.resource) {
 		return nil, refusal
@@ -239,7 +239,7 @@ func (o *ownership) get(ctx context.Context, resource informerhub.Resource, name
 	if err := awaitVersion(ctx, cache, o.since); err != nil {
 		return nil, err
 	}
-	return inTurnIf(ctx, len(owners) > objectsBetweenYields, func(ctx context.Context) ([]*informerhub.Object, error) {
+	return inSlotIf(ctx, len(owners) > objectsBetweenYields, func(ctx context.Context) ([]*informerhub.Object, error) {
 		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) { return cache.Get(namespace, name) })
 	})
 }
@@ -271,9 +271,9 @@ func (o *ownership) leadsToRoot(resource informerhub.Resource, namespace string)
 	return o.root.Namespace() == ""
 }
 
-// mayList returns nil if the caller has the permission to list a resource where it may own the
+// checkList returns nil if the caller has the permission to list a resource where it may own the
 // objects.
-func (o *ownership) mayList(ctx context.Context, resource informerhub.Resource, namespace string) error {
+func (o *ownership) checkList(ctx context.Context, resource informerhub.Resource, namespace string) error {
 	identity, wanted := identityFrom(ctx), toList(resource, "", "")
 	if resource.Namespaced {
 		wanted.namespace = o.root.Namespace() // empty if there may be owners in each

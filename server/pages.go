@@ -28,20 +28,20 @@ type pagedList struct {
 	first      bool      // the page is the list's first
 	whole      bool      // the snapshot has all objects of the list
 	more       bool      // more objects follow those of the snapshot
-	by         order     // the order that the objects are still to be sorted in
+	order      order     // the order that the objects are still to be sorted in
 	hashed     bool      // the hash of the objects is still to be computed
 }
 
 // firstOf returns the list that begins with a snapshot.
 func (s *resources) firstOf(found listResult, request *kubeconnectv1.ListRequest, by order) *pagedList {
-	list := &pagedList{listResult: found, first: true, whole: true, by: by}
+	list := &pagedList{listResult: found, first: true, whole: true, order: by}
 	list.token = pageToken{
 		query: queryOf(request), served: s.servedAs(found.resource, found.scope, found.related),
 		namespaces: namespacesIn(found.scope),
 		position:   found.snapshot.Position, incomplete: !found.snapshot.Complete,
 		left: uint64(len(found.snapshot.Objects)),
 	}
-	list.hashed = !pinsObjects(list.token.position.Version) || found.related.root != nil
+	list.hashed = !pinsObjects(list.token.position.Version) || found.related.owner != nil
 	return list
 }
 
@@ -88,19 +88,19 @@ func mostFor(request *kubeconnectv1.ListRequest, as form) (objects, bytes int) {
 }
 
 // memoryToSort estimates the memory to sort the list.
-func (l *pagedList) memoryToSort() int { return l.by.memoryFor(l.snapshot.Objects) }
+func (l *pagedList) memoryToSort() int { return l.order.memoryFor(l.snapshot.Objects) }
 
 func (l *pagedList) isLongToSort() bool {
-	return (len(l.by.paths) > 0 || l.hashed) && len(l.snapshot.Objects) > objectsBetweenYields
+	return (len(l.order.paths) > 0 || l.hashed) && len(l.snapshot.Objects) > objectsBetweenYields
 }
 
 // candidates returns the objects that the page is taken from: the next ones, or all of a list that
 // is still to be sorted.
 func (l *pagedList) candidates(request *kubeconnectv1.ListRequest) []*informerhub.Object {
-	if len(l.by.paths) > 0 {
+	if len(l.order.paths) > 0 {
 		return l.snapshot.Objects
 	}
-	coming, _ := l.coming()
+	coming, _ := l.next()
 	return onePage(coming, request)
 }
 
@@ -124,27 +124,27 @@ func (l *pagedList) arrange(ctx context.Context) error {
 		}
 		l.token.objects = objects
 	}
-	objects, err := l.by.sort(ctx, l.snapshot.Objects)
+	objects, err := l.order.sort(ctx, l.snapshot.Objects)
 	if err != nil {
 		return err
 	}
-	l.snapshot.Objects, l.by = objects, order{}
+	l.snapshot.Objects, l.order = objects, order{}
 	return nil
 }
 
-// coming returns the objects from the first one of the page.
-func (l *pagedList) coming() ([]*informerhub.Object, error) {
+// next returns the objects from the first one of the page.
+func (l *pagedList) next() ([]*informerhub.Object, error) {
 	objects := l.snapshot.Objects
 	if l.first || !l.whole {
 		return objects, nil
 	}
-	return comingOf(l.token, objects, func(object *informerhub.Object) informerhub.ObjectName {
+	return itemsAfter(l.token, objects, func(object *informerhub.Object) informerhub.ObjectName {
 		return informerhub.ObjectName{Namespace: object.Namespace(), Name: object.Name()}
 	})
 }
 
-// comingOf returns the items of a list that follow the last object of a token.
-func comingOf[T any](token pageToken, list []T, nameOf func(T) informerhub.ObjectName) ([]T, error) {
+// itemsAfter returns the items of a list that follow the last object of a token.
+func itemsAfter[T any](token pageToken, list []T, nameOf func(T) informerhub.ObjectName) ([]T, error) {
 	isLast := func(item T) bool {
 		name := nameOf(item)
 		return name.Name == token.last.Name && name.Namespace == token.last.Namespace

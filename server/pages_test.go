@@ -76,7 +76,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 	const n = 25
 	for _, size := range []int32{0, 1, 7, 24, 25, 26, 1 << 30} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := &resources{kept: newKeptLists()}
+			s := &resources{lists: newListCache()}
 			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}
 			list := s.firstOf(listResult{snapshot: podSnapshot(t, n)}, request, order{})
 			var got []string

@@ -15,11 +15,11 @@ import (
 
 // relation is a request's relation, resolved to the other object. The zero value is no relation.
 type relation struct {
-	asked   string               // equal for relations to the same object of the same type
-	related informerhub.Related  // the resolved relation
-	root    *informerhub.Object  // the owner of a transitive relation; nil for others
-	other   informerhub.Resource // the resource of the other object
-	since   string               // the version that the caches of owners in between must have reached; empty for their current state
+	key           string               // equal for relations to the same object of the same type
+	related       informerhub.Related  // the resolved relation
+	owner         *informerhub.Object  // the owner of a transitive relation; nil for others
+	otherResource informerhub.Resource // the resource of the other object
+	since         string               // the version that the caches of owners in between must have reached; empty for their current state
 }
 
 // relate resolves a relation, for objects of a resource. The caller must have the permission to get
@@ -35,11 +35,11 @@ func (s *resources) relate(ctx context.Context, asked *kubeconnectv1.Relation, l
 	if err != nil {
 		return relation{}, err
 	}
-	found := relation{other: resource, asked: fmt.Sprintf("%v %t %s %q %q %q", asked.GetType(), asked.GetTransitive(),
+	found := relation{otherResource: resource, key: fmt.Sprintf("%v %t %s %q %q %q", asked.GetType(), asked.GetTransitive(),
 		resource.GroupResource(), asked.GetNamespace(), asked.GetName(), asked.GetUid())}
 	found.related, err = relatedTo(asked.GetType(), resource, object, listed)
 	if asked.GetTransitive() {
-		found.root, found.related.Owner = object, ""
+		found.owner, found.related.Owner = object, ""
 	}
 	return found, err
 }

@@ -103,7 +103,7 @@ func TestAboutANodeIsAlsoWhatItsKubeletSays(t *testing.T) {
 func TestATokenTellsWhatARelationWas(t *testing.T) {
 	request := watchOf(func(r *kubeconnectv1.WatchRequest) { r.Related = &kubeconnectv1.Relation{Resource: "rs", Name: "web"} })
 	of := func(asked, owner string) tokens {
-		return tokensFor(deployments, request).relatedBy(relation{asked: asked, related: informerhub.Related{Owner: owner}})
+		return tokensFor(deployments, request).relatedBy(relation{key: asked, related: informerhub.Related{Owner: owner}})
 	}
 	token := of("web", "u1").write(somePosition())
 	if position, err := of("web", "u1").read(token); err != nil || position == nil {

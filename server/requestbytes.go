@@ -72,7 +72,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 		return nil
 	}
 	weight := weightOf(c, maxBytesOf(spec.Procedure)) * growthOf(spec.Procedure)
-	if late := (*connect.Error)(nil); errors.As(c.body.failed, &late) {
+	if late := (*connect.Error)(nil); errors.As(c.body.err, &late) {
 		return late
 	}
 	release, err := g.acquire(ctx, g.requests, name, weight, "request size limit reached: too many bytes of your requests are in progress")
@@ -82,7 +82,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	if isStream(spec) {
 		c.body.whenReceived(release)
 	}
-	c.atEnd(release)
+	c.onEnd(release)
 	return nil
 }
 

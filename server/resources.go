@@ -21,7 +21,7 @@ import (
 type resources struct {
 	hub        *informerhub.Hub
 	clients    *auth.ClientFactory
-	kept       *keptLists
+	lists      *listCache
 	filters    filter.Compiler
 	rights     rights
 	recheck    time.Duration
@@ -30,7 +30,7 @@ type resources struct {
 	metrics    *Metrics
 	streams    *Streams
 
-	answers   *answers
+	responses *responseMemory
 	liveLists *fairqueue.Queue // slots to list at the API server
 	sending   *fairqueue.Queue // memory for the messages that streams send, by caller
 	// unreadLogs counts the logs whose clients do not read, by caller.
@@ -41,7 +41,7 @@ func newResources(config Config, callers *callers) *resources {
 	return &resources{
 		hub:        config.Hub,
 		clients:    config.Clients,
-		kept:       newKeptLists(),
+		lists:      newListCache(),
 		rights:     rights{config.Authorizer},
 		recheck:    cmp.Or(config.Recheck, defaultRecheck),
 		callers:    callers,
@@ -49,7 +49,7 @@ func newResources(config Config, callers *callers) *resources {
 		metrics:    config.Metrics,
 		streams:    cmp.Or(config.Streams, NewStreams(0)),
 
-		answers:   newAnswers(config.Limits),
+		responses: newResponseMemory(config.Limits),
 		liveLists: newLiveLists(config.Limits),
 		sending:   newSendMemory(),
 

@@ -50,8 +50,8 @@ type listResult struct {
 	freshness informerhub.Freshness
 	source    kubeconnectv1.Source
 	warnings  []string
-	own       bool // no informer cache shares the objects
-	wanted    accessRequest
+	unshared  bool // no informer cache shares the objects
+	access    accessRequest
 	scope     auth.Namespaces // the scope of the snapshot
 	related   relation
 	// cache and selection are the source of the snapshot; nil for a list of the API server.
@@ -62,7 +62,7 @@ type listResult struct {
 // coverage returns the namespaces that the snapshot covers, if these are not all, and all warnings
 // for the response.
 func (s listResult) coverage() (namespaces, warnings []string) {
-	namespaces, warnings = coverageOf(s.wanted, s.scope)
+	namespaces, warnings = coverageOf(s.access, s.scope)
 	return namespaces, append(warnings, s.warnings...)
 }
 
@@ -116,7 +116,7 @@ func (s *resources) selectionOf(ctx context.Context, cache *informerhub.Cache, r
 	}
 	selection, err := cache.Select(ctx, query)
 	return listResult{
-		resource: cache.Resource(), source: kubeconnectv1.Source_SOURCE_CACHE, wanted: wanted, scope: scope, related: related,
+		resource: cache.Resource(), source: kubeconnectv1.Source_SOURCE_CACHE, access: wanted, scope: scope, related: related,
 		freshness: cache.Freshness(), // before the snapshot, because a filter may take long
 		cache:     cache, selection: selection,
 	}, err

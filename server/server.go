@@ -82,21 +82,21 @@ func New(config Config) http.Handler {
 	options := connect.WithHandlerOptions(
 		connect.WithRequestGate(gate.admit),
 		config.Compression.options(),
-		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping}),
+		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, cancelOnShutdown{config.Stopping}),
 		connect.WithConditionalHandlerOptions(boundRequests),
 	)
 	mux := http.NewServeMux()
 	resources := newResources(config, callers)
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
-	answers := resources.answers
-	mux.Handle(answers.at(resourceService, resourceHandler))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, wholeMessages(resourceHandler, watchPatience))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, wholeMessages(resourceHandler, watchPatience))
-	mux.Handle(answers.at(kubeconnectv1connect.NewDiscoveryServiceHandler(&discovery{resources}, options)))
-	mux.Handle(answers.at(kubeconnectv1connect.NewAccessServiceHandler(
+	answers := resources.responses
+	mux.Handle(answers.handle(resourceService, resourceHandler))
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, coalesceWrites(resourceHandler, watchPatience))
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, coalesceWrites(resourceHandler, watchPatience))
+	mux.Handle(answers.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discovery{resources}, options)))
+	mux.Handle(answers.handle(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options)))
 	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources, cmp.Or(config.LogClients, config.Clients)}, options)
-	mux.Handle(podService, wholeMessages(podHandler, readPatience{})) // the container's node throttles a log that is read slowly
+	mux.Handle(podService, coalesceWrites(podHandler, readPatience{})) // the container's node throttles a log that is read slowly
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
@@ -104,7 +104,7 @@ func New(config Config) http.Handler {
 		connect.WithRequestGate((&healthGate{entrance, config.Metrics, newHealthWatches()}).admit),
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
 		withoutCompression,
-		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping}),
+		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, cancelOnShutdown{config.Stopping}),
 	))
 	mux.Handle("/", config.Console)
 	return entrance.handler(sameSite(config.CORSOrigins, mux))

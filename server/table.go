@@ -46,7 +46,7 @@ func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, 
 	if err != nil {
 		return nil, asPageToken(liveError(ctx, err), request)
 	}
-	if err := holdAnswer(ctx, tableMemory(table)); err != nil {
+	if err := reserveResponse(ctx, tableMemory(table)); err != nil {
 		return nil, err
 	}
 	response, err := answerTable(ctx, table)
@@ -126,7 +126,7 @@ func tableMemory(table *metav1.Table) int {
 
 // answerTable encodes a table like encodeTable. It takes a processor slot if the table is long.
 func answerTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
-	return inTurnIf(ctx, len(table.Rows) > objectsBetweenYields, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
+	return inSlotIf(ctx, len(table.Rows) > objectsBetweenYields, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
 }
 
 func encodeTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
@@ -153,13 +153,13 @@ func encodeTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTa
 }
 
 func encodeRow(row metav1.TableRow) (*kubeconnectv1.TableRow, error) {
-	var of metav1.PartialObjectMetadata
+	var metadata metav1.PartialObjectMetadata
 	if len(row.Object.Raw) > 0 {
-		if err := json.Unmarshal(row.Object.Raw, &of); err != nil {
+		if err := json.Unmarshal(row.Object.Raw, &metadata); err != nil {
 			return nil, err
 		}
 	}
-	encoded := &kubeconnectv1.TableRow{Namespace: of.Namespace, Name: of.Name, Uid: string(of.UID), ResourceVersion: of.ResourceVersion}
+	encoded := &kubeconnectv1.TableRow{Namespace: metadata.Namespace, Name: metadata.Name, Uid: string(metadata.UID), ResourceVersion: metadata.ResourceVersion}
 	for _, cell := range row.Cells {
 		value, err := structpb.NewValue(cell)
 		if err != nil {

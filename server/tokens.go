@@ -68,10 +68,10 @@ func (t tokens) inGeneration(name string) tokens {
 // name, or another selector of the same object, selects other objects: a stream does not resume
 // then.
 func (t tokens) relatedBy(by relation) tokens {
-	if by.asked == "" {
+	if by.key == "" {
 		return t
 	}
-	asked := sha256.Sum256(slices.Concat(t.selection, []byte(by.asked)))
+	asked := sha256.Sum256(slices.Concat(t.selection, []byte(by.key)))
 	related := sha256.Sum256(fmt.Appendf(nil, "%q", by.related))
 	t.selection, t.related = asked[:selectionBytes], "/related/"+string(related[:scopeBytes])
 	return t
@@ -108,11 +108,11 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, wholeObject
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
-	made := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
+	created := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
 	if request.GetPatches() != wholeObject {
-		made.patched = patchesTo + orDefault(request.GetEncoding()).String()
+		created.patched = patchesTo + orDefault(request.GetEncoding()).String()
 	}
-	return made
+	return created
 }
 
 // write returns the token of a position.

@@ -10,9 +10,9 @@ import (
 // checks whether the client has disconnected and whether another caller waits for a processor slot.
 const objectsBetweenYields = 32
 
-// inTurn calls compute in a processor slot of the caller. compute must not wait for anything else.
+// inSlot calls compute in a processor slot of the caller. compute must not wait for anything else.
 // Its context is for [fairqueue.Yield].
-func inTurn[T any](ctx context.Context, compute func(context.Context) (T, error)) (result T, err error) {
+func inSlot[T any](ctx context.Context, compute func(context.Context) (T, error)) (result T, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return result, err
@@ -24,29 +24,29 @@ func inTurn[T any](ctx context.Context, compute func(context.Context) (T, error)
 // shortBytes is the size up to which objects are encoded without a processor slot.
 const shortBytes = 64 << 10
 
-// inTurnIf calls compute like inTurn if the work is long. Short work does not wait for a slot,
+// inSlotIf calls compute like inSlot if the work is long. Short work does not wait for a slot,
 // because it takes less time than a slot lasts.
-func inTurnIf[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (T, error) {
+func inSlotIf[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (T, error) {
 	if !long {
 		return compute(ctx)
 	}
-	return inTurn(ctx, compute)
+	return inSlot(ctx, compute)
 }
 
-// answerInTurn calls compute like inTurnIf. compute must return the response of a unary call, as
+// respondInSlot calls compute like inSlotIf. compute must return the response of a unary call, as
 // the last step of the call. The slot lasts until the response is written to the connection:
 // connect encodes and compresses it after the handler has returned, which takes as long as the
 // rest.
-func answerInTurn[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (result T, err error) {
-	call := answerOf(ctx)
+func respondInSlot[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (result T, err error) {
+	call := callMemoryOf(ctx)
 	if !long || call == nil {
-		return inTurnIf(ctx, long, compute)
+		return inSlotIf(ctx, long, compute)
 	}
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return result, err
 	}
-	call.endTurn = end
+	call.endSlot = end
 	return compute(ctx)
 }
 

@@ -23,7 +23,7 @@ import (
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
 	list := func(orderBy string, as form) func(context.Context) error {
-		s := &resources{kept: newKeptLists()}
+		s := &resources{lists: newListCache()}
 		by, err := parseOrder(orderBy)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 		},
 		"owners": func(ctx context.Context) error {
 			s := &resources{}
-			_, err := s.ownedByRoot(ctx, relation{root: objects[0]}, objects)
+			_, err := s.ownedByRoot(ctx, relation{owner: objects[0]}, objects)
 			return err
 		},
 	}
@@ -157,8 +157,8 @@ func TestAnswerInTurn_LastsUntilTheAnswerIsWritten(t *testing.T) {
 		"one that is failed": {long: true, fails: failed, encoding: 1},
 	} {
 		t.Run(what, func(t *testing.T) {
-			newAnswers(Limits{}).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, err := answerInTurn(fairqueue.With(r.Context(), processors, "a"), test.long, func(context.Context) (int, error) { return 1, test.fails })
+			newResponseMemory(Limits{}).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, err := respondInSlot(fairqueue.With(r.Context(), processors, "a"), test.long, func(context.Context) (int, error) { return 1, test.fails })
 				if !errors.Is(err, test.fails) {
 					t.Errorf("answerInTurn returned %v", err)
 				}

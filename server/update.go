@@ -26,22 +26,22 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 }
 
 func (s *resources) replace(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.UpdateRequest) (writeResponse, error) {
-	replaced, err := manifestOf(request.GetBody(), resource)
+	body, err := manifestOf(request.GetBody(), resource)
 	if err != nil {
 		return writeResponse{}, err
 	}
-	to, err := updateTarget(resource, request, replaced.head)
+	to, err := updateTarget(resource, request, body.head)
 	if err != nil {
 		return writeResponse{}, err
 	}
-	if replaced, err = replaced.withPreconditions(preconditions(request.GetPreconditions())); err != nil {
+	if body, err = body.withPreconditions(preconditions(request.GetPreconditions())); err != nil {
 		return writeResponse{}, err
 	}
 	options := metav1.UpdateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
 		return writeResponse{}, err
 	}
-	done, err := s.change(ctx, to, update{replaced, options}, request.GetEncoding())
+	done, err := s.change(ctx, to, update{body, options}, request.GetEncoding())
 	return done, mapUIDConflict(err, to, request.GetPreconditions())
 }
 

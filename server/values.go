@@ -14,9 +14,9 @@ type valueReader struct {
 	text  []byte // buffer for the next object
 }
 
-func readerOf(paths []mask.Path) (*valueReader, error) {
-	of, err := mask.Of(paths...)
-	return &valueReader{paths: paths, mask: of}, err
+func newValueReader(paths []mask.Path) (*valueReader, error) {
+	compiled, err := mask.Of(paths...)
+	return &valueReader{paths: paths, mask: compiled}, err
 }
 
 // read calls visit with each scalar at a path, given by its index. It returns an error that names a

@@ -24,10 +24,10 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 		return err
 	}
 	caller, more := callerOf(identityFrom(ctx)), len(requests)-1
-	if err := s.callers.widen(caller, more); err != nil {
+	if err := s.callers.acquireStreams(caller, more); err != nil {
 		return err
 	}
-	defer s.callers.narrow(caller, more)
+	defer s.callers.releaseStreams(caller, more)
 	release, err := s.callers.holdStreams(caller, credentialOf(identityFrom(ctx)), more)
 	if err != nil {
 		return err

@@ -229,10 +229,10 @@ func TestTheStreamsOfACallerAreCountedUpAndDown(t *testing.T) {
 		if err := callers.open("jane"); err != nil {
 			t.Fatal(err)
 		}
-		if callers.widen("jane", 3) == nil || callers.widen("jane", 2) != nil || callers.open("jane") == nil {
+		if callers.acquireStreams("jane", 3) == nil || callers.acquireStreams("jane", 2) != nil || callers.open("jane") == nil {
 			t.Error("not limited to three streams")
 		}
-		callers.narrow("jane", 2)
+		callers.releaseStreams("jane", 2)
 		callers.close("jane")
 	}
 	if len(callers.streaming) != 0 {

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// wholeMessages writes the data of a stream in one piece for each flush. Connect writes a message
+// coalesceWrites writes the data of a stream in one piece for each flush. Connect writes a message
 // as a prefix and a body, and net/http would send each of them in a frame of its own, which wakes
 // the connection's goroutines twice. A stream whose client leaves a message unread for longer than
 // patience ends; see [unread].
-func wholeMessages(next http.Handler, patience readPatience) http.Handler {
+func coalesceWrites(next http.Handler, patience readPatience) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		whole := &wholeWriter{ResponseWriter: w}
+		whole := &coalescingWriter{ResponseWriter: w}
 		whole.unread.follow(r.Context(), w, patience)
 		defer whole.Flush()
 		next.ServeHTTP(whole, r.WithContext(context.WithValue(r.Context(), writerKey{}, whole)))
@@ -25,15 +25,15 @@ type writerKey struct{}
 
 // unreadOf returns the tracker of a stream's unread messages.
 func unreadOf(ctx context.Context) *unread {
-	if whole, ok := ctx.Value(writerKey{}).(*wholeWriter); ok {
+	if whole, ok := ctx.Value(writerKey{}).(*coalescingWriter); ok {
 		return &whole.unread
 	}
 	return &unread{} // not a stream
 }
 
-// wholeWriter joins the writes of one stream. It is owned by the stream's handler. It has a buffer
-// only between a write and the end of the flush, so an idle stream has none.
-type wholeWriter struct {
+// coalescingWriter joins the writes of one stream. It is owned by the stream's handler. It has a
+// buffer only between a write and the end of the flush, so an idle stream has none.
+type coalescingWriter struct {
 	http.ResponseWriter
 	unread unread
 	prefix [8]byte // of a message whose body has not been written yet
@@ -76,7 +76,7 @@ func putGatherBuffer(buffer *[]byte) {
 }
 
 // Write implements http.ResponseWriter. It returns the error of the last flush.
-func (w *wholeWriter) Write(p []byte) (int, error) {
+func (w *coalescingWriter) Write(p []byte) (int, error) {
 	switch {
 	case w.failed != nil:
 		return 0, w.failed
@@ -99,7 +99,7 @@ func (w *wholeWriter) Write(p []byte) (int, error) {
 }
 
 // handOn writes the buffered data.
-func (w *wholeWriter) handOn() error {
+func (w *coalescingWriter) handOn() error {
 	if w.failed == nil && w.begun > 0 {
 		_, _ = w.send(w.prefix[:w.begun])
 	}
@@ -118,7 +118,7 @@ func (w *wholeWriter) handOn() error {
 }
 
 // send writes p, and keeps the first error.
-func (w *wholeWriter) send(p []byte) (sent int, err error) {
+func (w *coalescingWriter) send(p []byte) (sent int, err error) {
 	if w.failed == nil {
 		sent, w.failed = w.unread.write(w.ResponseWriter, p)
 	}
@@ -126,7 +126,7 @@ func (w *wholeWriter) send(p []byte) (sent int, err error) {
 }
 
 // Flush implements http.Flusher. If a message cannot be sent, the next Write returns the error.
-func (w *wholeWriter) Flush() {
+func (w *coalescingWriter) Flush() {
 	if w.handOn() == nil {
 		w.unread.begin()
 		if err := http.NewResponseController(w.ResponseWriter).Flush(); !errors.Is(err, http.ErrNotSupported) {
@@ -138,4 +138,4 @@ func (w *wholeWriter) Flush() {
 }
 
 // Unwrap returns the wrapped writer for http.ResponseController.
-func (w *wholeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *coalescingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

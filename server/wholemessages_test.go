@@ -13,7 +13,7 @@ func TestWholeMessages_AStreamOfWhichNothingIsReadEnds(t *testing.T) {
 	for name, version2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan error, 1)
-			stream := wholeMessages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			stream := coalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				message := make([]byte, 1<<20)
 				for {
 					if _, err := w.Write(message); err != nil {
@@ -42,7 +42,7 @@ func TestWholeMessages_AStreamOfWhichNothingIsReadEnds(t *testing.T) {
 
 func TestWholeMessages_AStreamThatIsReadGoesOn(t *testing.T) {
 	const messages = 100
-	stream := wholeMessages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	stream := coalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range messages {
 			if _, err := w.Write(make([]byte, 1<<10)); err != nil {
 				t.Error(err)
@@ -85,10 +85,10 @@ func (l *lateWriter) SetWriteDeadline(time.Time) error {
 // net/http invalidates the ResponseWriter when its handler returns.
 func TestWholeMessages_AHandlerDoesNotReturnBeforeItsDeadlineIsSet(t *testing.T) {
 	late := &lateWriter{ResponseRecorder: httptest.NewRecorder(), entered: make(chan struct{}), goOn: make(chan struct{})}
-	wholeMessages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	coalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("x"))
-		_ = w.(*wholeWriter).handOn()
-		w.(*wholeWriter).unread.patience = readPatience{} // so that the flush at the end does not matter
+		_ = w.(*coalescingWriter).handOn()
+		w.(*coalescingWriter).unread.patience = readPatience{} // so that the flush at the end does not matter
 	}), readPatience{still: time.Millisecond}).ServeHTTP(late, httptest.NewRequest(http.MethodPost, "/", nil))
 	if !late.set {
 		t.Error("it has returned")

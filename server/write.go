@@ -33,10 +33,10 @@ func (s *resources) change(ctx context.Context, to target, change change, encodi
 		return writeResponse{}, err
 	}
 	as := form{encoding: encoding, messages: true}
-	if err := holdWritten(ctx, len(done.body)+as.memoryFor([]*informerhub.Object{object})); err != nil {
+	if err := reserveWriteResponse(ctx, len(done.body)+as.memoryFor([]*informerhub.Object{object})); err != nil {
 		return writeResponse{}, err
 	}
-	encoded, err := encodeInTurn(ctx, object, encoding)
+	encoded, err := encodeInSlot(ctx, object, encoding)
 	return writeResponse{done, kindOf(object, to.resource), encoded}, err
 }
 
