@@ -71,11 +71,11 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 		return nil, err
 	}
 	answers := make([]*kubeconnectv1.AccessAnswer, len(questions))
-	group, asking := errgroup.WithContext(ctx)
+	group, reviewCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentReviews)
 	for i, question := range questions {
 		group.Go(func() (err error) {
-			answers[i], err = a.answer(asking, identityFrom(ctx), question)
+			answers[i], err = a.answer(reviewCtx, identityFrom(ctx), question)
 			return err
 		})
 	}

@@ -50,18 +50,18 @@ func newResponseMemory(limits Limits) *responseMemory {
 }
 
 // serve returns a handler of unary calls. Each call releases its memory when it ends.
-func (a *responseMemory) serve(next http.Handler) http.Handler {
+func (m *responseMemory) serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		call := &callMemory{budget: a}
+		call := &callMemory{budget: m}
 		defer call.release()
-		writer := newResponseWriter(r.Context(), w, a.patience, call)
+		writer := newResponseWriter(r.Context(), w, m.patience, call)
 		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), callMemoryKey{}, call)))
 	})
 }
 
 // handle wraps a handler like serve, and returns it with the path that it is mounted at.
-func (a *responseMemory) handle(path string, next http.Handler) (string, http.Handler) {
-	return path, a.serve(next)
+func (m *responseMemory) handle(path string, next http.Handler) (string, http.Handler) {
+	return path, m.serve(next)
 }
 
 type callMemoryKey struct{}
@@ -83,21 +83,21 @@ func callMemoryOf(ctx context.Context) *callMemory {
 }
 
 // delaysOthers reports whether another call waits for the memory that this call's caller uses.
-func (a *callMemory) delaysOthers() bool { return a.caller != "" && a.budget.memory.Delays(a.caller) }
+func (m *callMemory) delaysOthers() bool { return m.caller != "" && m.budget.memory.Delays(m.caller) }
 
 // endSlotIfAny ends the processor slot in which the response has been built, if there is one.
-func (a *callMemory) endSlotIfAny() {
-	if a.endSlot != nil {
-		a.endSlot()
+func (m *callMemory) endSlotIfAny() {
+	if m.endSlot != nil {
+		m.endSlot()
 	}
 }
 
-func (a *callMemory) release() {
-	a.endSlotIfAny()
-	for _, release := range a.held {
+func (m *callMemory) release() {
+	m.endSlotIfAny()
+	for _, release := range m.held {
 		release()
 	}
-	a.held = nil
+	m.held = nil
 }
 
 // reserveResponse blocks until bytes of memory are reserved for the response, which the call
@@ -118,11 +118,11 @@ func reserveResponse(ctx context.Context, bytes int) error {
 }
 
 // acquire waits for memory, and reports whether it was reserved.
-func (a *callMemory) acquire(ctx context.Context, bytes int, patience time.Duration) bool {
-	a.caller = callerOf(identityFrom(ctx))
-	release, err := a.budget.memory.AcquireWithin(ctx, a.caller, int64(bytes), patience)
+func (m *callMemory) acquire(ctx context.Context, bytes int, patience time.Duration) bool {
+	m.caller = callerOf(identityFrom(ctx))
+	release, err := m.budget.memory.AcquireWithin(ctx, m.caller, int64(bytes), patience)
 	if err == nil {
-		a.held = append(a.held, release)
+		m.held = append(m.held, release)
 	}
 	return err == nil
 }

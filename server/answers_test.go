@@ -33,8 +33,8 @@ func calledBy(ctx context.Context, name string) context.Context {
 
 // call makes a call whose response needs the given memory, and returns the error that it was
 // rejected with.
-func (a *responseMemory) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
-	a.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (m *responseMemory) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
+	m.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusal = reserveResponse(r.Context(), bytes); refusal == nil {
 			_, refusal = w.Write(make([]byte, 3*maxChunk))
 		}

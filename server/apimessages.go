@@ -18,7 +18,7 @@ import (
 
 // clarified returns an error of the API server with a message that describes what is wrong with a
 // change.
-func clarified(err error, to target, change change) error {
+func clarified(err error, dest target, change change) error {
 	var failed *apierrors.StatusError
 	if !errors.As(err, &failed) {
 		return err
@@ -27,18 +27,18 @@ func clarified(err error, to target, change change) error {
 	status := failed.Status()
 	switch {
 	case status.Reason == metav1.StatusReasonInvalid && strings.HasPrefix(status.Message, namelessInvalid):
-		return to.invalid(strings.TrimPrefix(status.Message, namelessInvalid), status.Details)
+		return dest.invalid(strings.TrimPrefix(status.Message, namelessInvalid), status.Details)
 	case isPatch && patch.kind == types.ApplyYAMLPatchType && wrongApply.MatchString(status.Message):
-		return to.invalidApply(wrongApply.ReplaceAllString(status.Message, ""))
-	case isPatch && patch.kind == types.ApplyYAMLPatchType && strings.HasPrefix(status.Message, wrongApplyKind) && to.subresource == "":
+		return dest.invalidApply(wrongApply.ReplaceAllString(status.Message, ""))
+	case isPatch && patch.kind == types.ApplyYAMLPatchType && strings.HasPrefix(status.Message, wrongApplyKind) && dest.subresource == "":
 		return badRequest("the patch is not for %s: with PATCH_TYPE_APPLY it must have apiVersion %q and kind %q",
-			to.resource.GroupResource(), to.resource.GroupVersion(), to.resource.Kind)
+			dest.resource.GroupResource(), dest.resource.GroupVersion(), dest.resource.Kind)
 	case isPatch && patch.kind == types.StrategicMergePatchType && status.Reason == metav1.StatusReasonUnsupportedMediaType:
 		status.Message = fmt.Sprintf("%s do not support strategic merge patches, use PATCH_TYPE_MERGE, PATCH_TYPE_JSON or PATCH_TYPE_APPLY: %s",
-			to.resource.GroupResource(), status.Message)
+			dest.resource.GroupResource(), status.Message)
 		return &apierrors.StatusError{ErrStatus: status}
 	case isPatch && patch.kind == types.JSONPatchType && status.Message == wordlessJSONPatch:
-		return to.invalid("the JSON patch cannot be applied: a \"test\" failed, or a path is not there; read the object again and create the patch for its current state", nil)
+		return dest.invalid("the JSON patch cannot be applied: a \"test\" failed, or a path is not there; read the object again and create the patch for its current state", nil)
 	}
 	return err
 }

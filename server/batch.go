@@ -207,21 +207,21 @@ func (e batchEncoder) tokenAfter(last int) string {
 }
 
 // appendEvent appends an event, with its encoded object, to a response.
-func appendEvent(to []byte, event informerhub.Event, object []byte, patch kubeconnectv1.PatchType) []byte {
-	to = protowire.AppendTag(to, watchResponseEvents, protowire.BytesType)
-	to = protowire.AppendVarint(to, uint64(eventSize(event, object, patch)))
-	to = protowire.AppendTag(to, eventType, protowire.VarintType)
-	to = protowire.AppendVarint(to, uint64(eventTypes[event.Type]))
+func appendEvent(dst []byte, event informerhub.Event, object []byte, patch kubeconnectv1.PatchType) []byte {
+	dst = protowire.AppendTag(dst, watchResponseEvents, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(eventSize(event, object, patch)))
+	dst = protowire.AppendTag(dst, eventType, protowire.VarintType)
+	dst = protowire.AppendVarint(dst, uint64(eventTypes[event.Type]))
 	if event.Object != nil {
-		to = appendField(to, eventObject, object)
+		dst = appendField(dst, eventObject, object)
 	}
-	to = protowire.AppendTag(to, eventVersion, protowire.BytesType)
-	to = protowire.AppendString(to, event.ResourceVersion)
+	dst = protowire.AppendTag(dst, eventVersion, protowire.BytesType)
+	dst = protowire.AppendString(dst, event.ResourceVersion)
 	if patch != wholeObject {
-		to = protowire.AppendTag(to, eventPatch, protowire.VarintType)
-		to = protowire.AppendVarint(to, uint64(patch))
+		dst = protowire.AppendTag(dst, eventPatch, protowire.VarintType)
+		dst = protowire.AppendVarint(dst, uint64(patch))
 	}
-	return to
+	return dst
 }
 
 func eventSize(event informerhub.Event, object []byte, patch kubeconnectv1.PatchType) int {

@@ -18,13 +18,13 @@ type continuation struct {
 	request *kubeconnectv1.ListRequest
 	token   pageToken
 	order   order
-	form    form
+	view    view
 	access  accessRequest
 	scope   auth.Namespaces
 }
 
 // continued returns the list of a page token, for a caller that can read all of it.
-func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRequest, by order, as form) (*pagedList, error) {
+func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRequest, order order, view view) (*pagedList, error) {
 	token, err := readPageToken(request)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRe
 		return nil, err
 	}
 	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*pagedList, error) {
-		c := &continuation{resources: s, request: request, token: token, order: by, form: as}
+		c := &continuation{resources: s, request: request, token: token, order: order, view: view}
 		return c.list(ctx, resource)
 	})
 }
@@ -112,7 +112,7 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 // token's last object where the order allows it.
 func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, error) {
 	if len(c.order.paths) == 0 && found.related.owner == nil {
-		most, mostBytes := mostFor(c.request, c.form)
+		most, mostBytes := mostFor(c.request, c.view)
 		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, most, mostBytes)
 		found.snapshot = informerhub.Snapshot{Objects: objects}
 		return &pagedList{listResult: found, token: c.token, more: more}, err
@@ -137,7 +137,7 @@ func (c *continuation) takeByName(ctx context.Context, found listResult, names [
 	if err != nil {
 		return nil, err
 	}
-	most, mostBytes := mostFor(c.request, c.form)
+	most, mostBytes := mostFor(c.request, c.view)
 	objects, err := found.cache.ListNamed(ctx, c.token.position, coming[:min(most, len(coming))], mostBytes)
 	found.snapshot = informerhub.Snapshot{Objects: objects}
 	return &pagedList{listResult: found, token: c.token, more: len(objects) < len(coming)}, err

@@ -14,7 +14,7 @@ const maxNamedNamespaces = 20
 // coverageOf returns the namespaces that a response covers, and the warning that it covers no
 // others. Both are empty if the response is complete. Neither contains anything about namespaces
 // that the caller cannot read, not even their number.
-func coverageOf(wanted accessRequest, scope auth.Namespaces) (namespaces, warnings []string) {
+func coverageOf(access accessRequest, scope auth.Namespaces) (namespaces, warnings []string) {
 	if scope.All {
 		return nil, nil
 	}
@@ -23,6 +23,6 @@ func coverageOf(wanted accessRequest, scope auth.Namespaces) (namespaces, warnin
 		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
 	}
 	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you lack the permission to %s %s in the others",
-		len(scope.Names), strings.Join(named, ", "), more, strings.Join(wanted.verbs, " and "), wanted.resource.GroupResource())
+		len(scope.Names), strings.Join(named, ", "), more, strings.Join(access.verbs, " and "), access.resource.GroupResource())
 	return scope.Names, []string{warning}
 }

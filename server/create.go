@@ -30,7 +30,7 @@ func (s *resources) create(ctx context.Context, resource informerhub.Resource, r
 	if err != nil {
 		return writeResponse{}, err
 	}
-	to, err := createTarget(resource, request, body.head)
+	dest, err := createTarget(resource, request, body.head)
 	if err != nil {
 		return writeResponse{}, err
 	}
@@ -38,19 +38,19 @@ func (s *resources) create(ctx context.Context, resource informerhub.Resource, r
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
 		return writeResponse{}, err
 	}
-	return s.change(ctx, to, creation{body, options}, request.GetEncoding())
+	return s.change(ctx, dest, creation{body, options}, request.GetEncoding())
 }
 
 // createTarget returns the target of a create request. It has a name only if a subresource creates
 // the object.
 func createTarget(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head head) (target, error) {
-	to := writeTarget(resource, request, head)
+	dest := writeTarget(resource, request, head)
 	switch {
-	case to.subresource != "":
-		return to, errors.Join(checkName(resource, to.namespace, to.name), checkSubresource(to.subresource))
-	case to.name != "" && to.name != head.Metadata.Name:
-		return to, badRequest("name is for subresources only: name the object in its metadata.name")
+	case dest.subresource != "":
+		return dest, errors.Join(checkName(resource, dest.namespace, dest.name), checkSubresource(dest.subresource))
+	case dest.name != "" && dest.name != head.Metadata.Name:
+		return dest, badRequest("name is for subresources only: name the object in its metadata.name")
 	}
-	to.name = ""
-	return to, checkNamespace(resource, to.namespace)
+	dest.name = ""
+	return dest, checkNamespace(resource, dest.namespace)
 }

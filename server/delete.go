@@ -21,13 +21,13 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 		return nil, err
 	}
 	options.Preconditions = preconditions(request.GetPreconditions())
-	var to target
+	var dest target
 	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
-		to, err = existingTarget(resource, request)
+		dest, err = existingTarget(resource, request)
 		if err != nil {
 			return writeResponse{}, err
 		}
-		done, err := s.change(ctx, to, deletion{options}, request.GetEncoding())
+		done, err := s.change(ctx, dest, deletion{options}, request.GetEncoding())
 		if err == nil && done.kind.GetKind() == "Status" { // the Status only reports success
 			done.kind, done.object = encodeKind(resource), nil
 		}
@@ -38,7 +38,7 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 	}
 	return &kubeconnectv1.DeleteResponse{
 		Kind: done.kind, Object: done.object, Warnings: done.warnings,
-		ResourceVersion: s.versionBehind(ctx, to, request, done.object.GetResourceVersion()),
+		ResourceVersion: s.versionBehind(ctx, dest, request, done.object.GetResourceVersion()),
 	}, nil
 }
 
@@ -49,13 +49,13 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 		return nil, err
 	}
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
-	var to target
+	var dest target
 	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResult, error) {
 		if err := checkNamespace(resource, request.GetNamespace()); err != nil {
 			return writeResult{}, err
 		}
-		to = target{resource: resource, namespace: request.GetNamespace()}
-		return s.writer(ctx).make(ctx, to, collectionDeletion{options, matching})
+		dest = target{resource: resource, namespace: request.GetNamespace()}
+		return s.writer(ctx).make(ctx, dest, collectionDeletion{options, matching})
 	})
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 	return &kubeconnectv1.DeleteCollectionResponse{
 		Deleted: int64(deleted), Warnings: done.warnings,
 		// The objects in the response are in their state before the deletion.
-		ResourceVersion: s.versionBehind(ctx, to, request, ""),
+		ResourceVersion: s.versionBehind(ctx, dest, request, ""),
 	}, nil
 }
 
@@ -79,21 +79,21 @@ const versionPatience = 3 * time.Second
 // the API server is asked for its version, with the service's permissions if the resource is
 // cacheable, because a caller may have the permission to delete without the permission to list. It
 // returns an empty string if the version cannot be found, because the deletion has succeeded.
-func (s *resources) versionBehind(ctx context.Context, to target, request deleteRequest, answered string) string {
+func (s *resources) versionBehind(ctx context.Context, dest target, request deleteRequest, deleted string) string {
 	switch {
 	case request.GetDryRun():
 		return ""
-	case isVersion(answered):
-		return answered
+	case isVersion(deleted):
+		return deleted
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionPatience)
 	defer cancel()
-	asking := []*http.Client{s.clients.For(identityFrom(ctx)).HTTP}
-	if to.resource.Cacheable() {
-		asking = []*http.Client{nil, asking[0]}
+	clients := []*http.Client{s.clients.For(identityFrom(ctx)).HTTP}
+	if dest.resource.Cacheable() {
+		clients = []*http.Client{nil, clients[0]}
 	}
-	for _, as := range asking {
-		if version, err := s.hub.CurrentVersion(ctx, to.resource, to.namespace, as); err == nil && isVersion(version) {
+	for _, client := range clients {
+		if version, err := s.hub.CurrentVersion(ctx, dest.resource, dest.namespace, client); err == nil && isVersion(version) {
 			return version
 		}
 	}

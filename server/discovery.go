@@ -28,12 +28,12 @@ func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv
 		return nil, err
 	}
 	response := &kubeconnectv1.ListResourceTypesResponse{}
-	types = slices.DeleteFunc(types, func(of informerhub.ResourceType) bool { return !wantsType(request, of) })
+	types = slices.DeleteFunc(types, func(resourceType informerhub.ResourceType) bool { return !wantsType(request, resourceType) })
 	if err := reserveResponse(ctx, len(types)*typeBytes); err != nil {
 		return nil, err
 	}
-	for _, of := range types {
-		response.ResourceTypes = append(response.ResourceTypes, encodeType(of))
+	for _, resourceType := range types {
+		response.ResourceTypes = append(response.ResourceTypes, encodeType(resourceType))
 	}
 	for _, of := range failed {
 		if wantsGroup(request, of.Group) {
@@ -72,15 +72,15 @@ func (d *discovery) addCaches(ctx context.Context, types []informerhub.ResourceT
 	for _, status := range d.resources.hub.Status() {
 		caches[status.Resource] = status
 	}
-	group, asking := errgroup.WithContext(ctx)
+	group, reviewCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentReviews)
-	for i, of := range types {
-		status, runs := caches[of.Resource]
+	for i, resourceType := range types {
+		status, runs := caches[resourceType.Resource]
 		if !runs {
 			continue
 		}
 		group.Go(func() error {
-			may, err := d.resources.rights.listsAll(asking, identityFrom(ctx), of.Resource)
+			may, err := d.resources.rights.listsAll(reviewCtx, identityFrom(ctx), resourceType.Resource)
 			if may {
 				to[i].Cache = encodeCache(status)
 			}

@@ -68,16 +68,16 @@ func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []
 	}
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	number, content, err := s.contentOf(object, form{encoding: encoding})
+	number, content, err := s.contentOf(object, view{encoding: encoding})
 	if err != nil {
 		return errorObject(object, err)
 	}
 	return contentObject(object, number, content)
 }
 
-// form is the form in which a caller wants objects: the encoding, the fields (nil for all), and
+// view is the form in which a caller wants objects: the encoding, the fields (nil for all), and
 // whether the response contains decoded messages or their bytes.
-type form struct {
+type view struct {
 	encoding kubeconnectv1.Encoding
 	fields   *mask.Mask
 	messages bool
@@ -86,17 +86,17 @@ type form struct {
 // contentOf returns the number and the bytes of the field with the content of an object's message.
 // It uses another encoding than the requested one if the object has no form in it that can be sent.
 // The error reports that the object cannot be decoded, or is too large to be sent.
-func (s *scratch) contentOf(object *informerhub.Object, as form) (number protowire.Number, content []byte, err error) {
-	if as.encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+func (s *scratch) contentOf(object *informerhub.Object, view view) (number protowire.Number, content []byte, err error) {
+	if view.encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
 		var ok bool
-		if s.content, ok = object.AppendMaskedProtobuf(s.content[:0], as.fields); ok {
+		if s.content, ok = object.AppendMaskedProtobuf(s.content[:0], view.fields); ok {
 			return objectProtobuf, s.content, checkObjectSize(s.content)
 		}
 	}
-	if s.text, err = object.AppendMaskedJSON(s.text[:0], as.fields); err != nil {
+	if s.text, err = object.AppendMaskedJSON(s.text[:0], view.fields); err != nil {
 		return 0, nil, err
 	}
-	if orDefault(as.encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT {
+	if orDefault(view.encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT {
 		var ok bool
 		if s.content, ok = appendStruct(s.content[:0], s.text, maxObjectBytes); ok {
 			return objectStruct, s.content, nil
@@ -152,18 +152,18 @@ func headObject(object *informerhub.Object) []byte {
 	return appendHead(nil, object)
 }
 
-func appendContentObject(to []byte, object *informerhub.Object, number protowire.Number, content []byte) []byte {
-	return appendField(appendHead(to, object), number, content)
+func appendContentObject(dst []byte, object *informerhub.Object, number protowire.Number, content []byte) []byte {
+	return appendField(appendHead(dst, object), number, content)
 }
 
-func appendHead(to []byte, object *informerhub.Object) []byte {
+func appendHead(dst []byte, object *informerhub.Object) []byte {
 	for _, head := range headFields(object) {
 		if head.value != "" {
-			to = protowire.AppendTag(to, head.number, protowire.BytesType)
-			to = protowire.AppendString(to, head.value)
+			dst = protowire.AppendTag(dst, head.number, protowire.BytesType)
+			dst = protowire.AppendString(dst, head.value)
 		}
 	}
-	return to
+	return dst
 }
 
 func contentObjectSize(object *informerhub.Object, number protowire.Number, content []byte) int {
@@ -191,24 +191,24 @@ func headFields(object *informerhub.Object) [4]headField {
 // appendListed appends an object to a page, unless the page would exceed most bytes. The API
 // server's protobuf is copied directly into the page, because it is already encoded. So are
 // selected fields of an object, because they are small and rarely shared by two requests.
-func appendListed(page []byte, object *informerhub.Object, as form, most int) (longer []byte, ok bool) {
-	if as.fields != nil && object.HasContent() {
-		return appendSome(page, object, as, most)
+func appendListed(page []byte, object *informerhub.Object, view view, most int) (longer []byte, ok bool) {
+	if view.fields != nil && object.HasContent() {
+		return appendSome(page, object, view, most)
 	}
 	message, isProtobuf := object.Protobuf()
-	if !isProtobuf || as.encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF || len(message) > maxObjectBytes {
-		return appendEncoded(page, encodedObject(object, as.encoding), most)
+	if !isProtobuf || view.encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF || len(message) > maxObjectBytes {
+		return appendEncoded(page, encodedObject(object, view.encoding), most)
 	}
 	return appendContent(page, object, objectProtobuf, message, most)
 }
 
 // appendSome appends selected fields of an object to a page.
-func appendSome(page []byte, object *informerhub.Object, as form, most int) (longer []byte, ok bool) {
+func appendSome(page []byte, object *informerhub.Object, view view, most int) (longer []byte, ok bool) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	number, content, err := s.contentOf(object, as)
+	number, content, err := s.contentOf(object, view)
 	if err != nil {
-		return appendEncoded(page, encodedObject(object.Masked(as.fields), as.encoding), most)
+		return appendEncoded(page, encodedObject(object.Masked(view.fields), view.encoding), most)
 	}
 	return appendContent(page, object, number, content, most)
 }
@@ -231,27 +231,27 @@ func appendContent(page []byte, object *informerhub.Object, number protowire.Num
 }
 
 // capacityFor estimates the size of objects in a page.
-func (f form) capacityFor(objects []*informerhub.Object) int {
-	if f.fields != nil {
+func (v view) capacityFor(objects []*informerhub.Object) int {
+	if v.fields != nil {
 		return min(2*objectHeadBytes*len(objects), maxPageBytes)
 	}
 	return capacityFor(slices.Values(objects), maxPageBytes)
 }
 
 // memoryFor estimates the memory of a response with objects until it has been sent.
-func (f form) memoryFor(objects []*informerhub.Object) int {
+func (v view) memoryFor(objects []*informerhub.Object) int {
 	// JSON and a Struct are longer than the objects in the cache.
-	return f.copies() * min(2*f.capacityFor(objects), maxPageBytes)
+	return v.copies() * min(2*v.capacityFor(objects), maxPageBytes)
 }
 
 // copies returns how many times the bytes of a page are in memory. The page, the encoded response
 // and the compressed response exist at the same time. Decoded messages come in addition: a Struct
 // takes about ten times its bytes, and JSON is another copy.
-func (f form) copies() int {
+func (v view) copies() int {
 	switch {
-	case !f.messages:
+	case !v.messages:
 		return 3
-	case orDefault(f.encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT:
+	case orDefault(v.encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT:
 		return 13
 	}
 	return 6
@@ -273,8 +273,8 @@ func capacityFor(objects iter.Seq[*informerhub.Object], most int) int {
 	return capacity
 }
 
-func appendField(to []byte, number protowire.Number, value []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
+func appendField(dst []byte, number protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(dst, number, protowire.BytesType), value)
 }
 
 // setEncoded puts encoded fields into a message: as bytes, or decoded if the caller's codec needs

@@ -34,7 +34,7 @@ func TestSomeFieldsInAListAreThoseOfTheMaskedObject(t *testing.T) {
 		for number, name2 := range kubeconnectv1.Encoding_name {
 			encoding := kubeconnectv1.Encoding(number)
 			t.Run(name+" as "+name2, func(t *testing.T) {
-				page, ok := appendListed(nil, object, form{encoding: encoding, fields: fields}, math.MaxInt)
+				page, ok := appendListed(nil, object, view{encoding: encoding, fields: fields}, math.MaxInt)
 				var got kubeconnectv1.ListResponse
 				if err := proto.Unmarshal(page, &got); err != nil || !ok {
 					t.Fatal(ok, err)
@@ -65,9 +65,9 @@ func TestAPageOfSomeFieldsHasMoreObjects(t *testing.T) {
 	}
 	for number := range kubeconnectv1.Encoding_name {
 		var response kubeconnectv1.ListResponse
-		as := form{kubeconnectv1.Encoding(number), fields, true}
-		if added := pageOf(t, &response, objects, as); added != len(objects) || proto.Size(&response) > 1000 {
-			t.Errorf("a page as %v has %d objects in %d bytes", as.encoding, added, proto.Size(&response))
+		view := view{kubeconnectv1.Encoding(number), fields, true}
+		if added := pageOf(t, &response, objects, view); added != len(objects) || proto.Size(&response) > 1000 {
+			t.Errorf("a page as %v has %d objects in %d bytes", view.encoding, added, proto.Size(&response))
 		}
 	}
 }
@@ -114,13 +114,13 @@ func BenchmarkListOfSomeFields(b *testing.B) {
 	})
 	for _, way := range []struct {
 		name string
-		form form
+		form view
 	}{
-		{"whole, JSON", form{encoding: kubeconnectv1.Encoding_ENCODING_JSON}},
-		{"whole, struct", form{encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}},
-		{"fields, protobuf", form{kubeconnectv1.Encoding_ENCODING_PROTOBUF, fields, false}},
-		{"fields, JSON", form{kubeconnectv1.Encoding_ENCODING_JSON, fields, false}},
-		{"fields, struct", form{kubeconnectv1.Encoding_ENCODING_STRUCT, fields, false}},
+		{"whole, JSON", view{encoding: kubeconnectv1.Encoding_ENCODING_JSON}},
+		{"whole, struct", view{encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}},
+		{"fields, protobuf", view{kubeconnectv1.Encoding_ENCODING_PROTOBUF, fields, false}},
+		{"fields, JSON", view{kubeconnectv1.Encoding_ENCODING_JSON, fields, false}},
+		{"fields, struct", view{kubeconnectv1.Encoding_ENCODING_STRUCT, fields, false}},
 	} {
 		b.Run(way.name, func(b *testing.B) {
 			b.ReportAllocs()

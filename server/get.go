@@ -29,8 +29,8 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err != nil {
 		return nil, err
 	}
-	as := form{encoding: request.GetEncoding(), fields: fields, messages: true}
-	if err := reserveResponse(ctx, as.memoryFor([]*informerhub.Object{got.object})); err != nil {
+	view := view{encoding: request.GetEncoding(), fields: fields, messages: true}
+	if err := reserveResponse(ctx, view.memoryFor([]*informerhub.Object{got.object})); err != nil {
 		return nil, err
 	}
 	object, err := encodeInSlot(ctx, got.object.Masked(fields), request.GetEncoding())
@@ -74,8 +74,8 @@ func (s *resources) get(ctx context.Context, resource informerhub.Resource, requ
 }
 
 func (s *resources) getCached(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (getResult, error) {
-	wanted := toGet(resource, request.GetNamespace(), request.GetName())
-	if _, err := s.rights.scope(ctx, identityFrom(ctx), wanted); err != nil {
+	access := toGet(resource, request.GetNamespace(), request.GetName())
+	if _, err := s.rights.scope(ctx, identityFrom(ctx), access); err != nil {
 		return getResult{}, err
 	}
 	cache, err := s.hub.Cache(ctx, resource)

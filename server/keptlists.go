@@ -49,7 +49,7 @@ type cachedList struct {
 }
 
 // unused returns the time since the list was last used.
-func (k *cachedList) unused() time.Duration { return time.Since(k.used) }
+func (l *cachedList) unused() time.Duration { return time.Since(l.used) }
 
 func newListCache() *listCache {
 	return &listCache{
@@ -106,33 +106,33 @@ func (l orderedList) size() int64 {
 }
 
 // add caches a list, and reports whether there is memory for it.
-func (k *listCache) add(key, owner string, found listResult) bool {
-	if _, ok := k.find(key); ok {
+func (c *listCache) add(key, owner string, found listResult) bool {
+	if _, ok := c.find(key); ok {
 		return true
 	}
 	kept := &cachedList{orderedList: newOrderedList(found), key: key, owner: owner}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.useLocked(key) != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.useLocked(key) != nil {
 		return true
 	}
-	release, ok := k.acquireLocked(owner, kept.size()+int64(len(key)))
+	release, ok := c.acquireLocked(owner, kept.size()+int64(len(key)))
 	if !ok {
 		return false
 	}
 	kept.release, kept.used = release, time.Now()
-	k.byKey[key] = k.used.PushBack(kept)
-	if k.sweeping == nil {
-		k.sweeping = time.AfterFunc(listLifetime, k.sweep)
+	c.byKey[key] = c.used.PushBack(kept)
+	if c.sweeping == nil {
+		c.sweeping = time.AfterFunc(listLifetime, c.sweep)
 	}
 	return true
 }
 
 // acquireLocked acquires memory for a list of an owner. It evicts lists of the owner that are not
 // active if necessary.
-func (k *listCache) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
+func (c *listCache) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
 	for {
-		if release, ok = k.memory.TryShare(owner, bytes); ok || !k.removeOldestLocked(owner) {
+		if release, ok = c.memory.TryShare(owner, bytes); ok || !c.removeOldestLocked(owner) {
 			return release, ok
 		}
 	}
@@ -140,10 +140,10 @@ func (k *listCache) acquireLocked(owner string, bytes int64) (release func(), ok
 
 // removeOldestLocked evicts the least recently used list of an owner, and reports whether there was
 // one that is not active.
-func (k *listCache) removeOldestLocked(owner string) bool {
-	for at := k.used.Front(); at != nil && at.Value.(*cachedList).unused() >= listActive; at = at.Next() {
+func (c *listCache) removeOldestLocked(owner string) bool {
+	for at := c.used.Front(); at != nil && at.Value.(*cachedList).unused() >= listActive; at = at.Next() {
 		if at.Value.(*cachedList).owner == owner {
-			k.removeLocked(at)
+			c.removeLocked(at)
 			return true
 		}
 	}
@@ -151,42 +151,42 @@ func (k *listCache) removeOldestLocked(owner string) bool {
 }
 
 // find returns a cached list, and extends its lifetime.
-func (k *listCache) find(key string) (found orderedList, ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if kept := k.useLocked(key); kept != nil {
+func (c *listCache) find(key string) (found orderedList, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept := c.useLocked(key); kept != nil {
 		return kept.orderedList, true
 	}
 	return orderedList{}, false
 }
 
-func (k *listCache) useLocked(key string) *cachedList {
-	at := k.byKey[key]
+func (c *listCache) useLocked(key string) *cachedList {
+	at := c.byKey[key]
 	if at == nil {
 		return nil
 	}
 	kept := at.Value.(*cachedList)
 	kept.used = time.Now()
-	k.used.MoveToBack(at)
+	c.used.MoveToBack(at)
 	return kept
 }
 
 // sweep evicts the lists whose lifetime is over.
-func (k *listCache) sweep() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	first := k.used.Front()
-	for ; first != nil && first.Value.(*cachedList).unused() >= listLifetime; first = k.used.Front() {
-		k.removeLocked(first)
+func (c *listCache) sweep() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.used.Front()
+	for ; first != nil && first.Value.(*cachedList).unused() >= listLifetime; first = c.used.Front() {
+		c.removeLocked(first)
 	}
-	k.sweeping = nil
+	c.sweeping = nil
 	if first != nil {
-		k.sweeping = time.AfterFunc(listLifetime-first.Value.(*cachedList).unused(), k.sweep)
+		c.sweeping = time.AfterFunc(listLifetime-first.Value.(*cachedList).unused(), c.sweep)
 	}
 }
 
-func (k *listCache) removeLocked(at *list.Element) {
-	removed := k.used.Remove(at).(*cachedList)
-	delete(k.byKey, removed.key)
+func (c *listCache) removeLocked(at *list.Element) {
+	removed := c.used.Remove(at).(*cachedList)
+	delete(c.byKey, removed.key)
 	removed.release()
 }

@@ -23,49 +23,49 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if err != nil {
 		return nil, err
 	}
-	by, err := parseOrder(request.GetOrderBy())
+	order, err := parseOrder(request.GetOrderBy())
 	if err != nil {
 		return nil, err
 	}
-	as := form{request.GetEncoding(), fields, wantsMessages(ctx)}
-	list, err := s.listFor(ctx, request, by, as)
+	view := view{request.GetEncoding(), fields, wantsMessages(ctx)}
+	list, err := s.listFor(ctx, request, order, view)
 	if err != nil {
 		return nil, err
 	}
-	if err := reserveResponse(ctx, list.memoryToSort()+as.memoryFor(list.candidates(request))); err != nil {
+	if err := reserveResponse(ctx, list.memoryToSort()+view.memoryFor(list.candidates(request))); err != nil {
 		return nil, err
 	}
-	return s.answerPage(ctx, list, request, as)
+	return s.answerPage(ctx, list, request, view)
 }
 
 // listFor returns the list that a page is taken from. A request without a page token starts a new
 // list.
-func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequest, by order, as form) (*pagedList, error) {
+func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequest, order order, view view) (*pagedList, error) {
 	if request.GetPageToken() != "" {
-		return s.continued(ctx, request, by, as)
+		return s.continued(ctx, request, order, view)
 	}
 	found, err := s.selectFor(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	if found, err = s.completed(ctx, found, request, as); err != nil {
+	if found, err = s.completed(ctx, found, request, view); err != nil {
 		return nil, err
 	}
-	return s.firstOf(found, request, by), nil
+	return s.firstOf(found, request, order), nil
 }
 
 // answerPage builds a page of a list, and sorts the list first if necessary.
-func (s *resources) answerPage(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, as form) (*kubeconnectv1.ListResponse, error) {
-	long := list.isLongToSort() || as.capacityFor(list.candidates(request)) > shortBytes
+func (s *resources) answerPage(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view view) (*kubeconnectv1.ListResponse, error) {
+	long := list.isLongToSort() || view.capacityFor(list.candidates(request)) > shortBytes
 	return respondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		if err := list.arrange(ctx); err != nil {
 			return nil, err
 		}
-		return s.page(ctx, list, request, as)
+		return s.page(ctx, list, request, view)
 	})
 }
 
-func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, as form) (*kubeconnectv1.ListResponse, error) {
+func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view view) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.coverage()
 	response := &kubeconnectv1.ListResponse{
 		Kind:            shownKind(request, encodeKind(list.resource)),
@@ -79,7 +79,7 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 	if err != nil {
 		return nil, err
 	}
-	added, err := addPage(ctx, response, onePage(coming, request), as)
+	added, err := addPage(ctx, response, onePage(coming, request), view)
 	if err != nil || added == len(coming) && !list.more {
 		return response, err
 	}
@@ -93,8 +93,8 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 
 // addPage adds to response as many objects as fit in a page, and at least one. It returns the
 // number added.
-func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, as form) (int, error) {
-	page := make([]byte, 0, as.capacityFor(objects))
+func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view view) (int, error) {
+	page := make([]byte, 0, view.capacityFor(objects))
 	count := 0
 	for _, object := range objects {
 		if err := yieldEvery(ctx, count); err != nil {
@@ -104,13 +104,13 @@ func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects 
 		if count == 0 {
 			most = math.MaxInt
 		}
-		longer, ok := appendListed(page, object, as, most)
+		longer, ok := appendListed(page, object, view, most)
 		if !ok {
 			break
 		}
 		page = longer
 		count++
 	}
-	setEncoded(response, page, as.messages)
+	setEncoded(response, page, view.messages)
 	return count, nil
 }

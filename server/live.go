@@ -56,18 +56,18 @@ func (s *resources) live(ctx context.Context, resource informerhub.Resource, ver
 }
 
 // selectLatest returns a snapshot of the selected objects, read at the API server.
-func (s *resources) selectLatest(ctx context.Context, request listRequest, wanted accessRequest, scope auth.Namespaces) (listResult, error) {
-	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
+func (s *resources) selectLatest(ctx context.Context, request listRequest, access accessRequest, scope auth.Namespaces) (listResult, error) {
+	related, err := s.relate(ctx, request.GetRelated(), access.resource, request.GetConsistency())
 	if err != nil {
 		return listResult{}, err
 	}
-	return s.selectLive(ctx, request, wanted, scope, related, "")
+	return s.selectLive(ctx, request, access, scope, related, "")
 }
 
 // selectLive returns a snapshot of the selected objects, read at the API server at a version, or
 // the latest one if version is empty.
-func (s *resources) selectLive(ctx context.Context, request listRequest, wanted accessRequest, scope auth.Namespaces, related relation, version string) (listResult, error) {
-	live, err := s.live(ctx, wanted.resource, "list")
+func (s *resources) selectLive(ctx context.Context, request listRequest, access accessRequest, scope auth.Namespaces, related relation, version string) (listResult, error) {
+	live, err := s.live(ctx, access.resource, "list")
 	if err != nil {
 		return listResult{}, err
 	}
@@ -82,7 +82,7 @@ func (s *resources) selectLive(ctx context.Context, request listRequest, wanted 
 	if err != nil {
 		return listResult{}, err
 	}
-	if err := s.confirm(ctx, wanted.resource, snapshot.Objects...); err != nil {
+	if err := s.confirm(ctx, access.resource, snapshot.Objects...); err != nil {
 		return listResult{}, err
 	}
 	snapshot.Position, snapshot.Complete = informerhub.Position{Version: snapshot.ResourceVersion}, true
@@ -93,9 +93,9 @@ func (s *resources) selectLive(ctx context.Context, request listRequest, wanted 
 		return listResult{}, err
 	}
 	return listResult{
-		resource: wanted.resource, snapshot: snapshot, freshness: freshNow(),
+		resource: access.resource, snapshot: snapshot, freshness: freshNow(),
 		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, unshared: true,
-		access: wanted, scope: scope, related: related,
+		access: access, scope: scope, related: related,
 	}, nil
 }
 

@@ -70,16 +70,16 @@ func (b *liveBody) Read(p []byte) (int, error) {
 
 // reserveLive reserves one more step for a response of the API server. It does not wait, because
 // the call has reserved memory that others may wait for.
-func (a *callMemory) reserveLive(caller string) error {
-	if a.liveBytes += liveStep; a.liveBytes > a.budget.maxLive {
+func (m *callMemory) reserveLive(caller string) error {
+	if m.liveBytes += liveStep; m.liveBytes > m.budget.maxLive {
 		return failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+
-			"narrow it by a namespace or selectors, or read from the cache if the resource is cached", a.budget.maxLive>>20)
+			"narrow it by a namespace or selectors, or read from the cache if the resource is cached", m.budget.maxLive>>20)
 	}
-	release, ok := a.budget.live.TryAcquire(caller, liveStep)
+	release, ok := m.budget.live.TryAcquire(caller, liveStep)
 	if !ok {
 		return busy("too much is being read at the API server, by you or in all, for the memory of the service")
 	}
-	a.held = append(a.held, release)
+	m.held = append(m.held, release)
 	return nil
 }
 

@@ -57,9 +57,9 @@ func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest
 
 // toGetLog returns the read of a pod's log.
 func toGetLog(namespace, name string) accessRequest {
-	wanted := toGet(podLogs, namespace, name)
-	wanted.subresource = "log"
-	return wanted
+	access := toGet(podLogs, namespace, name)
+	access.subresource = "log"
+	return access
 }
 
 // logOptions returns the options of a request. The API server validates them.

@@ -274,14 +274,14 @@ func (o *ownership) leadsToRoot(resource informerhub.Resource, namespace string)
 // checkList returns nil if the caller has the permission to list a resource where it may own the
 // objects.
 func (o *ownership) checkList(ctx context.Context, resource informerhub.Resource, namespace string) error {
-	identity, wanted := identityFrom(ctx), toList(resource, "", "")
+	identity, access := identityFrom(ctx), toList(resource, "", "")
 	if resource.Namespaced {
-		wanted.namespace = o.root.Namespace() // empty if there may be owners in each
+		access.namespace = o.root.Namespace() // empty if there may be owners in each
 	}
-	scope, err := o.s.rights.scope(ctx, identity, wanted)
-	if err == nil && wanted.spansNamespaces() && !scope.Contain(namespace) {
-		wanted.namespace = namespace
-		err = forbidden(identity, wanted.attributes("list"), "")
+	scope, err := o.s.rights.scope(ctx, identity, access)
+	if err == nil && access.spansNamespaces() && !scope.Contain(namespace) {
+		access.namespace = namespace
+		err = forbidden(identity, access.attributes("list"), "")
 	}
 	return err
 }

@@ -33,8 +33,8 @@ type pagedList struct {
 }
 
 // firstOf returns the list that begins with a snapshot.
-func (s *resources) firstOf(found listResult, request *kubeconnectv1.ListRequest, by order) *pagedList {
-	list := &pagedList{listResult: found, first: true, whole: true, order: by}
+func (s *resources) firstOf(found listResult, request *kubeconnectv1.ListRequest, order order) *pagedList {
+	list := &pagedList{listResult: found, first: true, whole: true, order: order}
 	list.token = pageToken{
 		query: queryOf(request), served: s.servedAs(found.resource, found.scope, found.related),
 		namespaces: namespacesIn(found.scope),
@@ -48,8 +48,8 @@ func (s *resources) firstOf(found listResult, request *kubeconnectv1.ListRequest
 // completed returns a snapshot with all changes at its version if the list may need more than one
 // page, because other replicas may know of more deletions at that version. If the API server does
 // not confirm the version in time, it returns the snapshot unchanged.
-func (s *resources) completed(ctx context.Context, found listResult, request *kubeconnectv1.ListRequest, as form) (listResult, error) {
-	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, request, as) {
+func (s *resources) completed(ctx context.Context, found listResult, request *kubeconnectv1.ListRequest, view view) (listResult, error) {
+	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, request, view) {
 		return found, nil
 	}
 	complete, err := found.cache.AwaitComplete(ctx, found.snapshot.ResourceVersion, completePatience)
@@ -64,9 +64,9 @@ func (s *resources) completed(ctx context.Context, found listResult, request *ku
 }
 
 // mayHaveMore reports whether objects may not fit in one page.
-func mayHaveMore(objects []*informerhub.Object, request *kubeconnectv1.ListRequest, as form) bool {
+func mayHaveMore(objects []*informerhub.Object, request *kubeconnectv1.ListRequest, view view) bool {
 	size := int(request.GetPageSize())
-	return size > 0 && len(objects) > size || 3*as.capacityFor(objects) > maxPageBytes
+	return size > 0 && len(objects) > size || 3*view.capacityFor(objects) > maxPageBytes
 }
 
 // isPast reports whether an error means that a cache does not have the state at a version.
@@ -76,12 +76,12 @@ func isPast(err error) bool {
 
 // mostFor returns the maximum number of objects in a page, and the maximum bytes of objects that
 // are looked up.
-func mostFor(request *kubeconnectv1.ListRequest, as form) (objects, bytes int) {
+func mostFor(request *kubeconnectv1.ListRequest, view view) (objects, bytes int) {
 	objects, bytes = mostListed, mostListedBytes
 	if size := int(request.GetPageSize()); size > 0 {
 		objects = min(size, mostListed)
 	}
-	if as.fields != nil {
+	if view.fields != nil {
 		bytes = math.MaxInt // only pointers are kept
 	}
 	return objects, bytes

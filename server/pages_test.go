@@ -81,7 +81,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 			list := s.firstOf(listResult{snapshot: podSnapshot(t, n)}, request, order{})
 			var got []string
 			for {
-				answer, err := s.page(t.Context(), list, request, form{encoding: request.GetEncoding(), messages: true})
+				answer, err := s.page(t.Context(), list, request, view{encoding: request.GetEncoding(), messages: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -151,7 +151,7 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 				objects = append(objects, large(fmt.Sprint(i), size))
 			}
 			var response kubeconnectv1.ListResponse
-			added := pageOf(t, &response, objects, form{encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF, messages: true})
+			added := pageOf(t, &response, objects, view{encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF, messages: true})
 			if added != test.want || len(response.GetObjects()) != test.want {
 				t.Errorf("adds %d objects and says %d, want %d", len(response.GetObjects()), added, test.want)
 			}
@@ -180,9 +180,9 @@ func FuzzPageToken(f *testing.F) {
 }
 
 // pageOf calls addPage with a context that is not done.
-func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, as form) int {
+func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view view) int {
 	t.Helper()
-	added, err := addPage(t.Context(), response, objects, as)
+	added, err := addPage(t.Context(), response, objects, view)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,8 +136,8 @@ func areNamespaces(text string) bool {
 // within returns the namespaces that the list covers, for a caller with the given scope now.
 // Namespaces that were gained since the first page are left out. If some were lost, the list cannot
 // be continued: see served.
-func (t pageToken) within(scope auth.Namespaces, wanted accessRequest) auth.Namespaces {
-	if t.namespaces == "" || wanted.indivisible {
+func (t pageToken) within(scope auth.Namespaces, access accessRequest) auth.Namespaces {
+	if t.namespaces == "" || access.indivisible {
 		return scope
 	}
 	if began := (auth.Namespaces{Names: strings.Split(t.namespaces, "/")}); covers(scope, began) {

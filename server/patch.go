@@ -24,12 +24,12 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 		return nil, err
 	}
 	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
-		to, err := existingTarget(resource, request)
+		dest, err := existingTarget(resource, request)
 		if err != nil {
 			return writeResponse{}, err
 		}
-		done, err := s.change(ctx, to, change, request.GetEncoding())
-		return done, mapUIDConflict(err, to, request.GetPreconditions())
+		done, err := s.change(ctx, dest, change, request.GetEncoding())
+		return done, mapUIDConflict(err, dest, request.GetPreconditions())
 	})
 	if err != nil {
 		return nil, err

@@ -44,50 +44,50 @@ type accessLease struct {
 
 // grantLease returns a lease if the caller has the permission for a read. The caller must
 // call release when done.
-func (s *resources) grantLease(ctx context.Context, wanted accessRequest) (*accessLease, error) {
-	p := s.newLease(ctx, wanted)
-	return p, p.review(ctx, ctx, p.caller.identity)
+func (s *resources) grantLease(ctx context.Context, access accessRequest) (*accessLease, error) {
+	l := s.newLease(ctx, access)
+	return l, l.review(ctx, ctx, l.caller.identity)
 }
 
 // grantUnreviewedLease returns a lease for a read whose permission the API server itself is about
 // to check. The caller must call release when done.
-func (s *resources) grantUnreviewedLease(ctx context.Context, wanted accessRequest) *accessLease {
-	p := s.newLease(ctx, wanted)
-	p.changed = p.rights.changed(p.caller.identity)
-	p.extend(ctx, p.caller.identity, auth.Namespaces{All: true}, time.Now())
-	return p
+func (s *resources) grantUnreviewedLease(ctx context.Context, access accessRequest) *accessLease {
+	l := s.newLease(ctx, access)
+	l.changed = l.rights.changed(l.caller.identity)
+	l.extend(ctx, l.caller.identity, auth.Namespaces{All: true}, time.Now())
+	return l
 }
 
-func (s *resources) newLease(ctx context.Context, wanted accessRequest) *accessLease {
-	return &accessLease{rights: s.rights, caller: callerFrom(ctx), request: wanted, recheck: s.recheck, release: func() {}}
+func (s *resources) newLease(ctx context.Context, access accessRequest) *accessLease {
+	return &accessLease{rights: s.rights, caller: callerFrom(ctx), request: access, recheck: s.recheck, release: func() {}}
 }
 
 // isDue reports whether the lease must be renewed.
-func (p *accessLease) isDue() bool {
+func (l *accessLease) isDue() bool {
 	select {
-	case <-p.changed:
+	case <-l.changed:
 		return true
 	default:
-		return p.period.Err() != nil
+		return l.period.Err() != nil
 	}
 }
 
 // renew renews the lease: it authenticates the caller and checks its permissions, as at the start
 // of the stream. It returns errUnconfirmed if the cluster cannot be asked.
-func (p *accessLease) renew(ctx context.Context) error { return p.renewIn(ctx, ctx) }
+func (l *accessLease) renew(ctx context.Context) error { return l.renewIn(ctx, ctx) }
 
-// renewIn renews the lease like confirm, and gives up when asking is done.
-func (p *accessLease) renewIn(ctx, asking context.Context) error {
-	asking, cancel := context.WithTimeout(asking, confirmPatience)
+// renewIn renews the lease like renew, and gives up when reviewCtx is done.
+func (l *accessLease) renewIn(ctx, reviewCtx context.Context) error {
+	reviewCtx, cancel := context.WithTimeout(reviewCtx, confirmPatience)
 	defer cancel()
-	identity, err := p.caller.identify(auth.Rechecking(asking))
+	identity, err := l.caller.identify(auth.Rechecking(reviewCtx))
 	if err == nil {
-		err = p.review(ctx, auth.Rechecking(asking), identity)
+		err = l.review(ctx, auth.Rechecking(reviewCtx), identity)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case p.caller.hasExpired():
+	case l.caller.hasExpired():
 		return auth.ErrExpired
 	case apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded):
 		return errUnconfirmed
@@ -102,33 +102,33 @@ var errDue = errors.New("the access lease must be renewed")
 // send sends a message under the lease. It sends nothing if the lease must be renewed first. If the
 // lease is lost while the client does not read, it sends no more than the client has read. A nil
 // lease is for a message without content. The guard has all other conditions of the message.
-func (p *accessLease) send(ctx context.Context, guarded guard, send func() error) error {
-	if p != nil {
-		if p.isDue() {
+func (l *accessLease) send(ctx context.Context, guarded guard, send func() error) error {
+	if l != nil {
+		if l.isDue() {
 			return errDue
 		}
-		guarded.holds = func(asking context.Context) error { return p.mayContinue(ctx, asking) }
+		guarded.holds = func(reviewCtx context.Context) error { return l.mayContinue(ctx, reviewCtx) }
 	}
 	return unreadOf(ctx).during(ctx, guarded, send)
 }
 
 // mayContinue returns the reason why the rest of a message must not be sent, or nil. It runs while
-// the stream's handler is blocked, and gives up when asking is done.
-func (p *accessLease) mayContinue(ctx, asking context.Context) error {
-	if !p.isDue() {
+// the stream's handler is blocked, and gives up when reviewCtx is done.
+func (l *accessLease) mayContinue(ctx, reviewCtx context.Context) error {
+	if !l.isDue() {
 		return nil
 	}
-	before := p.scope
+	before := l.scope
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(asking, cancel)()
-	switch err := p.renewIn(ctx, both); {
-	case errors.Is(err, errUnconfirmed) && time.Since(p.renewedAt) < p.recheck+unconfirmedUnread:
+	defer context.AfterFunc(reviewCtx, cancel)()
+	switch err := l.renewIn(ctx, both); {
+	case errors.Is(err, errUnconfirmed) && time.Since(l.renewedAt) < l.recheck+unconfirmedUnread:
 		return nil
 	case errors.Is(err, errUnconfirmed):
 		return failure(metav1.StatusReasonServiceUnavailable,
 			"the stream has ended, because a message was left unread while your permissions could not be checked: resume it")
-	case err == nil && !covers(p.scope, before):
+	case err == nil && !covers(l.scope, before):
 		return failure(metav1.StatusReasonServiceUnavailable,
 			"the stream has ended, because your permissions changed while a message was left unread: resume it")
 	default:
@@ -140,30 +140,30 @@ func (p *accessLease) mayContinue(ctx, asking context.Context) error {
 var errUnconfirmed = errors.New("the caller's permissions could not be checked")
 
 // review checks what an identity can read, and extends the lease for that until its next renewal.
-func (p *accessLease) review(ctx, asking context.Context, identity auth.Identity) error {
-	changed, now := p.rights.changed(identity), time.Now()
-	scope, err := p.rights.scope(asking, identity, p.request)
+func (l *accessLease) review(ctx, reviewCtx context.Context, identity auth.Identity) error {
+	changed, now := l.rights.changed(identity), time.Now()
+	scope, err := l.rights.scope(reviewCtx, identity, l.request)
 	if err != nil {
 		return err
 	}
-	p.changed = changed
-	p.extend(ctx, identity, scope, now)
+	l.changed = changed
+	l.extend(ctx, identity, scope, now)
 	return nil
 }
 
 // extend extends the lease for a scope that an identity has the permission for.
-func (p *accessLease) extend(ctx context.Context, identity auth.Identity, scope auth.Namespaces, now time.Time) {
-	p.caller.identity, p.scope, p.renewedAt = identity, scope, now
-	p.release()
+func (l *accessLease) extend(ctx context.Context, identity auth.Identity, scope auth.Namespaces, now time.Time) {
+	l.caller.identity, l.scope, l.renewedAt = identity, scope, now
+	l.release()
 	if identity.IsKubeconfigUser() {
-		p.period, p.release = ctx, func() {}
+		l.period, l.release = ctx, func() {}
 		return
 	}
-	p.period, p.release = context.WithDeadline(ctx, p.renewalTime(now, identity))
+	l.period, l.release = context.WithDeadline(ctx, l.renewalTime(now, identity))
 }
 
 // pause waits until the next attempt to renew.
-func (p *accessLease) pause(ctx context.Context) error {
+func (l *accessLease) pause(ctx context.Context) error {
 	select {
 	case <-time.After(confirmPause):
 		return nil
@@ -175,8 +175,8 @@ func (p *accessLease) pause(ctx context.Context) error {
 // renewalTime returns the time at which the lease must be renewed: when the credential expires, or
 // a little before the interval ends, with jitter so that streams that began together do not renew
 // together.
-func (p *accessLease) renewalTime(now time.Time, identity auth.Identity) time.Time {
-	until := now.Add(p.recheck - rand.N(p.recheck/10+1))
+func (l *accessLease) renewalTime(now time.Time, identity auth.Identity) time.Time {
+	until := now.Add(l.recheck - rand.N(l.recheck/10+1))
 	if expires := identity.Expires; !expires.IsZero() && expires.Before(until) {
 		return expires
 	}

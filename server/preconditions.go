@@ -17,12 +17,12 @@ import (
 )
 
 // preconditions returns the preconditions of a request, or nil if there are none.
-func preconditions(asked *kubeconnectv1.Preconditions) *metav1.Preconditions {
+func preconditions(requested *kubeconnectv1.Preconditions) *metav1.Preconditions {
 	var wanted metav1.Preconditions
-	if uid := types.UID(asked.GetUid()); uid != "" {
+	if uid := types.UID(requested.GetUid()); uid != "" {
 		wanted.UID = &uid
 	}
-	if version := asked.GetResourceVersion(); version != "" {
+	if version := requested.GetResourceVersion(); version != "" {
 		wanted.ResourceVersion = &version
 	}
 	if wanted == (metav1.Preconditions{}) {
@@ -33,14 +33,14 @@ func preconditions(asked *kubeconnectv1.Preconditions) *metav1.Preconditions {
 
 // withPreconditions returns the patch with preconditions. The API server has none for patches, but
 // rejects a patch whose result has another resource version or UID than the object.
-func (p patch) withPreconditions(wanted *metav1.Preconditions) (patch, error) {
-	if wanted == nil {
+func (p patch) withPreconditions(required *metav1.Preconditions) (patch, error) {
+	if required == nil {
 		return p, nil
 	}
 	var err error
 	switch {
 	case p.kind == types.JSONPatchType:
-		p.body, err = withOperations(p.body, wanted)
+		p.body, err = withOperations(p.body, required)
 		return p, err
 	case !utilyaml.IsJSONBuffer(p.body):
 		if p.body, err = yaml.YAMLToJSONStrict(p.body); err != nil {
@@ -49,7 +49,7 @@ func (p patch) withPreconditions(wanted *metav1.Preconditions) (patch, error) {
 	}
 	m, err := manifestOfJSON("the patch", p.body)
 	if err == nil {
-		m, err = m.withPreconditions(wanted)
+		m, err = m.withPreconditions(required)
 	}
 	p.body = m.body
 	return p, err
@@ -57,12 +57,12 @@ func (p patch) withPreconditions(wanted *metav1.Preconditions) (patch, error) {
 
 // withOperations appends operations to a JSON patch that set the resource version and the UID of
 // its result.
-func withOperations(text []byte, wanted *metav1.Preconditions) ([]byte, error) {
+func withOperations(text []byte, required *metav1.Preconditions) ([]byte, error) {
 	var operations []json.RawMessage
 	if err := json.Unmarshal(text, &operations); err != nil {
 		return nil, badRequest("a JSON patch is a list of operations: %v", err)
 	}
-	for path, value := range map[string]*string{"uid": (*string)(wanted.UID), "resourceVersion": wanted.ResourceVersion} {
+	for path, value := range map[string]*string{"uid": (*string)(required.UID), "resourceVersion": required.ResourceVersion} {
 		if value == nil {
 			continue
 		}
@@ -77,13 +77,13 @@ func withOperations(text []byte, wanted *metav1.Preconditions) ([]byte, error) {
 
 // mapUIDConflict replaces the error for an object with another UID than the required one. The API
 // server's own message is about its storage, or that a UID cannot be changed.
-func mapUIDConflict(err error, to target, asked *kubeconnectv1.Preconditions) error {
+func mapUIDConflict(err error, dest target, requested *kubeconnectv1.Preconditions) error {
 	var failed *apierrors.StatusError
-	if asked.GetUid() == "" || !errors.As(err, &failed) || !isAboutUID(failed.ErrStatus) {
+	if requested.GetUid() == "" || !errors.As(err, &failed) || !isAboutUID(failed.ErrStatus) {
 		return err
 	}
-	return apierrors.NewConflict(to.resource.GroupResource(), to.name,
-		fmt.Errorf("its UID is not %s, as the precondition requires", asked.GetUid()))
+	return apierrors.NewConflict(dest.resource.GroupResource(), dest.name,
+		fmt.Errorf("its UID is not %s, as the precondition requires", requested.GetUid()))
 }
 
 func isAboutUID(status metav1.Status) bool {

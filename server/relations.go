@@ -24,56 +24,56 @@ type relation struct {
 
 // relate resolves a relation, for objects of a resource. The caller must have the permission to get
 // the other object. Without it, the error is the same whether the object exists or not.
-func (s *resources) relate(ctx context.Context, asked *kubeconnectv1.Relation, listed informerhub.Resource, consistency kubeconnectv1.Consistency) (relation, error) {
-	if asked == nil {
+func (s *resources) relate(ctx context.Context, requested *kubeconnectv1.Relation, listed informerhub.Resource, consistency kubeconnectv1.Consistency) (relation, error) {
+	if requested == nil {
 		return relation{}, nil
 	}
-	if err := checkRelation(asked, listed); err != nil {
+	if err := checkRelation(requested, listed); err != nil {
 		return relation{}, err
 	}
-	resource, object, err := s.otherObject(ctx, asked, consistency)
+	resource, object, err := s.otherObject(ctx, requested, consistency)
 	if err != nil {
 		return relation{}, err
 	}
-	found := relation{otherResource: resource, key: fmt.Sprintf("%v %t %s %q %q %q", asked.GetType(), asked.GetTransitive(),
-		resource.GroupResource(), asked.GetNamespace(), asked.GetName(), asked.GetUid())}
-	found.related, err = relatedTo(asked.GetType(), resource, object, listed)
-	if asked.GetTransitive() {
+	found := relation{otherResource: resource, key: fmt.Sprintf("%v %t %s %q %q %q", requested.GetType(), requested.GetTransitive(),
+		resource.GroupResource(), requested.GetNamespace(), requested.GetName(), requested.GetUid())}
+	found.related, err = relatedTo(requested.GetType(), resource, object, listed)
+	if requested.GetTransitive() {
 		found.owner, found.related.Owner = object, ""
 	}
 	return found, err
 }
 
 // checkRelation rejects a relation that is invalid for every other object.
-func checkRelation(asked *kubeconnectv1.Relation, listed informerhub.Resource) error {
-	_, known := kubeconnectv1.RelationType_name[int32(asked.GetType())]
-	switch of := asked.GetType(); {
+func checkRelation(requested *kubeconnectv1.Relation, listed informerhub.Resource) error {
+	_, known := kubeconnectv1.RelationType_name[int32(requested.GetType())]
+	switch of := requested.GetType(); {
 	case of == kubeconnectv1.RelationType_RELATION_TYPE_UNSPECIFIED:
 		return badRequest("related.type is required")
 	case !known:
 		return badRequest("unknown related.type %d", of)
-	case asked.GetTransitive() && of != kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
+	case requested.GetTransitive() && of != kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
 		return badRequest("related.transitive is for OWNED_BY only")
 	case of == kubeconnectv1.RelationType_RELATION_TYPE_ABOUT && aboutField[listed.GroupResource()] == "":
 		return badRequest("related.type ABOUT selects events: %s are not events", listed.Name)
-	case asked.GetResource() == "":
+	case requested.GetResource() == "":
 		return badRequest("related.resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
 	}
 	return nil
 }
 
 // otherObject returns the object that a relation names, like Get.
-func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relation, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
+func (s *resources) otherObject(ctx context.Context, requested *kubeconnectv1.Relation, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
 	var resource informerhub.Resource
-	got, err := onResource(ctx, s, asked.GetResource(), func(named informerhub.Resource) (getResult, error) {
+	got, err := onResource(ctx, s, requested.GetResource(), func(named informerhub.Resource) (getResult, error) {
 		resource = named
-		if err := checkName(resource, asked.GetNamespace(), asked.GetName()); err != nil {
+		if err := checkName(resource, requested.GetNamespace(), requested.GetName()); err != nil {
 			return getResult{}, relatedError(err)
 		}
-		return s.get(ctx, resource, &kubeconnectv1.GetRequest{Namespace: asked.GetNamespace(), Name: asked.GetName(), Consistency: consistency})
+		return s.get(ctx, resource, &kubeconnectv1.GetRequest{Namespace: requested.GetNamespace(), Name: requested.GetName(), Consistency: consistency})
 	})
-	if err == nil && asked.GetUid() != "" && asked.GetUid() != got.object.UID() {
-		err = apierrors.NewNotFound(resource.GroupResource(), asked.GetName())
+	if err == nil && requested.GetUid() != "" && requested.GetUid() != got.object.UID() {
+		err = apierrors.NewNotFound(resource.GroupResource(), requested.GetName())
 	}
 	return resource, got.object, err
 }

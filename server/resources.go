@@ -129,8 +129,8 @@ func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, 
 	if request.GetRelated().GetTransitive() {
 		return nil, badRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
 	}
-	wanted := toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()).requiring(request)
-	permit, err := s.grantLease(ctx, wanted)
+	access := toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()).requiring(request)
+	permit, err := s.grantLease(ctx, access)
 	if err != nil {
 		return nil, err
 	}

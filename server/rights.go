@@ -33,9 +33,9 @@ type accessRequest struct {
 
 // requiring returns the read of a request that may require all namespaces. If it does, the read is
 // rejected unless the caller has the permission for all of them.
-func (r accessRequest) requiring(request interface{ GetRequireAllNamespaces() bool }) accessRequest {
-	r.indivisible = r.indivisible || request.GetRequireAllNamespaces()
-	return r
+func (a accessRequest) requiring(request interface{ GetRequireAllNamespaces() bool }) accessRequest {
+	a.indivisible = a.indivisible || request.GetRequireAllNamespaces()
+	return a
 }
 
 // toGet returns the read of one object.
@@ -56,11 +56,11 @@ func toWatch(resource informerhub.Resource, namespace, name, fieldSelector strin
 	if name == "" {
 		name = selectedName(fieldSelector)
 	}
-	wanted := accessRequest{resource: resource, namespace: namespace, name: name, verbs: []string{"list", "watch"}, indivisible: !resource.Cacheable()}
+	access := accessRequest{resource: resource, namespace: namespace, name: name, verbs: []string{"list", "watch"}, indivisible: !resource.Cacheable()}
 	if name != "" {
-		wanted.verbs = []string{"watch"}
+		access.verbs = []string{"watch"}
 	}
-	return wanted
+	return access
 }
 
 // selectedName returns the only name that a field selector can select, as the API server derives
@@ -74,21 +74,21 @@ func selectedName(fieldSelector string) string {
 	return name
 }
 
-func (r accessRequest) attributes(verb string) auth.Attributes {
+func (a accessRequest) attributes(verb string) auth.Attributes {
 	return auth.Attributes{
 		Verb:        verb,
-		Group:       r.resource.Group,
-		Version:     r.resource.Version,
-		Resource:    r.resource.Name,
-		Subresource: r.subresource,
-		Namespace:   requestNamespace(r.resource, verb, r.namespace, r.name),
-		Name:        r.name,
+		Group:       a.resource.Group,
+		Version:     a.resource.Version,
+		Resource:    a.resource.Name,
+		Subresource: a.subresource,
+		Namespace:   requestNamespace(a.resource, verb, a.namespace, a.name),
+		Name:        a.name,
 	}
 }
 
 // spansNamespaces reports whether the read covers all namespaces that the caller can read.
-func (r accessRequest) spansNamespaces() bool {
-	return r.resource.Namespaced && r.namespace == "" && !r.indivisible
+func (a accessRequest) spansNamespaces() bool {
+	return a.resource.Namespaced && a.namespace == "" && !a.indivisible
 }
 
 // rights checks reads against the cluster's permissions.
@@ -108,30 +108,30 @@ func (r rights) changed(identity auth.Identity) <-chan struct{} {
 // scope returns the namespaces that a read can cover, or a Forbidden error if there are none. A
 // read of one namespace, or of a resource that is not namespaced, is allowed as a whole or not at
 // all. Then All means no more than that.
-func (r rights) scope(ctx context.Context, identity auth.Identity, wanted accessRequest) (auth.Namespaces, error) {
+func (r rights) scope(ctx context.Context, identity auth.Identity, access accessRequest) (auth.Namespaces, error) {
 	scope := auth.Namespaces{All: true}
 	if identity.IsKubeconfigUser() {
 		return scope, nil // the API server has checked the permissions of this user when it filled the cache
 	}
-	for _, verb := range wanted.verbs {
-		allowed, err := r.allowed(ctx, identity, wanted, verb)
+	for _, verb := range access.verbs {
+		allowed, err := r.allowed(ctx, identity, access, verb)
 		if err != nil {
 			return auth.Namespaces{}, err
 		}
 		if scope = both(scope, allowed); !scope.All && len(scope.Names) == 0 {
-			return auth.Namespaces{}, forbidden(identity, wanted.attributes(verb), "")
+			return auth.Namespaces{}, forbidden(identity, access.attributes(verb), "")
 		}
 	}
 	return scope, nil
 }
 
 // allowed returns the namespaces in which an identity has the permission for a verb.
-func (r rights) allowed(ctx context.Context, identity auth.Identity, wanted accessRequest, verb string) (auth.Namespaces, error) {
-	attributes := wanted.attributes(verb)
+func (r rights) allowed(ctx context.Context, identity auth.Identity, access accessRequest, verb string) (auth.Namespaces, error) {
+	attributes := access.attributes(verb)
 	switch {
 	case r.authorizer == nil:
 		return auth.Namespaces{}, forbidden(identity, attributes, "")
-	case wanted.spansNamespaces():
+	case access.spansNamespaces():
 		return r.authorizer.Namespaces(ctx, identity, attributes)
 	}
 	decision, err := r.authorizer.Authorize(ctx, identity, attributes)

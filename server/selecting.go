@@ -77,26 +77,26 @@ func (s *resources) selectFor(ctx context.Context, request listRequest) (listRes
 }
 
 func (s *resources) selectOf(ctx context.Context, resource informerhub.Resource, request listRequest) (listResult, error) {
-	wanted := toList(resource, request.GetNamespace(), request.GetFieldSelector()).requiring(request)
-	scope, err := s.rights.scope(ctx, identityFrom(ctx), wanted)
+	access := toList(resource, request.GetNamespace(), request.GetFieldSelector()).requiring(request)
+	scope, err := s.rights.scope(ctx, identityFrom(ctx), access)
 	if err != nil {
 		return listResult{}, err
 	}
 	if isLive(resource, request.GetConsistency()) {
-		return s.selectLatest(ctx, request, wanted, scope)
+		return s.selectLatest(ctx, request, access, scope)
 	}
-	return s.selectCached(ctx, request, wanted, scope)
+	return s.selectCached(ctx, request, access, scope)
 }
 
-func (s *resources) selectCached(ctx context.Context, request listRequest, wanted accessRequest, scope auth.Namespaces) (listResult, error) {
-	cache, err := s.hub.Cache(ctx, wanted.resource)
+func (s *resources) selectCached(ctx context.Context, request listRequest, access accessRequest, scope auth.Namespaces) (listResult, error) {
+	cache, err := s.hub.Cache(ctx, access.resource)
 	if err != nil {
 		return listResult{}, err
 	}
 	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
 		return listResult{}, err
 	}
-	found, err := s.selectionOf(ctx, cache, request, wanted, scope)
+	found, err := s.selectionOf(ctx, cache, request, access, scope)
 	if err != nil {
 		return listResult{}, err
 	}
@@ -105,8 +105,8 @@ func (s *resources) selectCached(ctx context.Context, request listRequest, wante
 }
 
 // selectionOf compiles a request's selection of a cache. It does not take a snapshot.
-func (s *resources) selectionOf(ctx context.Context, cache *informerhub.Cache, request listRequest, wanted accessRequest, scope auth.Namespaces) (listResult, error) {
-	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
+func (s *resources) selectionOf(ctx context.Context, cache *informerhub.Cache, request listRequest, access accessRequest, scope auth.Namespaces) (listResult, error) {
+	related, err := s.relate(ctx, request.GetRelated(), access.resource, request.GetConsistency())
 	if err != nil {
 		return listResult{}, err
 	}
@@ -116,7 +116,7 @@ func (s *resources) selectionOf(ctx context.Context, cache *informerhub.Cache, r
 	}
 	selection, err := cache.Select(ctx, query)
 	return listResult{
-		resource: cache.Resource(), source: kubeconnectv1.Source_SOURCE_CACHE, access: wanted, scope: scope, related: related,
+		resource: cache.Resource(), source: kubeconnectv1.Source_SOURCE_CACHE, access: access, scope: scope, related: related,
 		freshness: cache.Freshness(), // before the snapshot, because a filter may take long
 		cache:     cache, selection: selection,
 	}, err

@@ -195,7 +195,7 @@ func (w *structWriter) number(h header) bool {
 	for w.at < len(w.text) && isInNumber(w.text[w.at]) {
 		w.at++
 	}
-	number, err := strconv.ParseFloat(view(w.text[start:w.at]), 64)
+	number, err := strconv.ParseFloat(stringView(w.text[start:w.at]), 64)
 	w.out = append(h.append(w.out, 9), numberInValue)
 	w.out = binary.LittleEndian.AppendUint64(w.out, math.Float64bits(number))
 	return err == nil
@@ -220,7 +220,7 @@ func (w *structWriter) string() (string, bool) {
 		return w.escapedString()
 	}
 	w.at += length + 1
-	return view(text), true
+	return stringView(text), true
 }
 
 // escapedString parses a string, after its quote, that has escapes or invalid UTF-8.
@@ -262,5 +262,5 @@ func (w *structWriter) takeWord(word string) bool {
 	return true
 }
 
-// view returns b as a string that shares its memory.
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// stringView returns b as a string that shares its memory.
+func stringView(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

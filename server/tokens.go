@@ -67,12 +67,12 @@ func (t tokens) inGeneration(name string) tokens {
 // relatedBy returns the tokens of the same watch with a relation. Another object under the same
 // name, or another selector of the same object, selects other objects: a stream does not resume
 // then.
-func (t tokens) relatedBy(by relation) tokens {
-	if by.key == "" {
+func (t tokens) relatedBy(relation relation) tokens {
+	if relation.key == "" {
 		return t
 	}
-	asked := sha256.Sum256(slices.Concat(t.selection, []byte(by.key)))
-	related := sha256.Sum256(fmt.Appendf(nil, "%q", by.related))
+	asked := sha256.Sum256(slices.Concat(t.selection, []byte(relation.key)))
+	related := sha256.Sum256(fmt.Appendf(nil, "%q", relation.related))
 	t.selection, t.related = asked[:selectionBytes], "/related/"+string(related[:scopeBytes])
 	return t
 }
@@ -180,8 +180,8 @@ func isVersion(version string) bool {
 	return err == nil
 }
 
-func appendText(to []byte, text string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+func appendText(dst []byte, text string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
 // cutText returns the string at the beginning of fields and the rest. It returns false if there is

@@ -22,15 +22,15 @@ import (
 // loops are the loops of handlers over many objects.
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
-	list := func(orderBy string, as form) func(context.Context) error {
+	list := func(orderBy string, view view) func(context.Context) error {
 		s := &resources{lists: newListCache()}
-		by, err := parseOrder(orderBy)
+		order, err := parseOrder(orderBy)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return func(ctx context.Context) error {
-			list := s.firstOf(listResult{snapshot: informerhub.Snapshot{Objects: objects}}, &kubeconnectv1.ListRequest{}, by)
-			_, err := s.answerPage(ctx, list, &kubeconnectv1.ListRequest{OrderBy: orderBy}, as)
+			list := s.firstOf(listResult{snapshot: informerhub.Snapshot{Objects: objects}}, &kubeconnectv1.ListRequest{}, order)
+			_, err := s.answerPage(ctx, list, &kubeconnectv1.ListRequest{OrderBy: orderBy}, view)
 			return err
 		}
 	}
@@ -44,9 +44,9 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 	}
 	table := &metav1.Table{Rows: make([]metav1.TableRow, len(objects))}
 	return map[string]func(context.Context) error{
-		"a page":        list("", form{}),
-		"a masked page": list("", form{fields: fields}),
-		"a sorted page": list("metadata.name desc", form{}),
+		"a page":        list("", view{}),
+		"a masked page": list("", view{fields: fields}),
+		"a sorted page": list("metadata.name desc", view{}),
 		"a count": func(ctx context.Context) error {
 			return answerGroups(ctx, &kubeconnectv1.CountObjectsResponse{}, paths, objects, 1)
 		},

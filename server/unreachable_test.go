@@ -54,8 +54,8 @@ func TestUnreachable_RefusedByTheService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := target{resource: podLogs, namespace: "default", name: "a"}
-	_, err = writer{clients.For(auth.Identity{Username: "admin "})}.make(t.Context(), to, deletion{})
+	dest := target{resource: podLogs, namespace: "default", name: "a"}
+	_, err = writer{clients.For(auth.Identity{Username: "admin "})}.make(t.Context(), dest, deletion{})
 	if err := connectError(err); connect.CodeOf(err) != connect.CodePermissionDenied || strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("the caller gets %v", err)
 	}

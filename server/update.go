@@ -30,7 +30,7 @@ func (s *resources) replace(ctx context.Context, resource informerhub.Resource, 
 	if err != nil {
 		return writeResponse{}, err
 	}
-	to, err := updateTarget(resource, request, body.head)
+	dest, err := updateTarget(resource, request, body.head)
 	if err != nil {
 		return writeResponse{}, err
 	}
@@ -41,16 +41,16 @@ func (s *resources) replace(ctx context.Context, resource informerhub.Resource, 
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
 		return writeResponse{}, err
 	}
-	done, err := s.change(ctx, to, update{body, options}, request.GetEncoding())
-	return done, mapUIDConflict(err, to, request.GetPreconditions())
+	done, err := s.change(ctx, dest, update{body, options}, request.GetEncoding())
+	return done, mapUIDConflict(err, dest, request.GetPreconditions())
 }
 
 // updateTarget returns the target of an update. A name or namespace that is missing in the request
 // is taken from the object.
 func updateTarget(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head head) (target, error) {
-	to := writeTarget(resource, request, head)
-	if to.name == "" {
-		to.name = head.Metadata.Name
+	dest := writeTarget(resource, request, head)
+	if dest.name == "" {
+		dest.name = head.Metadata.Name
 	}
-	return to, errors.Join(checkName(resource, to.namespace, to.name), checkSubresource(to.subresource))
+	return dest, errors.Join(checkName(resource, dest.namespace, dest.name), checkSubresource(dest.subresource))
 }

@@ -23,8 +23,8 @@ type writeResponse struct {
 }
 
 // change makes a change and encodes the object in the API server's response.
-func (s *resources) change(ctx context.Context, to target, change change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
-	done, err := s.writer(ctx).make(ctx, to, change)
+func (s *resources) change(ctx context.Context, dest target, change change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
+	done, err := s.writer(ctx).make(ctx, dest, change)
 	if err != nil {
 		return writeResponse{}, err
 	}
@@ -32,12 +32,12 @@ func (s *resources) change(ctx context.Context, to target, change change, encodi
 	if err != nil {
 		return writeResponse{}, err
 	}
-	as := form{encoding: encoding, messages: true}
-	if err := reserveWriteResponse(ctx, len(done.body)+as.memoryFor([]*informerhub.Object{object})); err != nil {
+	view := view{encoding: encoding, messages: true}
+	if err := reserveWriteResponse(ctx, len(done.body)+view.memoryFor([]*informerhub.Object{object})); err != nil {
 		return writeResponse{}, err
 	}
 	encoded, err := encodeInSlot(ctx, object, encoding)
-	return writeResponse{done, kindOf(object, to.resource), encoded}, err
+	return writeResponse{done, kindOf(object, dest.resource), encoded}, err
 }
 
 // objectRequest is a request about one object.
@@ -50,11 +50,11 @@ type objectRequest interface {
 // existingTarget returns the target of a request that names an object, and optionally a
 // subresource.
 func existingTarget(resource informerhub.Resource, request objectRequest) (target, error) {
-	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName()}
+	dest := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName()}
 	if part, ok := request.(interface{ GetSubresource() string }); ok {
-		to.subresource = part.GetSubresource()
+		dest.subresource = part.GetSubresource()
 	}
-	return to, errors.Join(checkName(to.resource, to.namespace, to.name), checkSubresource(to.subresource))
+	return dest, errors.Join(checkName(dest.resource, dest.namespace, dest.name), checkSubresource(dest.subresource))
 }
 
 // writeTarget returns the target of a request that contains a whole object. A namespace that is
@@ -63,11 +63,11 @@ func writeTarget(resource informerhub.Resource, request interface {
 	objectRequest
 	GetSubresource() string
 }, head head) target {
-	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}
-	if to.namespace == "" && resource.Namespaced {
-		to.namespace = head.Metadata.Namespace
+	dest := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}
+	if dest.namespace == "" && resource.Namespaced {
+		dest.namespace = head.Metadata.Namespace
 	}
-	return to
+	return dest
 }
 
 // manifestOf parses the body of a request that contains a whole object.

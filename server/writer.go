@@ -24,30 +24,30 @@ type writeResult struct {
 	warnings []string
 }
 
-func (w writer) make(ctx context.Context, to target, change change) (writeResult, error) {
+func (w writer) make(ctx context.Context, dest target, change change) (writeResult, error) {
 	ctx, outcome := withOutcome(ctx)
-	if err := w.send(ctx, to, change); err != nil {
-		return writeResult{}, clarified(outcome.complete(asUnavailable(ctx, err)), to, change)
+	if err := w.send(ctx, dest, change); err != nil {
+		return writeResult{}, clarified(outcome.complete(asUnavailable(ctx, err)), dest, change)
 	}
 	return writeResult{body: outcome.body.Bytes(), created: outcome.created(), warnings: append(outcome.warnings, outcome.unseen...)}, nil
 }
 
-func (w writer) send(ctx context.Context, to target, change change) error {
-	if typed, ok := typedClient(w.clients.Typed, to.resource.GroupVersion()); ok && to.resource.BuiltIn() {
+func (w writer) send(ctx context.Context, dest target, change change) error {
+	if typed, ok := typedClient(w.clients.Typed, dest.resource.GroupVersion()); ok && dest.resource.BuiltIn() {
 		request := change.typed(typed).
-			NamespaceIfScoped(to.namespace, to.resource.Namespaced).
-			Resource(to.resource.Name).
-			SubResource(to.subresources()...)
-		if to.name != "" {
-			request = request.Name(to.name)
+			NamespaceIfScoped(dest.namespace, dest.resource.Namespaced).
+			Resource(dest.resource.Name).
+			SubResource(dest.subresources()...)
+		if dest.name != "" {
+			request = request.Name(dest.name)
 		}
 		return request.Do(ctx).Error()
 	}
-	var objects dynamic.ResourceInterface = w.clients.Dynamic.Resource(to.resource.GroupVersionResource())
-	if to.resource.Namespaced {
-		objects = w.clients.Dynamic.Resource(to.resource.GroupVersionResource()).Namespace(to.namespace)
+	var objects dynamic.ResourceInterface = w.clients.Dynamic.Resource(dest.resource.GroupVersionResource())
+	if dest.resource.Namespaced {
+		objects = w.clients.Dynamic.Resource(dest.resource.GroupVersionResource()).Namespace(dest.namespace)
 	}
-	return change.dynamic(ctx, objects, to)
+	return change.dynamic(ctx, objects, dest)
 }
 
 // asUnavailable distinguishes an API server that was not reached from an error response, and from a
