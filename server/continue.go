@@ -84,7 +84,8 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 	case errors.Is(err, informerhub.ErrForgotten):
 		list, err = c.fromAPIServer(ctx, found.related)
 		if apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-			err = errPageExpired // the caller did not request a list from the API server, and may only have the permission to read the cache
+			// The caller did not request a list from the API server, and may only be able to read the cache.
+			err = errPageExpired
 		}
 	}
 	return list, err

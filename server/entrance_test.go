@@ -77,9 +77,9 @@ func (c *stubborn) resets(to chan<- http2.ErrCode) {
 
 // TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded allows a few of these calls.
 func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
-	const calls, room = 20, 16
+	const calls, capacity = 20, 16
 	e := newEntrance(bodyPatience)
-	e.refused = fairqueue.New(fairqueue.Limits{Total: 2 * calls, PerKey: room})
+	e.refused = fairqueue.New(fairqueue.Limits{Total: 2 * calls, PerKey: capacity})
 	server := httptest.NewUnstartedServer(e.handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.refuse(callFrom(r.Context()))
 		_, _ = io.WriteString(w, "an error")
@@ -92,10 +92,10 @@ func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 		client.call(t, "/")
 	}
 	go client.resets(resets)
-	for range calls - room {
+	for range calls - capacity {
 		<-resets
 	}
-	if held := e.refused.Held(); held > room {
+	if held := e.refused.Held(); held > capacity {
 		t.Errorf("%d are held", held)
 	}
 }

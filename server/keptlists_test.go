@@ -19,10 +19,10 @@ func TestKeptLists_OfOneCallerLeaveRoomForOthers(t *testing.T) {
 func keepsTooMuch(t *testing.T) {
 	list := listResult{snapshot: podSnapshot(t, 10)}
 	kept := newListCache()
-	room := int(listShare.bytes() / newOrderedList(list).size())
+	capacity := int(listShare.bytes() / newOrderedList(list).size())
 	for _, caller := range []string{"first", "second", "third"} {
-		for i := range room + 1 {
-			if i == room {
+		for i := range capacity + 1 {
+			if i == capacity {
 				time.Sleep(listActive)
 			}
 			kept.add(fmt.Sprint(caller, i), caller, list)
@@ -32,11 +32,11 @@ func keepsTooMuch(t *testing.T) {
 	for at := kept.used.Front(); at != nil; at = at.Next() {
 		counts[at.Value.(*cachedList).owner]++
 	}
-	if counts["first"] < room/3 || counts["second"] < room/8 || counts["third"] < room/16 {
-		t.Errorf("of %d lists there are %v", room, counts)
+	if counts["first"] < capacity/3 || counts["second"] < capacity/8 || counts["third"] < capacity/16 {
+		t.Errorf("of %d lists there are %v", capacity, counts)
 	}
 	for caller := range counts {
-		if _, ok := kept.find(fmt.Sprint(caller, room)); !ok {
+		if _, ok := kept.find(fmt.Sprint(caller, capacity)); !ok {
 			t.Errorf("the last list of the %s was evicted", caller)
 		}
 	}

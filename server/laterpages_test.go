@@ -160,7 +160,8 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 		all.ServeHTTP(w, r)
 	})
 	r := resourcesOf(t, api, Limits{})
-	r.lists.memory = fairqueue.New(fairqueue.Limits{Total: 700 << 10}) // a caller can use half of it, and a list has 270 KiB
+	// A caller can use half of it, and a list has 270 KiB.
+	r.lists.memory = fairqueue.New(fairqueue.Limits{Total: 700 << 10})
 	walk := func(request *kubeconnectv1.ListRequest) error {
 		page, err := r.List(calledBy(t.Context(), "jane"), request)
 		request.PageToken = page.GetNextPageToken()

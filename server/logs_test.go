@@ -231,10 +231,10 @@ func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
 	_, source, log := logging(t, rights)
 	rights.change(func() { rights.away = true })
 	source.writes <- "one\n"
-	told := make(chan string, 1)
+	sent := make(chan string, 1)
 	go func() {
 		piece, _ := log.next()
-		told <- piece
+		sent <- piece
 	}()
 	for asked := 0; asked < 3; time.Sleep(confirmPause / 10) {
 		rights.mu.Lock()
@@ -242,14 +242,14 @@ func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
 		rights.mu.Unlock()
 	}
 	select {
-	case piece := <-told:
+	case piece := <-sent:
 		t.Errorf("%q is sent to a caller whose permission is not known", piece)
 	default:
 	}
 	rights.mu.Lock()
 	rights.away = false
 	rights.mu.Unlock()
-	if piece := <-told; piece != "one\n" {
+	if piece := <-sent; piece != "one\n" {
 		t.Errorf("the piece is %q", piece)
 	}
 }

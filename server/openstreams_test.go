@@ -84,15 +84,15 @@ func TestAWatchThatHasReachedItsAgeIsResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := ""
+		received := ""
 		for stream.Receive() {
-			told, token = told+eventsOf(stream.Msg()), stream.Msg().GetResumeToken()
+			received, token = received+eventsOf(stream.Msg()), stream.Msg().GetResumeToken()
 		}
 		if err := stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != string(reasonMoved) {
 			t.Errorf("ends with %v", err)
 		}
-		if told != want || token == "" {
-			t.Errorf("sent %q and token %q, want %q", told, token, want)
+		if received != want || token == "" {
+			t.Errorf("sent %q and token %q, want %q", received, token, want)
 		}
 	}
 }
@@ -110,8 +110,8 @@ func TestSeveralWatchesThatHaveReachedTheirAgeAreResumed(t *testing.T) {
 		if err := f.stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != string(reasonMoved) {
 			t.Errorf("ends with %v", err)
 		}
-		if len(f.told[0])+len(f.told[1]) > 0 {
-			t.Errorf("sent more events: %v", f.told)
+		if len(f.received[0])+len(f.received[1]) > 0 {
+			t.Errorf("sent more events: %v", f.received)
 		}
 		request.ResumeToken = f.token
 	}

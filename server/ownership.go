@@ -33,9 +33,10 @@ type ownership struct {
 	since    string               // see relation
 	resource informerhub.Resource // of the root
 	owns     map[string][]string  // UIDs of owned objects, by the owner's
-	seen     map[string]bool      // UIDs of owners that have been looked up; true if an object that is not hidden names them
-	hidden   map[string]bool      // UIDs
-	refused  map[string]error     // by the UIDs of owners that the caller cannot list and that a visible object names
+	// seen are the UIDs of owners that have been looked up; true if a visible object names them.
+	seen    map[string]bool
+	hidden  map[string]bool  // UIDs
+	refused map[string]error // by the UIDs of owners that the caller cannot list and that a visible object names
 }
 
 // ownedByRoot returns the objects that a relation's root owns, or all objects if it has no root.

@@ -53,7 +53,7 @@ func ownerNamed(kind, name string, uid types.UID) metav1.OwnerReference {
 // TestOwnership_FollowsHiddenOwnersSilently selects the widgets that the root owns directly or
 // indirectly, as a caller with the permissions to get the root and to list widgets only.
 func TestOwnership_FollowsHiddenOwnersSilently(t *testing.T) {
-	const right, wrong = types.UID("uid-hidden"), types.UID("uid-made-up")
+	const right, wrong = types.UID("uid-hidden"), types.UID("uid-other")
 	toService, toUnknown := ownerNamed("Service", "service", "uid-service"), ownerNamed("Unknown", "x", "uid-x")
 	for name, test := range map[string]struct {
 		api  *fakeAPI

@@ -19,7 +19,8 @@ type relation struct {
 	related       informerhub.Related  // the resolved relation
 	owner         *informerhub.Object  // the owner of a transitive relation; nil for others
 	otherResource informerhub.Resource // the resource of the other object
-	since         string               // the version that the caches of owners in between must have reached; empty for their current state
+	// since is the version that the caches of owners in between must have reached; empty for their current state.
+	since string
 }
 
 // relate resolves a relation, for objects of a resource. The caller must have the permission to get

@@ -96,7 +96,8 @@ func New(config Config) http.Handler {
 	mux.Handle(answers.handle(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options)))
 	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources, cmp.Or(config.LogClients, config.Clients)}, options)
-	mux.Handle(podService, coalesceWrites(podHandler, readPatience{})) // the container's node throttles a log that is read slowly
+	// The container's node throttles a log that is read slowly.
+	mux.Handle(podService, coalesceWrites(podHandler, readPatience{}))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))

@@ -24,10 +24,10 @@ func podsTwice() *kubeconnectv1.WatchManyRequest {
 
 // manyFollower is a stream of several watches, with the events of each.
 type manyFollower struct {
-	t      *testing.T
-	stream *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
-	told   map[int32][]string
-	token  string
+	t        *testing.T
+	stream   *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
+	received map[int32][]string
+	token    string
 }
 
 func followMany(t *testing.T, s *service, request *kubeconnectv1.WatchManyRequest) *manyFollower {
@@ -37,23 +37,23 @@ func followMany(t *testing.T, s *service, request *kubeconnectv1.WatchManyReques
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stream.Close() })
-	return &manyFollower{t: t, stream: stream, told: map[int32][]string{}}
+	return &manyFollower{t: t, stream: stream, received: map[int32][]string{}}
 }
 
 // want reads messages until a watch has sent these events, which must be its first.
 func (f *manyFollower) want(watch int32, events string) {
 	f.t.Helper()
 	want := strings.Fields(events)
-	for len(f.told[watch]) < len(want) {
+	for len(f.received[watch]) < len(want) {
 		if !f.stream.Receive() {
 			f.t.Fatalf("watch %d: waits for %s; the stream ends with %v", watch, events, f.stream.Err())
 		}
 		f.take(f.stream.Msg())
 	}
-	if got := f.told[watch][:len(want)]; !slices.Equal(got, want) {
+	if got := f.received[watch][:len(want)]; !slices.Equal(got, want) {
 		f.t.Errorf("watch %d sent %v, not %s", watch, got, events)
 	}
-	f.told[watch] = f.told[watch][len(want):]
+	f.received[watch] = f.received[watch][len(want):]
 }
 
 func (f *manyFollower) take(message *kubeconnectv1.WatchManyResponse) {
@@ -62,7 +62,7 @@ func (f *manyFollower) take(message *kubeconnectv1.WatchManyResponse) {
 		f.t.Errorf("the token of all is %q, that of watch %d alone %q", message.GetResumeToken(), watch, message.GetResponse().GetResumeToken())
 	}
 	f.token = message.GetResumeToken()
-	f.told[watch] = append(f.told[watch], strings.Fields(eventsOf(message.GetResponse()))...)
+	f.received[watch] = append(f.received[watch], strings.Fields(eventsOf(message.GetResponse()))...)
 }
 
 func TestSeveralWatchesGoOnBehindOneToken(t *testing.T) {
@@ -102,12 +102,12 @@ func TestAWatchThatCannotBeResumedBeginsWithItsSnapshot(t *testing.T) {
 		t.Fatal(first.stream.Err())
 	}
 	first.take(first.stream.Msg())
-	told := first.stream.Msg().GetWatch()
+	index := first.stream.Msg().GetWatch()
 	again := podsTwice()
 	again.ResumeToken = first.token
 	second := followMany(t, s, again)
-	second.want(told, "BOOKMARK")
-	second.want(1-told, []string{"RESET ADDED:a ADDED:b SYNCED", "RESET ADDED:b SYNCED"}[1-told])
+	second.want(index, "BOOKMARK")
+	second.want(1-index, []string{"RESET ADDED:a ADDED:b SYNCED", "RESET ADDED:b SYNCED"}[1-index])
 }
 
 func TestOneWatchThatIsRefusedRefusesAll(t *testing.T) {

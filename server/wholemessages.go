@@ -54,14 +54,14 @@ var gatherBuffers = [len(gatherSizes)]sync.Pool{}
 
 // gatherBuffer returns an empty buffer with capacity for a message of the given size.
 func gatherBuffer(size int) *[]byte {
-	for i, room := range gatherSizes {
-		if size > room {
+	for i, capacity := range gatherSizes {
+		if size > capacity {
 			continue
 		}
 		if buffer, ok := gatherBuffers[i].Get().(*[]byte); ok {
 			return buffer
 		}
-		buffer := make([]byte, 0, room)
+		buffer := make([]byte, 0, capacity)
 		return &buffer
 	}
 	buffer := make([]byte, 0, size)
