@@ -22,7 +22,7 @@ func coverageOf(access accessRequest, scope auth.Namespaces) (namespaces, warnin
 	if len(named) > maxNamedNamespaces {
 		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
 	}
-	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you lack the permission to %s %s in the others",
+	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you may not %s %s in the others",
 		len(scope.Names), strings.Join(named, ", "), more, strings.Join(access.verbs, " and "), access.resource.GroupResource())
 	return scope.Names, []string{warning}
 }

@@ -36,9 +36,9 @@ func wantCoverage(t *testing.T, what string, answer covering, warning string, na
 }
 
 const (
-	listsTwo   = "the answer covers 2 of the cluster's namespaces: default, other; you lack the permission to list pods in the others"
-	watchesTwo = "the answer covers 2 of the cluster's namespaces: default, other; you lack the permission to list and watch pods in the others"
-	watchesOne = "the answer covers 1 of the cluster's namespaces: other; you lack the permission to list and watch pods in the others"
+	listsTwo   = "the answer covers 2 of the cluster's namespaces: default, other; you may not list pods in the others"
+	watchesTwo = "the answer covers 2 of the cluster's namespaces: default, other; you may not list and watch pods in the others"
+	watchesOne = "the answer covers 1 of the cluster's namespaces: other; you may not list and watch pods in the others"
 )
 
 // TestAnswer_SaysWhichNamespacesItCovers makes each call for a caller with permissions in two
@@ -144,7 +144,7 @@ func TestCoverage_WarningNamesTwentyNamespacesAtMost(t *testing.T) {
 	}
 	_, warnings := coverageOf(toList(deployments, "", ""), some(many...))
 	want := "the answer covers 1000 of the cluster's namespaces: " + strings.Join(many[:20], ", ") +
-		" and 980 more; you lack the permission to list deployments.apps in the others"
+		" and 980 more; you may not list deployments.apps in the others"
 	if !slices.Equal(warnings, []string{want}) {
 		t.Errorf("warns %q, want %q", warnings, want)
 	}
@@ -305,7 +305,7 @@ func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	f := &follower{t: t, stream: stream}
 	f.want("RESET", "SYNCED")
-	covers := "the answer covers 1 of the cluster's namespaces: default; you lack the permission to list and watch pods in the others"
+	covers := "the answer covers 1 of the cluster's namespaces: default; you may not list and watch pods in the others"
 	want := []string{covers, "the filter has no value for 2 of 2 objects, which are left out: no such key: replicsa (default/a, …)"}
 	if got := f.last.GetWarnings(); !slices.Equal(got, want) {
 		t.Errorf("warns %q, want %q", got, want)

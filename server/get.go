@@ -133,9 +133,9 @@ func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, 
 
 func unknownPart(resource informerhub.Resource, part string, readable []string) error {
 	if len(readable) == 0 {
-		return failure(metav1.StatusReasonNotFound, "%s have no readable subresource, requested: %q", resource.Name, part)
+		return failure(metav1.StatusReasonNotFound, "%s have no subresource that can be read; requested: %q", resource.Name, part)
 	}
-	return failure(metav1.StatusReasonNotFound, "%s have no readable subresource %q; readable: %q", resource.Name, part, readable)
+	return failure(metav1.StatusReasonNotFound, "%s have no subresource %q that can be read; readable: %q", resource.Name, part, readable)
 }
 
 // freshNow returns the freshness of a response that the API server has just sent.

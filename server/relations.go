@@ -116,7 +116,7 @@ func ownedBy(object *informerhub.Object, listed informerhub.Resource) informerhu
 // selectedBy selects the objects that an object's own selector selects.
 func selectedBy(resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) (informerhub.Related, error) {
 	if resource.Namespaced && !listed.Namespaced {
-		return informerhub.Related{}, badRequest("related.type SELECTED_BY selects objects in the namespace of the other object: %s are not namespaced", listed.Name)
+		return informerhub.Related{}, badRequest("related.type SELECTED_BY selects objects in the other object's namespace, and %s have none", listed.Name)
 	}
 	selector, err := ownSelector(resource, object)
 	return informerhub.Related{Namespace: object.Namespace(), LabelSelector: selector}, err

@@ -100,7 +100,7 @@ var nonObjectSubresources = map[string]string{
 // that cannot be read or written as an object.
 func checkSubresource(subresource string) error {
 	if instead, ok := nonObjectSubresources[subresource]; ok {
-		return badRequest("subresource %q is not an object: %s", subresource, instead)
+		return badRequest("subresource %q is no object: %s", subresource, instead)
 	}
 	return checkSegment("subresource", subresource)
 }
