@@ -112,8 +112,8 @@ var restores = map[string]struct {
 }{
 	"the watches end": {false, false, 20 * time.Second},
 	"the watches end, and begin with initial events": {true, false, 20 * time.Second},
-	"the watches go on":                      {false, true, compareInterval + 20*time.Second},
-	"the watches go on, with initial events": {true, true, compareInterval + 20*time.Second},
+	"the watches stay open":                          {false, true, compareInterval + 20*time.Second},
+	"the watches stay open, with initial events":     {true, true, compareInterval + 20*time.Second},
 }
 
 func TestAuthorizer_APermissionThatARestoreHasRevokedIsDenied(t *testing.T) {

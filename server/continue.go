@@ -167,6 +167,7 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 }
 
 func (c *continuation) wholeOf(found listResult) *pagedList {
+	found.warnings = nil // the first page had them
 	return &pagedList{listResult: found, token: c.token, whole: true, order: c.order, hashed: c.token.objects != ""}
 }
 

@@ -67,6 +67,7 @@ const (
 
 // newOrderedList returns a list without the objects that are in its informer cache.
 func newOrderedList(list listResult) orderedList {
+	list.warnings = nil // the first page has them
 	list.cache, list.selection = nil, nil
 	if list.unshared {
 		return orderedList{listResult: list}

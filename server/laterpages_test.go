@@ -18,44 +18,29 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// TestList_LaterPagesLoseNothing lists enough small objects that a page is limited by its number of
-// objects and not by its bytes.
-func TestList_LaterPagesLoseNothing(t *testing.T) {
-	const count = mostListed + 5_000
-	s := newService(t, manyPodsAPI(count, "900000"), auth.KubeconfigUser{}, connect.WithReadMaxBytes(64<<20))
+// TestList_APageIsFollowedByThePageOfWhatFollows encodes pages of so small objects that all of those
+// that were looked up fit in one.
+func TestList_APageIsFollowedByThePageOfWhatFollows(t *testing.T) {
+	r := resourcesOf(t, podsAPI(), Limits{})
 	for name, test := range map[string]struct {
-		first, then int32
-		orderBy     string
+		more, whole bool
+		left        uint64
+		remaining   int64
+		last        bool
 	}{
-		"by default":                   {},
-		"after a page of one":          {first: 1},
-		"by more than a page may have": {first: 1, then: count},
-		"sorted":                       {first: 1, then: count, orderBy: "metadata.labels.rank"},
+		"others follow":                    {more: true, left: 100, remaining: 97},
+		"others follow, more than counted": {more: true, left: 3, remaining: 1},
+		"all are there":                    {left: 3, last: true},
+		"the whole list is there":          {whole: true, left: 3, last: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request := &kubeconnectv1.ListRequest{
-				Resource: "pods", PageSize: test.first, OrderBy: test.orderBy,
-				Fields: []string{"metadata.labels.rank"}, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
+			list := &pagedList{listResult: listResult{snapshot: podSnapshot(t, 3)}, token: pageToken{left: test.left}, first: test.whole, whole: test.whole, more: test.more}
+			page, err := r.page(calledBy(t.Context(), "jane"), list, &kubeconnectv1.ListRequest{}, view{asJSON, nil, true})
+			if err != nil {
+				t.Fatal(err)
 			}
-			listed := make(map[string]bool)
-			for {
-				page, err := s.resources.List(t.Context(), request)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, object := range page.GetObjects() {
-					listed[object.GetName()] = true
-				}
-				if want := int64(count - len(listed)); page.GetRemaining() != want {
-					t.Errorf("%d objects remain, not %d", page.GetRemaining(), want)
-				}
-				if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
-					break
-				}
-				request.PageSize = test.then
-			}
-			if len(listed) != count {
-				t.Errorf("%d objects were listed of %d", len(listed), count)
+			if len(page.GetObjects()) != 3 || page.GetRemaining() != test.remaining || (page.GetNextPageToken() == "") != test.last {
+				t.Errorf("the page has %d objects, %d remain, and the next token is %q", len(page.GetObjects()), page.GetRemaining(), page.GetNextPageToken())
 			}
 		})
 	}

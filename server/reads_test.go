@@ -127,12 +127,28 @@ func TestWatchSendsTheSnapshotAndThenTheChanges(t *testing.T) {
 	}
 }
 
-func receive(t *testing.T, stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) *kubeconnectv1.WatchResponse {
+func receiveAny(t *testing.T, stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) *kubeconnectv1.WatchResponse {
 	t.Helper()
 	if !stream.Receive() {
 		t.Fatalf("the stream has ended: %v", stream.Err())
 	}
 	return stream.Msg()
+}
+
+// receive returns the next message, apart from those of a stream that waits for a first snapshot: on a
+// busy machine a snapshot can take longer than waitingAfter.
+func receive(t *testing.T, stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) *kubeconnectv1.WatchResponse {
+	t.Helper()
+	response := receiveAny(t, stream)
+	for isWaiting(response) {
+		response = receiveAny(t, stream)
+	}
+	return response
+}
+
+func isWaiting(response *kubeconnectv1.WatchResponse) bool {
+	events := response.GetEvents()
+	return len(events) == 1 && events[0].GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK && events[0].GetResourceVersion() == ""
 }
 
 func eventsOf(response *kubeconnectv1.WatchResponse) string {

@@ -152,10 +152,7 @@ func followPods(t *testing.T, s *service, token string) *follower {
 // next returns the events of the next message.
 func (f *follower) next() (events []string) {
 	f.t.Helper()
-	if !f.stream.Receive() {
-		f.t.Fatal(f.stream.Err())
-	}
-	f.last = f.stream.Msg()
+	f.last = receive(f.t, f.stream)
 	if token := f.last.GetResumeToken(); token != "" {
 		f.token = token
 	}

@@ -1536,7 +1536,7 @@ type GetTableResponse struct {
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The columns.
 	Columns []*TableColumn `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"`
-	// The rows, ordered by namespace and name.
+	// The rows in the API server's order, which compares "NAMESPACE/NAME" as text.
 	Rows []*TableRow `protobuf:"bytes,3,rep,name=rows,proto3" json:"rows,omitempty"`
 	// The token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`

@@ -755,7 +755,7 @@ export type GetTableResponse = Message<"kubeconnect.v1.GetTableResponse"> & {
   columns: TableColumn[];
 
   /**
-   * The rows, ordered by namespace and name.
+   * The rows in the API server's order, which compares "NAMESPACE/NAME" as text.
    *
    * @generated from field: repeated kubeconnect.v1.TableRow rows = 3;
    */
