@@ -7,18 +7,18 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// How the API server is asked for its two forms, and for its protobuf as a stream.
+// Media types of the API server: protobuf, JSON, and protobuf in a watch.
 const (
 	asProtobuf = "application/vnd.kubernetes.protobuf"
 	asJSON     = "application/json"
 	asStream   = "application/vnd.kubernetes.protobuf;stream=watch"
 )
 
-// fromMemory asks for what the API server's own watch cache holds.
+// fromMemory is the resource version that requests a list from the API server's watch cache.
 const fromMemory = "0"
 
-// get opens a request to the API server. It does not offer compression, as client-go does not
-// when it is told so: the service does not compress by default either.
+// get sends a GET request to the API server. It does not request compression, as client-go with
+// DisableCompression, because the service does not compress by default either.
 func (c *controlPlane) get(on *connection, path string, query url.Values, accept string, data func([]byte)) (*stream, error) {
 	return on.open([]hpack.HeaderField{
 		{Name: ":method", Value: "GET"},
@@ -37,20 +37,20 @@ func podsPath(namespace string) string {
 	return "/api/v1/namespaces/" + namespace + "/pods"
 }
 
-// list reads a whole list from the API server's memory, and answers its size.
+// list reads a complete list from the API server's watch cache, and returns its size.
 func (c *controlPlane) list(ctx context.Context, on *connection, namespace, labels, accept string) (bytes int, err error) {
 	query := url.Values{"resourceVersion": {fromMemory}}
 	if labels != "" {
 		query.Set("labelSelector", labels)
 	}
-	answer, err := c.get(on, podsPath(namespace), query, accept, func(data []byte) { bytes += len(data) })
+	response, err := c.get(on, podsPath(namespace), query, accept, func(data []byte) { bytes += len(data) })
 	if err != nil {
 		return 0, err
 	}
-	return bytes, answer.wait(ctx)
+	return bytes, response.wait(ctx)
 }
 
-// watch opens a watch of the pods of a namespace behind a version.
+// watch opens a watch of the pods of a namespace. It begins after the given version.
 func (c *controlPlane) watch(on *connection, namespace, version, accept string, data func([]byte)) (*stream, error) {
 	query := url.Values{"watch": {"true"}, "resourceVersion": {version}, "timeoutSeconds": {"3600"}}
 	return c.get(on, podsPath(namespace), query, accept, data)

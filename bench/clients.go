@@ -12,13 +12,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// clientLists is how often a client lists all pods in a round.
+// clientLists is the number of lists that a client requests in a round.
 const clientLists = 5
 
-// client is one that callers use, with its own defaults.
+// client is a shipped client with its default settings.
 type client struct {
 	name string
-	// list lists the pods of a namespace clientLists times.
+	// list lists the pods of a namespace clientLists times and returns the number of objects in total.
 	list func(ctx context.Context, c *caller, namespace string) (objects int, err error)
 }
 
@@ -28,8 +28,9 @@ var clients = []client{
 	{"the TypeScript client", listByTypeScript},
 }
 
-// compareClients compares what a list costs its server that one of the shipped clients asks for,
-// with the list that a client of the API server asks for by default, which is JSON.
+// compareClients compares the CPU time that the service uses for a list by each of the shipped
+// clients with that of the API server for the list that its clients request by default, which is
+// JSON.
 func (l *lab) compareClients(ctx context.Context, results *report) error {
 	rows := make([]row, len(clients))
 	for i, client := range clients {
@@ -51,7 +52,7 @@ func (l *lab) compareClients(ctx context.Context, results *report) error {
 	return err
 }
 
-// listClient returns the milliseconds of the service's processor time for one list.
+// listClient returns the service's CPU time for one list by a client, in milliseconds.
 func (c *caller) listClient(ctx context.Context, by client) (cpu float64, err error) {
 	before, err := usageOf(c.service.PID())
 	if err != nil {
@@ -112,7 +113,8 @@ func listByTypeScript(ctx context.Context, c *caller, namespace string) (objects
 	return c.run(ctx, namespace, program("NODE", "node"), "--input-type=module", "--eval", typeScriptProgram)
 }
 
-// run runs a program that prints how many objects it has listed.
+// run runs a client program, which prints the number of objects that it has listed, and returns that
+// number.
 func (c *caller) run(ctx context.Context, namespace string, command ...string) (objects int, err error) {
 	arguments := append(command[1:], "https://"+c.service.address, c.lab.cluster.file("pki", "ca.crt"), namespace, strconv.Itoa(clientLists))
 	printed, err := exec.CommandContext(ctx, command[0], arguments...).Output()

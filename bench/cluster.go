@@ -20,27 +20,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// controlPlane is a cluster of which only the API server and its store do
-// anything: nothing else touches what is made in it, or takes the processors.
+// controlPlane is a cluster in which only the API server and etcd run. No other component changes
+// its objects or uses CPU time.
 type controlPlane struct {
 	dir       string
-	temporary bool // whether dir goes when it ends
+	temporary bool // stop removes dir
 	process   *harness.Process
-	apiServer int // its process
+	apiServer int // process ID
 	address   string
 	tls       *tls.Config
 	client    *kubernetes.Clientset
 }
 
-// clusterStart is how long a control plane may take until it can be used.
+// clusterStart is the time limit for the start of a control plane.
 const clusterStart = 3 * time.Minute
 
-// bystanders are the components that are put to sleep.
-var bystanders = []string{"kube-controller-manager", "kube-scheduler", "nodes"}
+// suspendedComponents are the components that are stopped with SIGSTOP.
+var suspendedComponents = []string{"kube-controller-manager", "kube-scheduler", "nodes"}
 
-// startControlPlane starts one that keeps its data in a directory, or in one that is
-// removed at the end if that is empty, with some variables in its environment,
-// NAME=VALUE. The caller must call stop.
+// startControlPlane starts a control plane with the given environment variables (NAME=VALUE). Its
+// data is in dir; if dir is empty, it is in a temporary directory that stop removes. The caller must
+// call stop.
 func startControlPlane(ctx context.Context, dir string, variables ...string) (*controlPlane, error) {
 	c := &controlPlane{dir: dir, temporary: dir == ""}
 	if err := c.start(ctx, variables); err != nil {
@@ -65,7 +65,7 @@ func (c *controlPlane) start(ctx context.Context, variables []string) (err error
 	if _, err := c.process.UntilPrints(ctx, func(line string) bool { return line == "ready" }); err != nil {
 		return err
 	}
-	return errors.Join(c.quiet(), c.connect(), c.makeNamespaces(ctx))
+	return errors.Join(c.suspendComponents(), c.connect(), c.makeNamespaces(ctx))
 }
 
 func (c *controlPlane) stop() {
@@ -77,7 +77,8 @@ func (c *controlPlane) stop() {
 	}
 }
 
-// program is the path of a program, seen from the top of the checkout.
+// program returns the path of a program: the value of the environment variable if it is set, or else
+// the default, relative to the top of the checkout.
 func program(variable, built string) string {
 	if path := os.Getenv(variable); path != "" {
 		return path
@@ -85,9 +86,10 @@ func program(variable, built string) string {
 	return built
 }
 
-// quiet puts the bystanders to sleep. They are woken to be ended.
-func (c *controlPlane) quiet() error {
-	for _, name := range bystanders {
+// suspendComponents stops the components that are not measured, with SIGSTOP. devcluster resumes
+// them to end them.
+func (c *controlPlane) suspendComponents() error {
+	for _, name := range suspendedComponents {
 		pid, err := c.pid(name)
 		if err != nil {
 			return err
@@ -99,7 +101,7 @@ func (c *controlPlane) quiet() error {
 	return nil
 }
 
-// connect makes the means to speak to the API server: in protobuf, without a limit.
+// connect creates the client of the API server, for protobuf and without a rate limit.
 func (c *controlPlane) connect() error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig())
 	if err != nil {
@@ -124,6 +126,7 @@ func (c *controlPlane) file(path ...string) string {
 	return filepath.Join(append([]string{c.dir}, path...)...)
 }
 
+// pid returns the process ID of a component.
 func (c *controlPlane) pid(component string) (int, error) {
 	text, err := os.ReadFile(c.file("run", component+".pid"))
 	if err != nil {
@@ -140,7 +143,7 @@ func (c *controlPlane) dialAs(a account) (*connection, error) {
 	return dial(c.address, &tls.Config{RootCAs: c.tls.RootCAs}, a.token)
 }
 
-// version is the resource version that the pods of a namespace are at.
+// version returns the current resource version of the pods of a namespace.
 func (c *controlPlane) version(ctx context.Context, namespace string) (string, error) {
 	list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -149,8 +152,7 @@ func (c *controlPlane) version(ctx context.Context, namespace string) (string, e
 	return list.ResourceVersion, nil
 }
 
-// metrics reads the API server's own figures of one name, and adds up those whose
-// labels have all that is given.
+// metric returns the sum of the API server's metric samples that have the given name and labels.
 func (c *controlPlane) metric(ctx context.Context, name string, labels ...string) (float64, error) {
 	text, err := c.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
@@ -165,7 +167,8 @@ func (c *controlPlane) metric(ctx context.Context, name string, labels ...string
 	return sum, nil
 }
 
-// sample reads a line of metrics: name{label="value",…} number.
+// sample parses a line of metrics, name{label="value",…} number. It reports whether the line has the
+// given name and labels.
 func sample(line, name string, labels []string) (value float64, ok bool) {
 	rest, found := strings.CutPrefix(line, name+"{")
 	if !found {

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// connection is an HTTP/2 connection that costs its own process as little as can
-// be, so that it is the server that is measured: bodies are handed on as they come
-// and nothing is decoded. Its methods are safe for concurrent use.
+// connection is an HTTP/2 connection that uses as little CPU time of the load generator as possible:
+// body data is passed on as it arrives, and nothing is decoded. Its methods are safe for concurrent
+// use.
 type connection struct {
-	token  string // which each request bears; empty is none
+	token  string // bearer token of each request; none if empty
 	conn   net.Conn
-	framer *http2.Framer // read by receive alone; written under mu
-	ended  chan struct{} // closed when receive has ended
+	framer *http2.Framer // read by receive only; written with mu held
+	ended  chan struct{} // closed when receive has returned
 
 	mu       sync.Mutex // guards the fields below
 	out      *bufio.Writer
@@ -28,29 +28,28 @@ type connection struct {
 	encoder  *hpack.Encoder
 	nextID   uint32
 	streams  map[uint32]*stream
-	consumed int64 // bytes of all streams since the window was last opened
-	err      error // why it has ended
+	consumed int64 // bytes of all streams since the last window update; owned by receive
+	err      error // why the connection has ended
 }
 
-// What Go's own HTTP/2 client allows a server to send ahead: of one stream, and of
-// a connection.
+// Flow-control windows of Go's own HTTP/2 client, for a stream and for a connection.
 const (
 	streamWindow     = 4 << 20
 	connectionWindow = 1 << 30
 )
 
-// stream is one request and its answer.
+// stream is one request and its response.
 type stream struct {
-	data  func([]byte)  // is called with each piece of the body, which is lent
-	ended chan struct{} // closed when the answer is complete
+	data  func([]byte)  // called with each piece of the body; must not retain it
+	ended chan struct{} // closed when the response is complete
 
 	// Owned by the connection's receive until ended is closed.
 	consumed int64
 	failure  error
 }
 
-// dial opens a connection, whose requests bear a token unless that is empty. The
-// caller must call close.
+// dial opens a connection. Its requests have the given bearer token, unless that is empty. The caller
+// must call close.
 func dial(address string, config *tls.Config, token string) (*connection, error) {
 	config = config.Clone()
 	config.NextProtos = []string{http2.NextProtoTLS}
@@ -78,6 +77,7 @@ func dial(address string, config *tls.Config, token string) (*connection, error)
 	return c, nil
 }
 
+// greet sends the client preface, the settings and the connection's window.
 func (c *connection) greet() error {
 	if _, err := c.out.WriteString(http2.ClientPreface); err != nil {
 		return err
@@ -90,14 +90,14 @@ func (c *connection) greet() error {
 		c.out.Flush())
 }
 
-// close ends the connection and all its streams.
+// close ends the connection and all its streams, and waits until receive has returned.
 func (c *connection) close() {
 	_ = c.conn.Close()
 	<-c.ended
 }
 
-// open sends a request. Its answer's body goes to data, piece by piece, in the
-// connection's own goroutine: data must not wait for anything.
+// open sends a request. It calls data with each piece of the response's body, in the goroutine of
+// receive: data must not block.
 func (c *connection) open(fields []hpack.HeaderField, body []byte, data func([]byte)) (*stream, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *connection) open(fields []hpack.HeaderField, body []byte, data func([]b
 	c.streams[id] = s
 	c.block.Reset()
 	for _, field := range fields {
-		_ = c.encoder.WriteField(field) // into memory
+		_ = c.encoder.WriteField(field) // writes to memory
 	}
 	if c.token != "" {
 		_ = c.encoder.WriteField(hpack.HeaderField{Name: "authorization", Value: "Bearer " + c.token})
@@ -124,13 +124,13 @@ func (c *connection) open(fields []hpack.HeaderField, body []byte, data func([]b
 	return s, errors.Join(err, c.out.Flush())
 }
 
-// receive reads what the server sends until the connection ends.
+// receive reads frames until the connection ends.
 func (c *connection) receive() {
 	defer close(c.ended)
 	for {
 		frame, err := c.framer.ReadFrame()
 		if err == nil {
-			err = c.take(frame)
+			err = c.handle(frame)
 		}
 		if err != nil {
 			c.fail(err)
@@ -139,12 +139,12 @@ func (c *connection) receive() {
 	}
 }
 
-func (c *connection) take(frame http2.Frame) error {
+func (c *connection) handle(frame http2.Frame) error {
 	switch frame := frame.(type) {
 	case *http2.DataFrame:
-		return c.takeData(frame)
+		return c.handleData(frame)
 	case *http2.MetaHeadersFrame:
-		c.takeHeaders(frame)
+		c.handleHeaders(frame)
 	case *http2.RSTStreamFrame:
 		c.finish(frame.StreamID, fmt.Errorf("the server ended the stream: %v", frame.ErrCode))
 	case *http2.SettingsFrame:
@@ -161,7 +161,7 @@ func (c *connection) take(frame http2.Frame) error {
 	return nil
 }
 
-func (c *connection) takeData(frame *http2.DataFrame) error {
+func (c *connection) handleData(frame *http2.DataFrame) error {
 	c.mu.Lock()
 	s := c.streams[frame.StreamID]
 	c.mu.Unlock()
@@ -169,7 +169,7 @@ func (c *connection) takeData(frame *http2.DataFrame) error {
 		return nil
 	}
 	s.data(frame.Data())
-	if err := c.allowMore(s, frame); err != nil {
+	if err := c.updateWindows(s, frame); err != nil {
 		return err
 	}
 	if frame.StreamEnded() {
@@ -178,8 +178,8 @@ func (c *connection) takeData(frame *http2.DataFrame) error {
 	return nil
 }
 
-// allowMore opens the windows again when half of them has been used.
-func (c *connection) allowMore(s *stream, frame *http2.DataFrame) error {
+// updateWindows extends a flow-control window when half of it has been used.
+func (c *connection) updateWindows(s *stream, frame *http2.DataFrame) error {
 	length := int64(frame.Length)
 	s.consumed += length
 	if s.consumed > streamWindow/2 {
@@ -198,15 +198,15 @@ func (c *connection) allowMore(s *stream, frame *http2.DataFrame) error {
 	return nil
 }
 
-// takeHeaders reads the status of HTTP and that of gRPC, in headers or trailers.
-func (c *connection) takeHeaders(frame *http2.MetaHeadersFrame) {
+// handleHeaders reads the HTTP status and the gRPC status from headers or trailers.
+func (c *connection) handleHeaders(frame *http2.MetaHeadersFrame) {
 	var failure error
 	for _, field := range frame.Fields {
 		switch {
 		case field.Name == ":status" && field.Value != "200":
-			failure = fmt.Errorf("the server answers %s", field.Value)
+			failure = fmt.Errorf("the server responded with HTTP status %s", field.Value)
 		case field.Name == "grpc-status" && field.Value != "0":
-			failure = errors.Join(failure, fmt.Errorf("the service answers gRPC status %s", field.Value))
+			failure = errors.Join(failure, fmt.Errorf("the server responded with gRPC status %s", field.Value))
 		case field.Name == "grpc-message" && field.Value != "":
 			failure = errors.Join(failure, errors.New(field.Value))
 		}
@@ -216,12 +216,14 @@ func (c *connection) takeHeaders(frame *http2.MetaHeadersFrame) {
 	}
 }
 
+// write writes a frame and flushes it.
 func (c *connection) write(frame func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(frame(), c.out.Flush())
 }
 
+// finish ends a stream.
 func (c *connection) finish(id uint32, failure error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,6 +234,7 @@ func (c *connection) finish(id uint32, failure error) {
 	}
 }
 
+// fail ends the connection and all its streams with an error.
 func (c *connection) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// few is the number of watchers that a crowd is compared with.
+	// few is the number of watchers that the crowd is compared with.
 	few = 10
-	// crowdPace is how far apart the changes are.
+	// crowdPace is the interval between changes.
 	crowdPace = 4 * time.Millisecond
-	// crowdPerConnection is how many of the watchers share a connection.
+	// crowdPerConnection is the number of watchers on each connection.
 	crowdPerConnection = 100
 )
 
-// compareCrowd compares what a change costs when each of many watchers follows the
-// pods of a node of its own, with the same when there are a few. Two services that
-// differ in nothing else see the same changes at the same time; each change concerns
-// one watcher of either. What the streams cost when nothing happens (bookmarks) is
-// measured for as long before, and subtracted.
+// compareCrowd compares the CPU time of a change with many watchers, each of which watches the pods
+// of a different node, with that of a change with few watchers. Two services that differ only in the
+// number of watchers receive the same changes at the same time; each change concerns one watcher of
+// each service. The CPU time of the streams without changes (bookmarks) is measured before, for the
+// same duration, and subtracted.
 func (l *lab) compareCrowd(ctx context.Context, results *report) error {
 	sparse, small, err := l.perNode(ctx, few)
 	if err != nil {
@@ -39,7 +39,8 @@ func (l *lab) compareCrowd(ctx context.Context, results *report) error {
 	if err != nil {
 		return err
 	}
-	results.remark("to open %d watches with field selectors cost kubeconnect %s ms of CPU each", l.crowd, figure(milliseconds(opened.cpu)/float64(l.crowd)))
+	results.remark("opening %d watches with field selectors cost kubeconnect %s ms of CPU time each",
+		l.crowd, figure(milliseconds(opened.cpu)/float64(l.crowd)))
 
 	changes, err := l.changer(ctx, func(number int) bool { return number%(l.pods/podsOfNode) < few })
 	if err != nil {
@@ -63,12 +64,12 @@ func (l *lab) compareCrowd(ctx context.Context, results *report) error {
 	})
 	results.add(r)
 	if err == nil {
-		results.remark("%d streams on which nothing happens cost kubeconnect %s %% of a core, for their bookmarks", l.crowd, figure(median(idle)))
+		results.remark("the bookmarks of %d idle streams cost kubeconnect %s %% of a core", l.crowd, figure(median(idle)))
 	}
 	return err
 }
 
-// perNode starts a service whose watchers each follow the pods of one node.
+// perNode starts a service, and watchers that each watch the pods of one node.
 func (l *lab) perNode(ctx context.Context, watchers int) (*service, *audience, error) {
 	s, err := l.cluster.startFilled(ctx)
 	if err != nil {
@@ -86,8 +87,8 @@ func (l *lab) perNode(ctx context.Context, watchers int) (*service, *audience, e
 	return s, a, a.until(ctx, int64(watchers), syncedOf)
 }
 
-// watchCrowd is the CPU time of the services while nothing happens, and while
-// changes are made for as long.
+// watchCrowd returns the CPU time of each service without changes and with changes, over the same
+// duration, and the number of changes.
 func (l *lab) watchCrowd(ctx context.Context, changes *changer, pids []int, audiences []*audience) (quiet, busy []time.Duration, made int, err error) {
 	if quiet, err = cpuDuring(func() error { return pause(ctx, l.crowdTime) }, pids...); err != nil {
 		return nil, nil, 0, err

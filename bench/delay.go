@@ -14,7 +14,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// arrivals notes when the change to each version has arrived.
+// arrivals records the arrival time of each version.
 type arrivals struct {
 	mu sync.Mutex
 	at map[string]time.Time // guarded by mu
@@ -34,9 +34,9 @@ func (a *arrivals) count() int {
 	return len(a.at)
 }
 
-// compareDelay tells how much later a change arrives by way of the service than
-// from the API server: the same changes, watched both ways in this process, where
-// both are noted before anything is decoded.
+// compareDelay measures how much later a change arrives through the service than from the API server.
+// This process watches the same changes through both, and takes the time of arrival before it decodes
+// a message.
 func (l *lab) compareDelay(ctx context.Context, results *report) error {
 	half := row{what: "delay added by the hub, p50", against: "a direct watch", unit: "ms", first: "0.5 ms", then: "0.2 ms"}
 	most := row{what: "the same, p99", against: "a direct watch", unit: "ms", first: "5 ms", then: "2 ms"}
@@ -60,8 +60,8 @@ func (l *lab) compareDelay(ctx context.Context, results *report) error {
 	return err
 }
 
-// delays makes changes one by one and tells how much later each arrived, in
-// milliseconds.
+// delays makes changes one after the other and returns how much later each of them arrived through
+// the service, in milliseconds.
 func (c *caller) delays(ctx context.Context, changes *changer) ([]float64, error) {
 	direct, byService := newArrivals(), newArrivals()
 	version, err := c.lab.cluster.version(ctx, fanOutNamespace)
@@ -86,7 +86,7 @@ func (c *caller) delays(ctx context.Context, changes *changer) ([]float64, error
 	return direct.until(byService), nil
 }
 
-// follow watches both ways.
+// follow opens a watch at the API server and one at the service.
 func (c *caller) follow(version string, direct, byService *arrivals) error {
 	_, err := c.lab.cluster.watch(c.theirs, fanOutNamespace, version, asStream, eachMessage(kubeHead, func(message []byte, at time.Time) {
 		direct.note(versionOfWatchEvent(message), at)
@@ -100,25 +100,24 @@ func (c *caller) follow(version string, direct, byService *arrivals) error {
 	return err
 }
 
-// eachModified hands on the events of a Watch that tell of a change, with the time at
-// which each had come.
-func eachModified(take func(event []byte, at time.Time)) func([]byte) {
+// eachModified calls visit with each MODIFIED event of a Watch and its time of arrival.
+func eachModified(visit func(event []byte, at time.Time)) func([]byte) {
 	return eachMessage(grpcHead, func(message []byte, at time.Time) {
 		eachField(message, func(number protowire.Number, value []byte) {
 			if number == watchResponseEvents && eventTypeOf(value) == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
-				take(value, at)
+				visit(value, at)
 			}
 		})
 	})
 }
 
-// eachMessage hands messages on, with the time at which each was complete.
-func eachMessage(head int, take func(message []byte, at time.Time)) func([]byte) {
-	split := &messages{head: head, each: func(message []byte) { take(message, time.Now()) }}
+// eachMessage calls visit with each message and the time at which it was complete.
+func eachMessage(head int, visit func(message []byte, at time.Time)) func([]byte) {
+	split := &messages{head: head, each: func(message []byte) { visit(message, time.Now()) }}
 	return split.add
 }
 
-// versionOfEvent is the version of an event of the service.
+// versionOfEvent returns the resource version of an event of the service.
 func versionOfEvent(event []byte) (version string) {
 	eachField(event, func(number protowire.Number, value []byte) {
 		if number == eventVersion {
@@ -128,8 +127,8 @@ func versionOfEvent(event []byte) (version string) {
 	return version
 }
 
-// versionOfWatchEvent is the version of an event of the API server: a message in an
-// envelope, with another one in it.
+// versionOfWatchEvent returns the resource version of the pod in a watch event of the API server: a
+// pod in a runtime.Unknown in a WatchEvent. It returns "" if the event cannot be decoded.
 func versionOfWatchEvent(message []byte) string {
 	var event metav1.WatchEvent
 	var object runtime.Unknown
@@ -141,15 +140,15 @@ func versionOfWatchEvent(message []byte) string {
 	return pod.ResourceVersion
 }
 
-// until is how much later the same arrived elsewhere, in milliseconds.
+// until returns how much later each version arrived in other, in milliseconds.
 func (a *arrivals) until(other *arrivals) (delays []float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	other.mu.Lock()
 	defer other.mu.Unlock()
 	for version, at := range a.at {
-		if there, ok := other.at[version]; ok {
-			delays = append(delays, milliseconds(there.Sub(at)))
+		if later, ok := other.at[version]; ok {
+			delays = append(delays, milliseconds(later.Sub(at)))
 		}
 	}
 	return delays

@@ -1,10 +1,9 @@
-// Command bench compares kubeconnect with what its callers use otherwise: the API
-// server itself, and client-go's informers. Both sides run in one run on one
-// machine, against a control plane of their own, and what is told is ratios.
+// Command bench compares kubeconnect with the alternatives that its callers have: the API server
+// itself, and client-go's informers. Both sides are measured in one run on one machine, against a
+// control plane that the bench starts. The results are ratios.
 //
-// It needs bin/kubeconnect and bin/devcluster, which `make build` makes, or the
-// paths of both in KUBECONNECT_BIN and DEVCLUSTER_BIN. README.md says how to read
-// what it prints.
+// It needs bin/kubeconnect and bin/devcluster, which `make build` builds, or the paths of both in
+// KUBECONNECT_BIN and DEVCLUSTER_BIN. README.md describes the output.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// longest is how long a run may take. Nothing here outlives it.
+// longest is the time limit of a run.
 const longest = 30 * time.Minute
 
 func main() {
@@ -48,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	return compare(ctx, s)
 }
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	scale
 	only   []string
@@ -56,19 +55,19 @@ type settings struct {
 	dir    string
 }
 
-// scale is how large everything is.
+// scale is the size of every measurement.
 type scale struct {
 	rounds    int
-	pods      int           // in all; half of them in the namespace that is listed
-	watchers  int           // of the fan-out
+	pods      int           // in total; half of them are in the namespace that is listed
+	watchers  int           // of the fan-out comparison
 	bursts    int           // in a round
 	changes   int           // in a burst
-	trickle   time.Duration // how long changes come one by one
-	crowd     int           // watchers of which each change concerns one
-	crowdTime time.Duration // how long it is watched
-	idle      int           // streams by which memory is measured
-	callers   int           // of one resource
-	revoked   int           // callers whose right is taken away
+	trickle   time.Duration // duration of changes at a steady rate
+	crowd     int           // watchers, of which each change concerns one
+	crowdTime time.Duration // duration of the crowd's measurement
+	idle      int           // streams opened for each measurement of memory
+	callers   int           // callers that watch one resource
+	revoked   int           // callers whose permission is revoked
 }
 
 var (
@@ -84,12 +83,12 @@ var (
 
 func readSettings(args []string) (settings, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	only := flags.String("only", "", "run only these comparisons, with commas between: "+strings.Join(comparisonNames(), ", "))
-	rounds := flags.Int("rounds", 0, "how often each measurement is made (default 5); the slow ones half as often")
-	pods := flags.Int("pods", 0, "how many pods the cluster has (default 20000)")
-	fast := flags.Bool("quick", false, "a small run, to see that everything works: its figures mean little")
-	output := flags.String("out", "", "write the table to this file too, after each comparison")
-	dir := flags.String("dir", "", "keep the control plane and its pods in this directory, and use those that are there")
+	only := flags.String("only", "", "run only these comparisons, comma-separated: "+strings.Join(comparisonNames(), ", "))
+	rounds := flags.Int("rounds", 0, "number of rounds (default 5); slow measurements run in half of them")
+	pods := flags.Int("pods", 0, "number of pods in the cluster (default 20000)")
+	fast := flags.Bool("quick", false, "a small run that checks that every comparison works; its figures are not meaningful")
+	output := flags.String("out", "", "also write the table to this file, after each comparison")
+	dir := flags.String("dir", "", "keep the control plane and its pods in this directory, and reuse them in later runs")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
 	}
@@ -114,17 +113,17 @@ func (s settings) check(arguments []string) error {
 		return fmt.Errorf("unexpected argument %q; see -help", arguments[0])
 	}
 	if s.pods < 4*fanOutPods {
-		return fmt.Errorf("-pods %d: give %d or more", s.pods, 4*fanOutPods)
+		return fmt.Errorf("-pods %d is too small: use %d or more", s.pods, 4*fanOutPods)
 	}
 	for _, name := range s.only {
 		if !slices.Contains(comparisonNames(), name) {
-			return fmt.Errorf("-only %s: there are %s", name, strings.Join(comparisonNames(), ", "))
+			return fmt.Errorf("unknown comparison %q in -only: use %s", name, strings.Join(comparisonNames(), ", "))
 		}
 	}
 	return nil
 }
 
-// compare makes the control plane, runs the comparisons, and prints the table.
+// compare starts the control plane, runs the comparisons, and prints the table.
 func compare(ctx context.Context, s settings) error {
 	began := time.Now()
 	results := &report{machine: thisMachine(), scale: s.scale}
@@ -150,8 +149,8 @@ func compare(ctx context.Context, s settings) error {
 	return errors.Join(results.save(s.output), results.write(os.Stdout))
 }
 
-// prepare fills the control plane. That takes minutes, and the first comparison has
-// one of its own and counts no time: it is made meanwhile.
+// prepare starts the control plane and creates the pods, which takes minutes. It runs the idle
+// comparison at the same time, because that one has its own control plane and measures no times.
 func prepare(ctx context.Context, s settings, results *report) (l *lab, err error) {
 	meanwhile, both := errgroup.WithContext(ctx)
 	if s.wants(idleComparison) {
@@ -174,7 +173,7 @@ func (s settings) wants(comparison string) bool {
 	return len(s.only) == 0 || slices.Contains(s.only, comparison)
 }
 
-// note says on standard error what is being done, for a run takes minutes.
+// note logs the progress of a run to standard error.
 func note(format string, values ...any) {
 	_, _ = io.WriteString(os.Stderr, time.Now().Format("15:04:05 ")+fmt.Sprintf(format, values...)+"\n")
 }

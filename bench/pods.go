@@ -65,20 +65,20 @@ func (c *controlPlane) makeNamespaces(ctx context.Context) error {
 	for _, name := range []string{listNamespace, fanOutNamespace, restNamespace, emptyNamespace} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		_, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
-		if err := unlessThere(err); err != nil {
+		if err := ignoreExists(err); err != nil {
 			return err
 		}
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 		_, err = c.client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
-		if err := unlessThere(err); err != nil {
+		if err := ignoreExists(err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unlessThere is what has gone wrong with making something that may be there already.
-func unlessThere(err error) error {
+// ignoreExists is what has gone wrong with making something that may be there already.
+func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
