@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// pace is how far apart changes are that come one by one: 50 each second.
+// pace is the interval between changes at a steady rate: 50 per second.
 const pace = 20 * time.Millisecond
 
-// watchHistory is the factor between what the API server's watch cache has room for
-// and what it lets a watcher be behind: it keeps 75 seconds of changes, and a watcher
-// may be behind by as many as one second brings. It starts with room for 100 and
-// doubles it as changes come, so after a start a burst of more than ten may cut
-// watchers off. Before the first burst, so many changes are made that all of it fits.
+// watchHistory is the ratio between the capacity of the API server's watch cache and the number of
+// changes that a watcher may lag behind: the cache retains 75 seconds of changes, and a watcher may
+// lag by the changes of one second. The cache starts with a capacity of 100 and doubles it as changes
+// arrive, so after a start, a burst of more than ten changes may terminate watches. watchHistory times
+// the changes of a burst are therefore made before the first burst.
 const watchHistory = 75
 
-// calm is for the API server to clear up after the list with which a service begins.
+// calm is the time for the API server to release the memory of a service's initial list.
 const calm = 3 * time.Second
 
-// compareFanOut compares what it costs to tell many watchers of changes: of bursts,
-// and of such as come one by one.
+// compareFanOut compares the CPU time of delivering changes to many watchers: bursts of changes, and
+// changes at a steady rate.
 func (l *lab) compareFanOut(ctx context.Context, results *report) error {
 	changes, err := l.changer(ctx, func(number int) bool { return number < fanOutPods })
 	if err != nil {
@@ -40,10 +40,10 @@ func (l *lab) compareFanOut(ctx context.Context, results *report) error {
 	}
 	for _, kind := range []struct {
 		row
-		write writing
+		write changeWriter
 	}{
 		{row{what: fmt.Sprintf("bursts of %d changes", l.changes), first: "4×", then: "12×"}, l.inBursts(changes)},
-		{row{what: "50 changes a second"}, l.oneByOne(changes)},
+		{row{what: "50 changes a second"}, l.atSteadyRate(changes)},
 	} {
 		var rounds fanOutRounds
 		err := l.eachRound(func(int) error {
@@ -64,38 +64,39 @@ func (l *lab) compareFanOut(ctx context.Context, results *report) error {
 	return nil
 }
 
-// writing makes changes and answers how many. It calls delivered with the number of
-// those that all watchers must have before it goes on.
-type writing func(ctx context.Context, delivered func(changes int) error) (changes int, err error)
+// changeWriter makes changes and returns their number. It calls waitDelivered with the number of
+// changes so far, and continues when all watchers have received them.
+type changeWriter func(ctx context.Context, waitDelivered func(changes int) error) (changes int, err error)
 
-// inBursts makes the changes of a burst at once, and the next burst when all have
-// been told of the last.
-func (l *lab) inBursts(changes *changer) writing {
-	return func(ctx context.Context, delivered func(int) error) (made int, err error) {
+// inBursts makes the changes of a burst concurrently. It begins the next burst when all watchers have
+// received the changes of the previous one.
+func (l *lab) inBursts(changes *changer) changeWriter {
+	return func(ctx context.Context, waitDelivered func(int) error) (written int, err error) {
 		for range l.bursts {
 			if err := changes.burst(ctx, l.changes); err != nil {
-				return made, err
+				return written, err
 			}
-			made += l.changes
-			if err := delivered(made); err != nil {
-				return made, err
+			written += l.changes
+			if err := waitDelivered(written); err != nil {
+				return written, err
 			}
 		}
-		return made, nil
+		return written, nil
 	}
 }
 
-func (l *lab) oneByOne(changes *changer) writing {
-	return func(ctx context.Context, delivered func(int) error) (made int, err error) {
-		if made, err = changes.trickle(ctx, pace, l.trickle); err != nil {
-			return made, err
+// atSteadyRate makes a change in every interval of pace.
+func (l *lab) atSteadyRate(changes *changer) changeWriter {
+	return func(ctx context.Context, waitDelivered func(int) error) (written int, err error) {
+		if written, err = changes.trickle(ctx, pace, l.trickle); err != nil {
+			return written, err
 		}
-		return made, delivered(made)
+		return written, waitDelivered(written)
 	}
 }
 
-// told is what it took to tell watchers of some changes.
-type told struct {
+// deliveryCost is the cost of delivering a number of changes to all watchers.
+type deliveryCost struct {
 	changes  int
 	events   float64
 	messages float64
@@ -103,68 +104,70 @@ type told struct {
 	api      time.Duration // CPU time
 }
 
-// fanOutRound is the same changes three times: with one watcher at the service, so
-// that the service is the API server's only one; with all watchers at the service;
-// and with all at the API server.
-type fanOutRound struct{ one, ours, theirs told }
+// fanOutRound is the cost of the same changes in three settings: with one watcher at the service, so
+// that the service is the API server's only watcher; with all watchers at the service; and with all
+// watchers at the API server.
+type fanOutRound struct{ one, ours, theirs deliveryCost }
 
-func (l *lab) fanOut(ctx context.Context, s *service, write writing) (f fanOutRound, err error) {
+func (l *lab) fanOut(ctx context.Context, s *service, write changeWriter) (f fanOutRound, err error) {
 	pids := []int{s.PID(), l.cluster.apiServer}
 	service := s.watchedBy(podsIn(fanOutNamespace, ""))
-	if f.one, err = tellWatchers(ctx, service, 1, fanOutPods, write, pids); err != nil {
+	if f.one, err = deliverTo(ctx, service, 1, fanOutPods, write, pids); err != nil {
 		return f, fmt.Errorf("kubeconnect with one watcher: %w", err)
 	}
-	if f.ours, err = tellWatchers(ctx, service, l.watchers, fanOutPods, write, pids); err != nil {
+	if f.ours, err = deliverTo(ctx, service, l.watchers, fanOutPods, write, pids); err != nil {
 		return f, fmt.Errorf("kubeconnect: %w", err)
 	}
 	version, err := l.cluster.version(ctx, fanOutNamespace)
 	if err != nil {
 		return f, err
 	}
-	if f.theirs, err = tellWatchers(ctx, l.cluster.watchedFrom(fanOutNamespace, version), l.watchers, 0, write, pids); err != nil {
+	if f.theirs, err = deliverTo(ctx, l.cluster.watchedFrom(fanOutNamespace, version), l.watchers, 0, write, pids); err != nil {
 		return f, fmt.Errorf("API server: %w", err)
 	}
 	return f, nil
 }
 
-// tellWatchers makes changes before watchers, each of whom is first sent a number of
-// objects.
-func tellWatchers(ctx context.Context, s server, watchers, first int, write writing, pids []int) (told, error) {
+// deliverTo opens watches, waits until each watcher has received a snapshot of the given number of
+// objects, and measures the cost of delivering changes.
+func deliverTo(
+	ctx context.Context, s server, watchers, snapshot int, write changeWriter, pids []int,
+) (deliveryCost, error) {
 	a, err := s.open(ctx, watchers, 1)
 	if err != nil {
-		return told{}, err
+		return deliveryCost{}, err
 	}
 	defer a.close()
-	if err := a.until(ctx, int64(watchers*first), changesOf); err != nil {
-		return told{}, err
+	if err := a.until(ctx, int64(watchers*snapshot), changesOf); err != nil {
+		return deliveryCost{}, err
 	}
 	if err := pause(ctx, time.Second); err != nil {
-		return told{}, err
+		return deliveryCost{}, err
 	}
-	return tell(ctx, a, write, pids)
+	return measureDelivery(ctx, a, write, pids)
 }
 
-func tell(ctx context.Context, a *audience, write writing, pids []int) (t told, err error) {
+func measureDelivery(ctx context.Context, a *audience, write changeWriter, pids []int) (d deliveryCost, err error) {
 	events, messages := a.sum(changesOf), a.sum(messagesOf)
 	cpu, err := cpuDuring(func() (err error) {
-		t.changes, err = write(ctx, func(changes int) error {
+		d.changes, err = write(ctx, func(changes int) error {
 			return a.until(ctx, events+int64(changes*len(a.tallies)), changesOf)
 		})
 		return err
 	}, pids...)
 	if err != nil {
-		return t, err
+		return d, err
 	}
-	t.events, t.messages = float64(a.sum(changesOf)-events), float64(a.sum(messagesOf)-messages)
-	t.service, t.api = cpu[0], cpu[1]
-	return t, nil
+	d.events, d.messages = float64(a.sum(changesOf)-events), float64(a.sum(messagesOf)-messages)
+	d.service, d.api = cpu[0], cpu[1]
+	return d, nil
 }
 
 type fanOutRounds []fanOutRound
 
-// perSecond is how many events each side told for a second of its CPU time. What it
-// costs a side to follow its own source, the service the API server and the API
-// server its store, is counted: it is part of what a watch costs.
+// perSecond returns the events that each side delivered in each second of its CPU time. The CPU time
+// includes that of following the side's own source (the API server for the service, etcd for the API
+// server), because it is part of the cost of a watch.
 func (f fanOutRounds) perSecond() (ours, theirs []float64) {
 	ours = f.each(func(r fanOutRound) float64 { return r.ours.events / r.ours.service.Seconds() })
 	theirs = f.each(func(r fanOutRound) float64 { return r.theirs.events / r.theirs.api.Seconds() })
@@ -183,6 +186,6 @@ func (f fanOutRounds) String() string {
 	batch := median(f.each(func(r fanOutRound) float64 { return r.ours.events / r.ours.messages }))
 	service := median(f.each(func(r fanOutRound) float64 { return milliseconds(r.one.service) / float64(r.one.changes) }))
 	api := median(f.each(func(r fanOutRound) float64 { return milliseconds(r.one.api) / float64(r.one.changes) }))
-	return fmt.Sprintf("kubeconnect sent %s events in a message; with one watcher, a change cost it %s ms of CPU, and the API server, with kubeconnect as its one watcher, %s ms: both are counted",
-		figure(batch), figure(service), figure(api))
+	return fmt.Sprintf("kubeconnect sent %s events per message; with one watcher, a change cost it %s ms of CPU time, "+
+		"and the API server, with kubeconnect as its only watcher, %s ms: both are included", figure(batch), figure(service), figure(api))
 }

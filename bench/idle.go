@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// idleComparison is the name of the one that needs no pods.
+// idleComparison is the name of the comparison that needs no pods.
 const idleComparison = "idle"
 
-// compareIdle compares the memory of a stream on which nothing happens, by how much
-// the servers grow with each thousand of them. It has a control plane of its own, so
-// that the API server can be as eager to collect its garbage as the service, and its
-// heap has little in reserve.
+// compareIdle compares the memory of an idle stream, measured as the growth of each server when
+// further streams are opened. It starts its own control plane, so that the API server and the service
+// run with the same garbage collection setting (eager), and the heap of neither has a large reserve.
 func compareIdle(ctx context.Context, s scale, results *report) error {
 	for _, perConnection := range []int{100, 1} {
 		r := row{
@@ -56,9 +55,8 @@ func (s scale) growWith(ctx context.Context, perConnection int, r *row) error {
 	return s.compareGrowth(ctx, ours, theirs, r)
 }
 
-// compareGrowth opens more streams in every round and closes none, for a process does
-// not give its memory back at once. The first ones are not counted: they use up what
-// the heaps had in reserve.
+// compareGrowth opens more streams in every round and closes none, because a process does not return
+// its memory at once. The first streams are not counted: they use up the reserve of the heaps.
 func (s scale) compareGrowth(ctx context.Context, ours, theirs *growing, r *row) error {
 	if _, err := ours.grow(ctx, s.idle); err != nil {
 		return err
@@ -77,7 +75,7 @@ func (s scale) compareGrowth(ctx context.Context, ours, theirs *growing, r *row)
 	})
 }
 
-// growing is a server that has more and more watchers.
+// growing is a server with an increasing number of watchers.
 type growing struct {
 	server
 	pid           int
@@ -87,8 +85,7 @@ type growing struct {
 	audiences []*audience
 }
 
-// grow opens more streams, and answers by how many kilobytes the server has grown for
-// each.
+// grow opens more streams, and returns the growth of the server's memory for each of them, in KiB.
 func (g *growing) grow(ctx context.Context, streams int) (float64, error) {
 	a, err := g.open(ctx, streams, g.perConnection)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// This binary starts itself anew as a process that holds nothing but an informer of
-// all pods: bench informer KIND KUBECONFIG.
+// The bench starts its own binary as a process with only an informer of all pods:
+// bench informer KIND KUBECONFIG.
 const (
 	informerCommand = "informer"
 
 	informerNone    = "none"
 	informerTyped   = "typed"
-	informerLean    = "lean" // typed, with a transform as many programs have it
+	informerLean    = "lean" // typed, with a transform that many programs use
 	informerDynamic = "dynamic"
 
-	// informerFull is what it prints when it holds all, and informerSettled when it has also given back
-	// the memory that it could.
+	// The process prints informerFull when its informer has synced, and informerSettled when it has
+	// also returned free memory to the operating system.
 	informerFull    = "full"
 	informerSettled = "settled"
 )
@@ -42,13 +42,13 @@ func runInformer(ctx context.Context, kind, kubeconfig string) error {
 		}
 	}
 	fmt.Println(informerFull)
-	debug.FreeOSMemory() // what it holds, and nothing else
+	debug.FreeOSMemory() // so that the memory of the informer remains, without garbage
 	fmt.Println(informerSettled)
 	<-ctx.Done()
 	return nil
 }
 
-// newInformer makes an informer as client-go's documentation does.
+// newInformer creates an informer as client-go's documentation does.
 func newInformer(kind, kubeconfig string) (cache.SharedIndexInformer, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

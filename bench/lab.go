@@ -8,13 +8,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// comparison is one question, and how it is answered.
+// comparison is a named group of measurements.
 type comparison struct {
 	name string
 	run  func(*lab, context.Context, *report) error
 }
 
-// comparisons are those that need pods, in the order in which they are run.
+// comparisons are the comparisons that need pods, in the order in which they run.
 var comparisons = []comparison{
 	{"memory", (*lab).compareMemory},
 	{"start", (*lab).compareStart},
@@ -41,7 +41,7 @@ func comparisonNames() []string {
 	return names
 }
 
-// lab is what all comparisons share: a control plane full of pods.
+// lab is the control plane with pods that all comparisons share.
 type lab struct {
 	scale
 	cluster *controlPlane
@@ -61,34 +61,34 @@ func newLab(ctx context.Context, s settings, results *report) (*lab, error) {
 	return l, nil
 }
 
-// fill makes the pods unless the control plane has kept them, and notes what one is
-// like.
+// fill creates the pods unless they exist from an earlier run, and records the size of a pod.
 func (l *lab) fill(ctx context.Context, results *report) error {
-	there, err := l.cluster.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
+	existing, err := l.cluster.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
 	}
-	switch count := len(there.Items) + int(ptr.Deref(there.RemainingItemCount, 0)); count {
+	switch count := len(existing.Items) + int(ptr.Deref(existing.RemainingItemCount, 0)); count {
 	case l.pods:
 	case 0:
-		note("making %d pods", l.pods)
+		note("creating %d pods", l.pods)
 		if err := l.cluster.makePods(ctx, l.pods); err != nil {
 			return err
 		}
 	default:
-		return fmt.Errorf("the control plane has %d pods and should have %d: give another -dir", count, l.pods)
+		return fmt.Errorf("the control plane has %d pods, want %d: use another -dir", count, l.pods)
 	}
 	results.pod, err = l.cluster.sizeOfAPod(ctx)
 	note("%d pods, %s", l.pods, results.pod)
 	return err
 }
 
-// eachRound makes a measurement once in every round.
+// eachRound runs a measurement once in every round.
 func (s scale) eachRound(measure func(round int) error) error {
 	return repeat(s.rounds, measure)
 }
 
-// fewRounds is for measurements that take long and differ little.
+// fewRounds runs a measurement in half of the rounds. It is for measurements that take long and vary
+// little.
 func (s scale) fewRounds(measure func(round int) error) error {
 	return repeat((s.rounds+1)/2, measure)
 }

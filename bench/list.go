@@ -9,23 +9,23 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// A call is repeated until the server has used cpuEnough, for the operating system
-// counts in hundredths of a second, but no more than maxRepeats times.
+// A call is repeated until the server has used cpuEnough, because the operating system counts CPU time
+// in hundredths of a second, but at most maxRepeats times.
 const (
 	cpuEnough  = 400 * time.Millisecond
 	maxRepeats = 20000
 )
 
-// turnTime is for how long calls are made until the CPU time is looked at again.
+// turnTime is the time between two readings of the CPU time while calls are repeated.
 const turnTime = 20 * time.Millisecond
 
-// cost is what one call of a kind has taken.
+// cost is the cost of one call.
 type cost struct {
-	cpu  float64 // milliseconds of the server
-	half float64 // milliseconds until the answer was complete, the median
+	cpu  float64 // milliseconds of the server's CPU time
+	half float64 // milliseconds until the response was complete, at the median
 }
 
-// costing makes a call again and again, and counts what that costs a server.
+// costing repeats a call, and measures the CPU time of the server and the duration of each call.
 type costing struct {
 	pid  int
 	call func() error
@@ -39,7 +39,7 @@ func newCosting(pid int, call func() error) (*costing, error) {
 	return &costing{pid: pid, call: call, before: before, now: before}, err
 }
 
-// costOf tells what one call has cost.
+// costOf returns the cost of a call, which it repeats.
 func costOf(pid int, call func() error) (cost, error) {
 	c, err := newCosting(pid, call)
 	for err == nil && !c.has(cpuEnough) {
@@ -51,7 +51,7 @@ func costOf(pid int, call func() error) (cost, error) {
 	return c.cost(), nil
 }
 
-// turn makes calls for turnTime, and one at least.
+// turn makes calls for turnTime, at least one.
 func (c *costing) turn() (err error) {
 	for left := turnTime; left > 0; {
 		began := time.Now()
@@ -68,7 +68,7 @@ func (c *costing) turn() (err error) {
 
 func (c *costing) used() time.Duration { return c.now.cpu - c.before.cpu }
 
-// has reports whether that is enough to tell from.
+// has reports whether the server has used enough CPU time for a measurement, or maxRepeats is reached.
 func (c *costing) has(enough time.Duration) bool {
 	return c.used() > enough || len(c.took) >= maxRepeats
 }
@@ -79,7 +79,7 @@ func (c *costing) cost() cost {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// caller makes calls to both sides, each over one connection that stays open.
+// caller makes calls to both sides, over one open connection to each.
 type caller struct {
 	lab     *lab
 	service *service
@@ -87,7 +87,7 @@ type caller struct {
 	theirs  *connection
 }
 
-// call connects to a service that holds all pods, and to the API server.
+// call runs a function with connections to a service that has cached all pods, and to the API server.
 func (l *lab) call(ctx context.Context, with func(*caller) error) error {
 	s, err := l.cluster.startFilled(ctx)
 	if err != nil {
@@ -107,12 +107,12 @@ func (l *lab) call(ctx context.Context, with func(*caller) error) error {
 	return with(&caller{lab: l, service: s, ours: ours, theirs: theirs})
 }
 
-// listService is the cost of a list at the service.
+// listService returns the cost of a list at the service.
 func (c *caller) listService(ctx context.Context, request *kubeconnectv1.ListRequest, want int) (cost, error) {
 	return costOf(c.service.PID(), func() error { return c.wantListed(ctx, request, want) })
 }
 
-// listAPIServer is the cost of a list at the API server.
+// listAPIServer returns the cost of a list at the API server.
 func (c *caller) listAPIServer(ctx context.Context, namespace, labels, accept string, want int) (cost, error) {
 	return costOf(c.lab.cluster.apiServer, func() error {
 		bytes, err := c.lab.cluster.list(ctx, c.theirs, namespace, labels, accept)
@@ -123,7 +123,7 @@ func (c *caller) listAPIServer(ctx context.Context, namespace, labels, accept st
 	})
 }
 
-// compareLists compares what a list of many pods costs its server.
+// compareLists compares the CPU time of the servers for a list of many pods.
 func (l *lab) compareLists(ctx context.Context, results *report) error {
 	const unit = "ms"
 	what := fmt.Sprintf("list %d pods, server CPU", l.pods/2)
@@ -146,7 +146,8 @@ func (l *lab) compareLists(ctx context.Context, results *report) error {
 	return err
 }
 
-// listCosts are those of the service and the API server in protobuf, and in JSON.
+// listCosts returns the costs of a list at the service and at the API server: two for protobuf, then
+// two for JSON.
 func (c *caller) listCosts(ctx context.Context) (costs []cost, err error) {
 	want := c.lab.pods / 2
 	for _, form := range []struct {
@@ -189,7 +190,7 @@ func (l *lab) compareLabels(ctx context.Context, results *report) error {
 	return err
 }
 
-// quantile is the value below which a share of all lies.
+// quantile returns the value below which the given share of all values lies.
 func quantile(values []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]

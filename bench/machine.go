@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// thisMachine says what the figures were measured on.
+// thisMachine describes the machine and the Go version of the measurements.
 func thisMachine() string {
 	return fmt.Sprintf("%d cores, %s of memory, %s/%s, %s",
 		runtime.NumCPU(), memoryOfMachine(), runtime.GOOS, runtime.GOARCH, runtime.Version())
@@ -22,7 +22,7 @@ func memoryOfMachine() string {
 	return "an unknown amount"
 }
 
-// memoryBytes is 0 where the system does not say it in one of the two known ways.
+// memoryBytes returns the memory of the machine, or 0 if neither /proc/meminfo nor sysctl reports it.
 func memoryBytes() int64 {
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		fields := strings.Fields(string(text)) // MemTotal: N kB …

@@ -8,16 +8,16 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// eager makes a Go process collect its garbage when its heap has grown by a tenth:
-// what is measured is then what it holds, not what it has yet to let go of. The
-// informers do better than that: they give back all that they can.
+// eager makes a Go process collect garbage when its heap has grown by a tenth, so that live memory is
+// measured and not garbage. The informers are at an advantage: they return all free memory to the
+// operating system.
 const eager = "GOGC=10"
 
-// informerStart is how long an informer, or a service that preloads pods, may take until it holds all pods.
+// informerStart is the time limit for an informer, or a service that preloads pods, to cache all pods.
 const informerStart = 2 * time.Minute
 
-// compareMemory compares the memory for one pod with that of client-go's informers,
-// each in a process of its own, above what the same process takes without pods.
+// compareMemory compares the memory for one pod in the service with that in client-go's informers.
+// Each informer runs in a separate process. The memory of the same process without pods is subtracted.
 func (l *lab) compareMemory(ctx context.Context, results *report) error {
 	rows := []row{
 		{what: "memory for a cached pod", against: "client-go typed informer", first: "4×", then: "15×"},
@@ -42,6 +42,7 @@ func (l *lab) compareMemory(ctx context.Context, results *report) error {
 	return err
 }
 
+// serviceKB returns the memory of the service for one pod, in KiB.
 func (l *lab) serviceKB(ctx context.Context) (float64, error) {
 	s, err := l.cluster.startService(ctx, eager)
 	if err != nil {
@@ -61,8 +62,8 @@ func (l *lab) serviceKB(ctx context.Context) (float64, error) {
 
 func (l *lab) perPodKB(bytes int64) float64 { return float64(bytes) / float64(l.pods) / 1024 }
 
-// informerKB is the memory for one pod of the informers in the table's order. They
-// fill side by side, for that takes long and its time is not what is measured.
+// informerKB returns the memory of each informer for one pod, in KiB, in the order of the table. The
+// informers sync concurrently, because that takes long and its duration is not measured.
 func (l *lab) informerKB(ctx context.Context) ([]float64, error) {
 	kinds := []string{informerNone, informerTyped, informerLean, informerDynamic}
 	rss := make([]int64, len(kinds))

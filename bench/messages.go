@@ -9,13 +9,12 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// messages cuts a body into the messages that are in it. Each begins with a head
-// of which the last four bytes are its length: gRPC's has five, that of the API
-// server's protobuf watches four.
+// messages splits a body into messages. A message begins with a header, whose last four bytes are the
+// length. The header of gRPC has five bytes, that of the API server's protobuf watches four.
 type messages struct {
 	head int
-	each func([]byte) // is lent the message
-	rest []byte       // what is not complete yet
+	each func([]byte) // must not retain the message
+	rest []byte       // the beginning of an incomplete message
 }
 
 const (
@@ -23,7 +22,7 @@ const (
 	kubeHead = 4
 )
 
-// add takes the next piece of the body.
+// add adds the next piece of the body.
 func (m *messages) add(data []byte) {
 	if len(m.rest) > 0 {
 		m.rest = append(m.rest, data...)
@@ -35,7 +34,7 @@ func (m *messages) add(data []byte) {
 	}
 }
 
-// cut answers how many bytes were of complete messages.
+// cut calls each with every complete message, and returns the number of bytes in them.
 func (m *messages) cut(data []byte) (complete int) {
 	for left := data; len(left) >= m.head; left = data[complete:] {
 		end := m.head + int(binary.BigEndian.Uint32(left[m.head-4:]))
@@ -48,16 +47,16 @@ func (m *messages) cut(data []byte) (complete int) {
 	return complete
 }
 
-// tally is what a stream has brought so far.
+// tally counts what a stream has delivered.
 type tally struct {
 	bytes    atomic.Int64 // of bodies
 	messages atomic.Int64
-	changes  atomic.Int64 // events with an object in them
-	synced   atomic.Int64 // snapshots that are complete
+	changes  atomic.Int64 // events with an object
+	synced   atomic.Int64 // complete snapshots
 	token    atomic.Pointer[string]
 }
 
-// countWatchEvents counts the messages of an API server's watch: each is an event.
+// countWatchEvents counts the messages of a watch at the API server. Each is an event.
 func (t *tally) countWatchEvents() func([]byte) {
 	split := &messages{head: kubeHead, each: func([]byte) {
 		t.messages.Add(1)
@@ -66,8 +65,7 @@ func (t *tally) countWatchEvents() func([]byte) {
 	return t.counting(split)
 }
 
-// countWatchResponses counts the messages of kubeconnect's Watch and the events in
-// them.
+// countWatchResponses counts the messages of kubeconnect's Watch and the events in them.
 func (t *tally) countWatchResponses() func([]byte) {
 	return t.counting(&messages{head: grpcHead, each: t.countWatchResponse})
 }
@@ -101,7 +99,7 @@ func (t *tally) countEvent(kind kubeconnectv1.EventType) {
 	}
 }
 
-// The numbers of the fields that are looked at.
+// The numbers of the fields that are read.
 var (
 	watchResponseEvents = numberOf(&kubeconnectv1.WatchResponse{}, "events")
 	watchResponseToken  = numberOf(&kubeconnectv1.WatchResponse{}, "resume_token")
@@ -111,7 +109,7 @@ var (
 	eventVersion        = numberOf(&kubeconnectv1.Event{}, "resource_version")
 )
 
-// eachField visits the fields of a message that have bytes.
+// eachField visits the length-delimited fields of a message.
 func eachField(message []byte, visit func(protowire.Number, []byte)) {
 	for len(message) > 0 {
 		number, kind, length := protowire.ConsumeTag(message)
@@ -130,7 +128,7 @@ func eachField(message []byte, visit func(protowire.Number, []byte)) {
 	}
 }
 
-// eventTypeOf reads the type of an event, which is its first field.
+// eventTypeOf returns the type of an event, which is its first field.
 func eventTypeOf(event []byte) kubeconnectv1.EventType {
 	number, kind, length := protowire.ConsumeTag(event)
 	if length < 0 || number != eventType || kind != protowire.VarintType {

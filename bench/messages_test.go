@@ -10,7 +10,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// framed puts a head before each message.
+// framed prepends a header to each message.
 func framed(head int, bodies ...string) (framed []byte) {
 	for _, body := range bodies {
 		framed = append(framed, make([]byte, head-4)...)
@@ -31,7 +31,7 @@ func TestMessagesAreCutOutOfPiecesOfAnySize(t *testing.T) {
 				split.add(piece)
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("head %d, pieces of %d bytes: cut into %q", head, size, got)
+				t.Fatalf("header of %d bytes, pieces of %d bytes: got messages %q, want %q", head, size, got, want)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func TestATallyCountsEventsWithObjects(t *testing.T) {
 	var got tally
 	got.countWatchResponses()(framed(grpcHead, string(message)))
 	if got.messages.Load() != 1 || got.changes.Load() != 2 || got.synced.Load() != 1 || *got.token.Load() != "here" {
-		t.Errorf("counted %d messages, %d changes, %d snapshots, token %q",
+		t.Errorf("got %d messages, %d changes, %d snapshots, token %q; want 1, 2, 1, \"here\"",
 			got.messages.Load(), got.changes.Load(), got.synced.Load(), *got.token.Load())
 	}
 }

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// mostInPage is how many pods a page has, unless there are too few for four pages.
+	// mostInPage is the number of pods in a page, unless there are too few pods for four such pages.
 	mostInPage = 500
-	// pastChanges is how many changes the state that is read lies behind the present.
+	// pastChanges is the number of changes between the version of the old list and the present.
 	pastChanges = 1000
 )
 
 func (l *lab) pageSize() int { return min(mostInPage, l.pods/4) }
 
-// replicas are two services that hold the same pods, with a reader of each. CPU time is counted by
-// process, so what is compared is read from different ones.
+// replicas are two services that have cached the same pods, with a reader of each. CPU time is counted
+// for each process, so the two sides of a comparison use different services.
 type replicas struct {
 	*lab
 	first, second *reader
@@ -44,8 +44,9 @@ func (l *lab) onReplicas(ctx context.Context, do func(*replicas) error) error {
 	})
 }
 
-// meet brings both replicas to one version, by a change. The version of the first one may be older than the
-// start of the second one until then, and a replica does not remember what there was before its start.
+// meet changes a pod, so that both replicas reach the same version. Before that, the version of the
+// first replica may be older than the start of the second one, and a replica does not have the
+// versions before its start.
 func (r *replicas) meet(ctx context.Context) error {
 	changes, err := r.changer(ctx, func(number int) bool { return number == 0 })
 	if err != nil {
@@ -58,8 +59,8 @@ func (r *replicas) meet(ctx context.Context) error {
 	return r.catchUp(ctx)
 }
 
-// comparePages compares the later pages of a list, taken from a replica that has not served the
-// first one, with the first page.
+// comparePages compares the later pages of a list, read from a replica that has not served the first
+// page, with the first page.
 func (l *lab) comparePages(ctx context.Context, results *report) error {
 	return l.onReplicas(ctx, func(r *replicas) error {
 		pages, err := r.laterPages(ctx)
@@ -76,7 +77,8 @@ func (l *lab) comparePages(ctx context.Context, results *report) error {
 	})
 }
 
-// comparePast compares the later pages of a list that began before many changes with pages of the present.
+// comparePast compares the later pages of a list that began before many changes with pages of a list
+// at the present version.
 func (l *lab) comparePast(ctx context.Context, results *report) error {
 	return l.onReplicas(ctx, func(r *replicas) error {
 		past, err := r.pastPages(ctx)
@@ -117,13 +119,13 @@ func (r *replicas) pastPages(ctx context.Context) (*laterPages, error) {
 	return past, r.wantCached(ctx, past.start)
 }
 
-// spread concerns as many pods, or a few more, spread over all of them.
+// spread selects the given number of pods, or a few more, spread evenly over all pods.
 func (l *lab) spread(pods int) func(number int) bool {
 	each := max(1, l.pods/pods)
 	return func(number int) bool { return number%each == 0 }
 }
 
-// catchUp waits until both replicas have seen all changes.
+// catchUp blocks until both replicas have received all changes.
 func (r *replicas) catchUp(ctx context.Context) error {
 	version, err := r.cluster.version(ctx, "")
 	if err != nil {
@@ -139,8 +141,8 @@ func (r *replicas) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// wantCached fails unless the second replica continues a list from its own memory. It asks the API
-// server for a state that it does not remember.
+// wantCached returns an error unless the second replica continues a list from its cache. A replica
+// reads versions that it does not have from the API server.
 func (r *replicas) wantCached(ctx context.Context, token string) error {
 	client, closeIdle := r.second.service.client()
 	defer closeIdle()
@@ -158,7 +160,7 @@ func (r *replicas) pageRequest(token string) *kubeconnectv1.ListRequest {
 	}
 }
 
-// page reads one page of all pods: the first if the token is empty.
+// page reads one page of the list of all pods: the first page if the token is empty.
 func (r *replicas) page(ctx context.Context, from *reader, token string) (next string, err error) {
 	var page listed
 	next, err = from.service.page(ctx, from.on, r.pageRequest(token), &page)
@@ -179,7 +181,7 @@ func (r *replicas) laterPages(ctx context.Context) (*laterPages, error) {
 	return &laterPages{replicas: r, cycle: newCycle(token, r.pods/r.pageSize()-1)}, err
 }
 
-// laterPages are the pages of a list behind the first one. Each reading reads the next page.
+// laterPages are the pages of a list after the first one. Each call of read reads the next page.
 type laterPages struct {
 	*replicas
 	*cycle
@@ -191,21 +193,21 @@ func (p *laterPages) read(ctx context.Context, from *reader) error {
 	return err
 }
 
-// cycle goes through the full pages of a list behind the first one again and again, since a page token
-// can be used more than once.
+// cycle repeats the full pages of a list after the first one, because a page token can be used more
+// than once.
 type cycle struct {
 	start string // the token of page 2
-	pages int    // behind the first
+	pages int    // full pages after the first one
 
-	token string // of the page that is next
-	read  int    // pages since page 2 was last begun with
+	token string // of the next page
+	read  int    // pages in the current repetition
 }
 
 func newCycle(start string, pages int) *cycle {
 	return &cycle{start: start, pages: pages, token: start}
 }
 
-// advance takes the token that the page has brought.
+// advance moves to the next page, whose token the current page has returned.
 func (c *cycle) advance(next string) {
 	c.read++
 	if c.token = next; c.read == c.pages {

@@ -6,7 +6,7 @@ import (
 )
 
 func TestCycle_ReadsTheLaterPagesAgainAndAgain(t *testing.T) {
-	tokens := map[string]string{"2": "3", "3": "4", "4": ""} // which page brings which token
+	tokens := map[string]string{"2": "3", "3": "4", "4": ""} // the next page token of each page
 	pages := newCycle("2", 3)
 	var read []string
 	for range 7 {
@@ -14,7 +14,7 @@ func TestCycle_ReadsTheLaterPagesAgainAndAgain(t *testing.T) {
 		pages.advance(tokens[pages.token])
 	}
 	if want := []string{"2", "3", "4", "2", "3", "4", "2"}; !slices.Equal(read, want) {
-		t.Errorf("reads pages %q, want %q", read, want)
+		t.Errorf("read pages %q, want %q", read, want)
 	}
 }
 
@@ -22,7 +22,7 @@ func TestCycle_LeavesOutAPageThatIsNotFull(t *testing.T) {
 	pages := newCycle("2", 1)
 	pages.advance("of a page with fewer objects")
 	if pages.token != "2" {
-		t.Errorf("page %q is next, want 2", pages.token)
+		t.Errorf("the next page is %q, want 2", pages.token)
 	}
 }
 
@@ -42,7 +42,8 @@ func TestLab_SpreadsChangesOverAllPods(t *testing.T) {
 			}
 		}
 		if len(numbers) != test.spread || numbers[0] != test.first || numbers[len(numbers)-1] != test.last {
-			t.Errorf("%d of %d pods, %d to %d", len(numbers), test.pods, numbers[0], numbers[len(numbers)-1])
+			t.Errorf("selected %d of %d pods, from %d to %d; want %d, from %d to %d", len(numbers), test.pods,
+				numbers[0], numbers[len(numbers)-1], test.spread, test.first, test.last)
 		}
 	}
 }
@@ -51,7 +52,7 @@ func TestLab_HasFourFullPages(t *testing.T) {
 	for _, pods := range []int{4 * fanOutPods, 1001, 2000, 20000} {
 		l := &lab{scale: scale{pods: pods}}
 		if size := l.pageSize(); size > mostInPage || pods/size < 4 {
-			t.Errorf("%d pods have pages of %d", pods, size)
+			t.Errorf("the page size is %d with %d pods, want at most %d and four full pages", size, pods, mostInPage)
 		}
 	}
 }
