@@ -16,7 +16,7 @@ const pace = 20 * time.Millisecond
 // the changes of a burst are therefore made before the first burst.
 const watchHistory = 75
 
-// calm is the time for the API server to release the memory of a service's initial list.
+// calm is the time for the API server to finish the work that a service's initial list causes.
 const calm = 3 * time.Second
 
 // compareFanOut compares the CPU time of delivering changes to many watchers: bursts of changes, and

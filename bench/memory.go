@@ -53,7 +53,7 @@ func (l *lab) serviceKB(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := s.hold(ctx); err != nil {
+	if err := s.fill(ctx); err != nil {
 		return 0, err
 	}
 	full, err := settledRSS(ctx, s.PID())

@@ -10,10 +10,10 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// statusChange is a change that is made to the status of pods, and the next time undone.
+// statusChange is a change of a pod's status. The next call of apply reverts it.
 type statusChange struct {
-	what string
-	make func(*corev1.PodStatus)
+	what  string
+	apply func(*corev1.PodStatus)
 }
 
 var statusChanges = []statusChange{
@@ -21,28 +21,31 @@ var statusChanges = []statusChange{
 	{"a pod's readiness has changed", changeReadiness},
 }
 
-// tellings are how kubeconnect tells of a change.
-var tellings = []struct {
-	how     string
+// eventForms are the forms in which kubeconnect delivers a change.
+var eventForms = []struct {
+	name    string
 	patches kubeconnectv1.PatchType
-	first   string // the ratio to reach
+	first   string // the ratio to reach first
 }{
 	{"as a JSON patch", kubeconnectv1.PatchType_PATCH_TYPE_JSON, "10×"},
 	{"as a merge patch", kubeconnectv1.PatchType_PATCH_TYPE_MERGE, "10×"},
 	{"as a whole object", kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED, ""},
 }
 
-// comparePatches compares how many bytes it takes to tell a watcher that the status of pods
-// has changed: as patches, and as whole objects.
+// comparePatches compares the bytes of a change of a pod's status in a watch: as patches and as whole
+// objects from the service, and as whole objects from the API server.
 func (l *lab) comparePatches(ctx context.Context, results *report) error {
 	return l.call(ctx, func(c *caller) error {
 		for _, change := range statusChanges {
-			rows := make([]row, len(tellings))
-			for i, telling := range tellings {
-				rows[i] = row{what: change.what + ", " + telling.how, against: "API server watch, JSON", unit: "bytes", ratio: less, first: telling.first}
+			rows := make([]row, len(eventForms))
+			for i, form := range eventForms {
+				rows[i] = row{
+					what: change.what + ", " + form.name, against: "API server watch, JSON",
+					unit: "bytes", ratio: less, first: form.first,
+				}
 			}
 			if err := l.fewRounds(func(int) error {
-				ours, theirs, err := c.tell(ctx, change)
+				ours, theirs, err := c.changeSizes(ctx, change)
 				for i, size := range ours {
 					rows[i].ours, rows[i].theirs = append(rows[i].ours, size), append(rows[i].theirs, theirs)
 				}
@@ -56,16 +59,16 @@ func (l *lab) comparePatches(ctx context.Context, results *report) error {
 	})
 }
 
-// tell has a change made to each of the pods that are changed in turn, and answers how many
-// bytes one takes: in each way that kubeconnect tells it, and at the API server.
-func (c *caller) tell(ctx context.Context, change statusChange) (ours []float64, theirs float64, err error) {
+// changeSizes changes the status of fanOutPods pods, and returns the bytes of an event for one of
+// them: in each form of kubeconnect, and from the API server.
+func (c *caller) changeSizes(ctx context.Context, change statusChange) (ours []float64, theirs float64, err error) {
 	version, err := c.lab.cluster.version(ctx, fanOutNamespace)
 	if err != nil {
 		return nil, 0, err
 	}
 	var servers []server
-	for _, telling := range tellings {
-		servers = append(servers, c.service.watchedBy(readableIn(fanOutNamespace, telling.patches)))
+	for _, form := range eventForms {
+		servers = append(servers, c.service.watchedBy(jsonPodsIn(fanOutNamespace, form.patches)))
 	}
 	servers = append(servers, c.lab.cluster.watchedAsJSON(fanOutNamespace, version))
 	watchers := make([]*audience, len(servers))
@@ -75,30 +78,30 @@ func (c *caller) tell(ctx context.Context, change statusChange) (ours []float64,
 		}
 		defer watchers[i].close()
 	}
-	for _, watcher := range watchers[:len(tellings)] {
+	for _, watcher := range watchers[:len(eventForms)] {
 		if err := watcher.until(ctx, 1, syncedOf); err != nil {
 			return nil, 0, err
 		}
 	}
-	before, due := make([]int64, len(watchers)), make([]int64, len(watchers))
+	before, want := make([]int64, len(watchers)), make([]int64, len(watchers))
 	for i, w := range watchers {
-		before[i], due[i] = w.sum(bytesOf), w.sum(changesOf)+fanOutPods
+		before[i], want[i] = w.sum(bytesOf), w.sum(changesOf)+fanOutPods
 	}
-	if err := c.lab.cluster.changeStatus(ctx, c.lab.pods, change.make); err != nil {
+	if err := c.lab.cluster.changeStatus(ctx, c.lab.pods, change.apply); err != nil {
 		return nil, 0, err
 	}
 	each := make([]float64, len(watchers))
 	for i, w := range watchers {
-		if err := w.until(ctx, due[i], changesOf); err != nil {
+		if err := w.until(ctx, want[i], changesOf); err != nil {
 			return nil, 0, err
 		}
 		each[i] = float64(w.sum(bytesOf)-before[i]) / fanOutPods
 	}
-	return each[:len(tellings)], each[len(tellings)], nil
+	return each[:len(eventForms)], each[len(eventForms)], nil
 }
 
-// readableIn asks for the pods of a namespace as JSON.
-func readableIn(namespace string, patches kubeconnectv1.PatchType) func(int) *kubeconnectv1.WatchRequest {
+// jsonPodsIn returns requests for the pods of a namespace as JSON.
+func jsonPodsIn(namespace string, patches kubeconnectv1.PatchType) func(int) *kubeconnectv1.WatchRequest {
 	return func(int) *kubeconnectv1.WatchRequest {
 		return &kubeconnectv1.WatchRequest{
 			Resource: "pods", Namespace: namespace, Patches: patches, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
@@ -106,14 +109,14 @@ func readableIn(namespace string, patches kubeconnectv1.PatchType) func(int) *ku
 	}
 }
 
-// watchedAsJSON is the API server whose watchers each follow a namespace as JSON.
+// watchedAsJSON returns the API server as a server of JSON watches of a namespace, from a version.
 func (c *controlPlane) watchedAsJSON(namespace, version string) server {
 	return server{dial: c.dial, watch: func(on *connection, _ int, t *tally) (*stream, error) {
 		return c.watch(on, namespace, version, asJSON, t.countLines())
 	}}
 }
 
-// countLines counts the events of a watch that is JSON: each is a line.
+// countLines counts the events of a JSON watch. Each is a line.
 func (t *tally) countLines() func([]byte) {
 	return func(data []byte) {
 		t.bytes.Add(int64(len(data)))
@@ -121,9 +124,8 @@ func (t *tally) countLines() func([]byte) {
 	}
 }
 
-// changeStatus changes the status of each of the pods that are changed in turn, as a kubelet
-// does. One comes after the other, for the API server cuts a watcher off that is behind by
-// more than a few.
+// changeStatus changes the status of fanOutPods pods, as a kubelet does. It changes them one after the
+// other, because the API server terminates a watch that lags by more than a few changes.
 func (c *controlPlane) changeStatus(ctx context.Context, pods int, change func(*corev1.PodStatus)) error {
 	return inParallel(ctx, 1, fanOutPods, func(number int) error {
 		at := placeOf(number, pods)
@@ -138,7 +140,7 @@ func (c *controlPlane) changeStatus(ctx context.Context, pods int, change func(*
 	})
 }
 
-// changePhase says that nobody knows of the pod, or that it runs.
+// changePhase changes the phase to Unknown because the node is lost, or from Unknown to Running.
 func changePhase(status *corev1.PodStatus) {
 	if status.Phase == corev1.PodUnknown {
 		status.Phase, status.Reason, status.Message = corev1.PodRunning, "", ""
@@ -148,18 +150,18 @@ func changePhase(status *corev1.PodStatus) {
 	status.Message = "Node which was running the pod is unresponsive"
 }
 
-// changeReadiness says that the first container has become ready, or is not any more.
+// changeReadiness changes whether the first container is ready.
 func changeReadiness(status *corev1.PodStatus) {
 	container := &status.ContainerStatuses[0]
 	container.Ready = !container.Ready
-	is := corev1.ConditionFalse
+	ready := corev1.ConditionFalse
 	if container.Ready {
-		is = corev1.ConditionTrue
+		ready = corev1.ConditionTrue
 	}
 	for i := range status.Conditions {
 		switch condition := &status.Conditions[i]; condition.Type {
 		case corev1.PodReady, corev1.ContainersReady:
-			condition.Status, condition.LastTransitionTime = is, metav1.Now()
+			condition.Status, condition.LastTransitionTime = ready, metav1.Now()
 		}
 	}
 }

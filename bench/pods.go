@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The namespaces that the pods are in: half of all in the one that is listed, a few
-// in the one where changes are made, and the others elsewhere.
+// The namespaces of the pods: half of all pods are in the namespace that is listed, fanOutPods in the
+// namespace where changes are made, and the others in a third one. The fourth one has no pods.
 const (
 	listNamespace   = "listed"
 	fanOutNamespace = "changing"
@@ -24,24 +24,25 @@ const (
 )
 
 const (
-	// fanOutPods is how many pods are changed in turn, and the most that a burst may change.
+	// fanOutPods is the number of pods that are changed in turn, and the largest size of a burst.
 	fanOutPods = 200
-	// apps is how many different values the label app has.
+	// apps is the number of different values of the label app.
 	apps = 500
-	// podsOfNode is how many pods each node has.
+	// podsOfNode is the number of pods on each node.
 	podsOfNode = 4
-	// makers is how many pods are made at a time.
+	// makers is the number of pods that are created at the same time.
 	makers = 16
 )
 
-// place is where the pod of a number is, and what it is called.
+// place is the namespace and name of the pod with a number.
 type place struct {
 	number    int
 	namespace string
 	name      string
 }
 
-// placeOf spreads the values of all labels and fields over all namespaces.
+// placeOf returns the place of the pod with a number, of the given number of pods. The values of all
+// labels and fields are spread over all namespaces.
 func placeOf(number, pods int) place {
 	p := place{number: number, namespace: restNamespace}
 	switch {
@@ -56,11 +57,11 @@ func placeOf(number, pods int) place {
 
 func appOf(number int) string { return fmt.Sprintf("app-%d", number%apps) }
 
-// nodeOf is a node that does not exist, so nobody touches the pod.
+// nodeOf returns the name of a node that does not exist, so that no component changes the pod.
 func nodeOf(number, pods int) string { return fmt.Sprintf("node-%d", number%(pods/podsOfNode)) }
 
-// makeNamespaces makes the namespaces, and in each the service account that
-// admission asks for: those who would make it are asleep.
+// makeNamespaces creates the namespaces, and in each of them the service account that admission
+// requires, because the controllers that would create it are suspended.
 func (c *controlPlane) makeNamespaces(ctx context.Context) error {
 	for _, name := range []string{listNamespace, fanOutNamespace, restNamespace, emptyNamespace} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -77,7 +78,7 @@ func (c *controlPlane) makeNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// ignoreExists is what has gone wrong with making something that may be there already.
+// ignoreExists returns err unless it reports that the object exists already.
 func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -85,13 +86,13 @@ func ignoreExists(err error) error {
 	return err
 }
 
-// makePods makes all pods as they are made in life: by a controller, and then
-// running on a kubelet's word.
+// makePods creates all pods as in a real cluster: a controller creates them, and a kubelet updates
+// their status.
 func (c *controlPlane) makePods(ctx context.Context, pods int) error {
 	return inParallel(ctx, makers, pods, func(number int) error {
-		made := podOf(number, pods)
-		client := c.client.CoreV1().Pods(made.Namespace)
-		pod, err := client.Create(ctx, made, metav1.CreateOptions{FieldManager: "kube-controller-manager"})
+		manifest := podOf(number, pods)
+		client := c.client.CoreV1().Pods(manifest.Namespace)
+		pod, err := client.Create(ctx, manifest, metav1.CreateOptions{FieldManager: "kube-controller-manager"})
 		if err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (c *controlPlane) makePods(ctx context.Context, pods int) error {
 	})
 }
 
-// podSize is how large a pod is, in protobuf and in JSON.
+// podSize is the size of a pod in bytes: as protobuf, as protobuf without managedFields, and as JSON.
 type podSize struct {
 	whole, lean, json int
 }
@@ -124,8 +125,7 @@ func (c *controlPlane) sizeOfAPod(ctx context.Context) (podSize, error) {
 	return size, err
 }
 
-// podOf is the pod of a number: a web server with a proxy beside it, as a
-// deployment makes them.
+// podOf returns the pod with a number: a web server with a proxy sidecar, as a Deployment creates it.
 func podOf(number, pods int) *corev1.Pod {
 	p := placeOf(number, pods)
 	return &corev1.Pod{
@@ -250,7 +250,7 @@ func tolerations() []corev1.Toleration {
 	return []corev1.Toleration{{Key: "workload", Operator: corev1.TolerationOpEqual, Value: "web", Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// statusOf is what a kubelet says of a pod that runs.
+// statusOf returns the status that a kubelet reports for a running pod.
 func statusOf(pod *corev1.Pod, number int) corev1.PodStatus {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	address := fmt.Sprintf("10.%d.%d.%d", 1+number>>16, number>>8&255, number&255)

@@ -15,16 +15,16 @@ func TestEveryPodHasAPlaceOfItsOwn(t *testing.T) {
 		onNode[pod.Spec.NodeName]++
 	}
 	if len(seen) != full.pods || inNamespace[listNamespace] != full.pods/2 || inNamespace[fanOutNamespace] != fanOutPods {
-		t.Errorf("%d names; in namespaces %v", len(seen), inNamespace)
+		t.Errorf("got %d names, want %d; pods in each namespace: %v", len(seen), full.pods, inNamespace)
 	}
 	for app, count := range withLabel {
 		if count != full.pods/apps {
-			t.Errorf("%s has %d pods", app, count)
+			t.Errorf("%s has %d pods, want %d", app, count, full.pods/apps)
 		}
 	}
 	for node, count := range onNode {
 		if count != podsOfNode {
-			t.Errorf("%s has %d pods", node, count)
+			t.Errorf("%s has %d pods, want %d", node, count, podsOfNode)
 		}
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// The questions that are asked of all pods, each of which the API server answers with all
-// that it has.
+// The queries over all pods. The API server can evaluate none of them, and would have to send all pods.
 var (
-	// ofAnImage selects one in apps.
+	// ofAnImage matches one of every apps pods.
 	ofAnImage  = "object.status.phase == 'Running' && object.spec.containers.exists(c, c.image.endsWith('/" + appOf(0) + ":2.14.3'))"
 	fiveFields = []string{
 		"metadata.name", "metadata.namespace", "spec.nodeName", "status.phase", "spec.containers[*].image",
@@ -21,20 +20,20 @@ var (
 	newestFirst = "metadata.creationTimestamp desc"
 )
 
-// maxGroups is the most that may be asked for: each node is one.
+// maxGroups is the largest number of groups that a request may ask for. Each node is a group.
 const maxGroups = 10_000
 
-// firstPage is how many objects a page shows to people.
+// firstPage is the size of a page for display to people.
 const firstPage = 50
 
-// question is something that is asked of all pods.
+// question is a query over all pods.
 type question struct {
 	row
-	accept string // what the API server is asked for instead
+	accept string // media type of the API server's list of all pods
 	ask    func(context.Context, *caller) error
 }
 
-// questions are all that are asked, in protobuf where nothing else is said.
+// questions returns all questions. Objects are requested as protobuf unless the row names JSON.
 func (l *lab) questions() []question {
 	cpu := func(what, against, first string) row {
 		return row{
@@ -71,40 +70,41 @@ func (l *lab) questions() []question {
 	}
 }
 
-// compareQuestions compares what it costs to answer a question with what it costs the API
-// server to send everything, so that the caller can look for the answer there.
+// compareQuestions compares the cost of a query at the service with the cost of sending all pods at
+// the API server, where the caller would have to evaluate the query.
 func (l *lab) compareQuestions(ctx context.Context, results *report) error {
-	asked := l.questions()
+	questions := l.questions()
 	size := row{
 		what: fmt.Sprintf("five fields of %d pods, bytes", l.pods), against: "API server, all pods, protobuf",
 		unit: "MB", ratio: less, first: "20×",
 	}
 	err := l.call(ctx, func(c *caller) error {
 		return l.eachRound(func(int) error {
-			theirs, err := c.listsEverything(ctx)
+			theirs, err := c.fullListCosts(ctx)
 			if err != nil {
 				return err
 			}
-			for i := range asked {
-				ours, err := costOf(c.service.PID(), func() error { return asked[i].ask(ctx, c) })
+			for i := range questions {
+				q := &questions[i]
+				ours, err := costOf(c.service.PID(), func() error { return q.ask(ctx, c) })
 				if err != nil {
 					return err
 				}
-				asked[i].ours = append(asked[i].ours, ours.cpu)
-				asked[i].theirs = append(asked[i].theirs, theirs[asked[i].accept].cpu)
+				q.ours = append(q.ours, ours.cpu)
+				q.theirs = append(q.theirs, theirs[q.accept].cpu)
 			}
 			return c.addSizes(ctx, &size)
 		})
 	})
-	for _, q := range asked {
+	for _, q := range questions {
 		results.add(q.row)
 	}
 	results.add(size)
 	return err
 }
 
-// listsEverything is what it costs the API server to send all pods, in each form.
-func (c *caller) listsEverything(ctx context.Context) (costs map[string]cost, err error) {
+// fullListCosts returns the cost of a list of all pods at the API server, for each media type.
+func (c *caller) fullListCosts(ctx context.Context) (costs map[string]cost, err error) {
 	costs = make(map[string]cost)
 	for _, accept := range []string{asProtobuf, asJSON} {
 		if costs[accept], err = c.listAPIServer(ctx, "", "", accept, c.lab.pods); err != nil {
@@ -114,7 +114,7 @@ func (c *caller) listsEverything(ctx context.Context) (costs map[string]cost, er
 	return costs, nil
 }
 
-// addSizes adds the bytes of five fields, and of all.
+// addSizes adds the bytes of the list with five fields, and of the API server's list with all fields.
 func (c *caller) addSizes(ctx context.Context, size *row) error {
 	ours, err := c.service.list(ctx, c.ours, &kubeconnectv1.ListRequest{
 		Resource: "pods", Fields: fiveFields, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
@@ -127,7 +127,7 @@ func (c *caller) addSizes(ctx context.Context, size *row) error {
 	return err
 }
 
-// wantListed lists, and fails unless there are as many objects as there should be.
+// wantListed lists, and returns an error unless the number of objects is as expected.
 func (c *caller) wantListed(ctx context.Context, request *kubeconnectv1.ListRequest, want int) error {
 	got, err := c.service.list(ctx, c.ours, request)
 	if err == nil && got.objects != want {
@@ -136,14 +136,14 @@ func (c *caller) wantListed(ctx context.Context, request *kubeconnectv1.ListRequ
 	return err
 }
 
-// wantFirstPage asks for the first page of a sorted list, and for no other.
+// wantFirstPage requests the first page of a sorted list, and no other page.
 func (c *caller) wantFirstPage(ctx context.Context) error {
 	var page listed
 	next, err := c.service.page(ctx, c.ours, &kubeconnectv1.ListRequest{
 		Resource: "pods", OrderBy: newestFirst, PageSize: firstPage, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 	}, &page)
 	if err == nil && (page.objects != firstPage || next == "") {
-		err = fmt.Errorf("the first page has %d objects, want %d and more to come", page.objects, firstPage)
+		err = fmt.Errorf("the first page has %d objects and next page token %q, want %d objects and a token", page.objects, next, firstPage)
 	}
 	return err
 }
@@ -158,16 +158,16 @@ func (c *caller) wantCounted(ctx context.Context) error {
 			}
 		})
 	}}
-	answer, err := c.service.call(c.ours, kubeconnectv1connect.ResourceServiceCountObjectsProcedure,
+	response, err := c.service.call(c.ours, kubeconnectv1connect.ResourceServiceCountObjectsProcedure,
 		&kubeconnectv1.CountObjectsRequest{Resource: "pods", GroupBy: []string{"spec.nodeName"}, MaxGroups: maxGroups}, split.add)
 	if err != nil {
 		return err
 	}
-	if err := answer.wait(ctx); err != nil {
+	if err := response.wait(ctx); err != nil {
 		return err
 	}
 	if want := c.lab.pods / podsOfNode; groups != want {
-		return fmt.Errorf("there are %d groups, want one for each of %d nodes", groups, want)
+		return fmt.Errorf("the response has %d groups, want one for each of %d nodes", groups, want)
 	}
 	return nil
 }

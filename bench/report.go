@@ -9,29 +9,28 @@ import (
 	"time"
 )
 
-// row is one line of the table: the same thing measured on both sides, once in each
-// round.
+// row is one line of the table: the same measurement on both sides, once in each round.
 type row struct {
 	what, against string
 	unit          string
 	ours, theirs  []float64
-	// ratio is what the two sides of one round make.
+	// ratio is computed from the two sides of each round; without it, the row has no ratio.
 	ratio ratio
 	// first and then are the targets of docs/design.md; empty where it has none.
 	first, then string
 }
 
-// ratio says how two sides are compared.
+// ratio compares the values of the two sides.
 type ratio func(ours, theirs float64) float64
 
 var (
-	// less is how many times less ours costs than theirs.
+	// less is the ratio where a smaller value is better: theirs divided by ours.
 	less ratio = func(ours, theirs float64) float64 { return theirs / ours }
-	// more is how many times more ours achieves.
+	// more is the ratio of ours to theirs: above 1 where ours is larger.
 	more ratio = func(ours, theirs float64) float64 { return ours / theirs }
 )
 
-// report is everything that a run has found.
+// report is the result of a run.
 type report struct {
 	machine string
 	scale   scale
@@ -42,10 +41,10 @@ type report struct {
 	remarks []string
 }
 
-// add adds rows to the table. No two comparisons may call it at the same time.
+// add adds rows to the table. It is not safe for concurrent use.
 func (r *report) add(rows ...row) { r.rows = append(r.rows, rows...) }
 
-// remark notes what belongs to the table and is no comparison.
+// remark adds a remark below the table, and logs it.
 func (r *report) remark(format string, values ...any) {
 	r.remarks = append(r.remarks, fmt.Sprintf(format, values...))
 	note(format, values...)
@@ -74,7 +73,7 @@ func (r *report) write(to io.Writer) error {
 	return err
 }
 
-// save writes the table as it is so far to a file; an empty name is none.
+// save writes the current table to a file, unless the name is empty.
 func (r *report) save(name string) error {
 	if name == "" {
 		return nil
@@ -96,7 +95,8 @@ func (r row) String() string {
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-// spread is the ratio of each round: their median, the smallest and the largest.
+// spread formats the median, the smallest and the largest ratio of all rounds. Without a ratio, it
+// formats the smallest and the largest value.
 func (r row) spread() string {
 	if r.ratio == nil {
 		return fmt.Sprintf("(%s–%s)", figure(slices.Min(r.ours)), figure(slices.Max(r.ours)))
@@ -124,7 +124,7 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// figure is a number with as many digits as it is good for.
+// figure formats a number with about three significant digits.
 func figure(value float64) string {
 	switch size := max(value, -value); {
 	case size >= 100:

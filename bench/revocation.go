@@ -12,22 +12,21 @@ import (
 )
 
 const (
-	// revokedPace is how far apart the changes are in the namespace that is watched.
+	// revokedPace is the interval between changes in the namespace that is watched.
 	revokedPace = 4 * time.Millisecond
-	// Each caller watches for a while before its right is taken away, at least and at most.
+	// watchedFor and watchedMost bound the duration of a watch before its caller's permission is revoked.
 	watchedFor  = 1500 * time.Millisecond
 	watchedMost = 2500 * time.Millisecond
-	// lookedOn is for how long the direct watch is looked at afterwards.
-	lookedOn = time.Second
-	// endTimeout is when the watch must have ended: long after the service has looked at
-	// all rights again in any case.
+	// observedAfter is how long the direct watch is observed after the revocation.
+	observedAfter = time.Second
+	// endTimeout is the time limit for the end of a watch after the revocation. It is much longer than
+	// the interval at which the service re-checks all permissions.
 	endTimeout = 30 * time.Second
 )
 
-// compareRevocation tells for how long callers are still told of pods, one after the
-// other, when a binding of their own is deleted that was all their right to them. The
-// API server looks at rights when a watch begins and not again, so there is nothing to
-// hold that against.
+// compareRevocation measures how long a watch continues after the only binding that allows its caller
+// to read the pods is deleted. It revokes the permission of one caller after the other. The API server
+// checks permissions only when a watch begins, so there is no ratio.
 func (l *lab) compareRevocation(ctx context.Context, results *report) error {
 	everywhere, err := l.cluster.readerEverywhere(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func (l *lab) compareRevocation(ctx context.Context, results *report) error {
 		return err
 	})
 	if err == nil {
-		tellRevoked(all, results)
+		reportRevoked(all, results)
 	}
 	return err
 }
@@ -67,29 +66,29 @@ func (c *controlPlane) readersToRevoke(ctx context.Context, count int) ([]accoun
 	return all, err
 }
 
-// revoked is what became of one caller's watch, in milliseconds.
+// revoked is the timing of one caller's revocation, in milliseconds.
 type revoked struct {
-	sinceSent float64 // from the request that took the right until the last content
-	last      float64 // from that request's answer until the last content
-	refused   float64 // and until the watch was ended
-	direct    float64 // and until the direct watch brought something last while it was looked at
+	sinceSent float64 // from the request that deleted the binding to the last event
+	last      float64 // from the response to that request to the last event
+	refused   float64 // from the response to the end of the watch
+	direct    float64 // from the response to the last event of the direct watch while it was observed
 }
 
-func tellRevoked(all []revoked, results *report) {
-	const against = "a direct watch, which goes on"
+func reportRevoked(all []revoked, results *report) {
+	const against = "a direct watch, which continues"
 	sent := row{what: fmt.Sprintf("from a revocation's request to the last byte, p50 of %d", len(all)), against: against, unit: "ms"}
-	last := row{what: "the same, from its answer", against: against, unit: "ms"}
-	refused := row{what: "the same, from its answer to the stream's end", against: against, unit: "ms"}
+	last := row{what: "the same, from its response", against: against, unit: "ms"}
+	refused := row{what: "the same, from its response to the stream's end", against: against, unit: "ms"}
 	var direct []float64
 	for _, r := range all {
 		sent.ours, last.ours, refused.ours = append(sent.ours, r.sinceSent), append(last.ours, r.last), append(refused.ours, r.refused)
 		direct = append(direct, r.direct)
 	}
 	results.add(sent, last, refused)
-	results.remark("%s ms and more after the revocations, each caller's direct watch still brought changes", figure(slices.Min(direct)))
+	results.remark("each caller's direct watch still delivered changes %s ms or more after the revocation", figure(slices.Min(direct)))
 }
 
-// revokeAll takes one caller's right after the other.
+// revokeAll revokes the permission of one caller after the other.
 func (l *lab) revokeAll(ctx context.Context, s *service, callers []account) (all []revoked, err error) {
 	for _, caller := range callers {
 		r, err := l.revokeFrom(ctx, s, caller)
@@ -101,8 +100,8 @@ func (l *lab) revokeAll(ctx context.Context, s *service, callers []account) (all
 	return all, nil
 }
 
-// revokeFrom lets a caller watch both ways, takes its right away, and waits until the
-// service has ended its watch.
+// revokeFrom opens a caller's watches at the service and at the API server, revokes the caller's
+// permission, and blocks until the service has ended its watch.
 func (l *lab) revokeFrom(ctx context.Context, s *service, caller account) (r revoked, err error) {
 	ours, err := s.as(caller).watchChanges()
 	if err != nil {
@@ -118,7 +117,7 @@ func (l *lab) revokeFrom(ctx context.Context, s *service, caller account) (r rev
 		return r, err
 	}
 	if ours.last.Load() == nil || theirs.last.Load() == nil {
-		return r, errors.New("a watch has brought nothing yet")
+		return r, errors.New("a watch has not delivered any change")
 	}
 	sent := time.Now()
 	if err := l.cluster.revoke(ctx, caller, fanOutNamespace); err != nil {
@@ -129,7 +128,7 @@ func (l *lab) revokeFrom(ctx context.Context, s *service, caller account) (r rev
 	if err != nil {
 		return r, err
 	}
-	err = pause(ctx, lookedOn)
+	err = pause(ctx, observedAfter)
 	return revoked{
 		sinceSent: milliseconds(ours.last.Load().Sub(sent)),
 		last:      milliseconds(ours.last.Load().Sub(answered)),
@@ -138,8 +137,7 @@ func (l *lab) revokeFrom(ctx context.Context, s *service, caller account) (r rev
 	}, err
 }
 
-// changesWatch is a watch with a connection of its own, and when it has told of a
-// change last.
+// changesWatch is a watch on its own connection, with the time of its last change.
 type changesWatch struct {
 	*stream
 	on   *connection
@@ -150,7 +148,7 @@ func (w *changesWatch) close() { w.on.close() }
 
 func (w *changesWatch) note(_ []byte, at time.Time) { w.last.Store(&at) }
 
-// watchChanges watches at the service. The caller must call close.
+// watchChanges opens a watch at the service. The caller must call close.
 func (s *service) watchChanges() (*changesWatch, error) {
 	on, err := s.dial()
 	if err != nil {
@@ -163,7 +161,7 @@ func (s *service) watchChanges() (*changesWatch, error) {
 	return w, err
 }
 
-// watchChangesAs watches at the API server. The caller must call close.
+// watchChangesAs opens a watch at the API server as a service account. The caller must call close.
 func (c *controlPlane) watchChangesAs(ctx context.Context, caller account) (*changesWatch, error) {
 	version, err := c.version(ctx, fanOutNamespace)
 	if err != nil {
@@ -180,19 +178,19 @@ func (c *controlPlane) watchChangesAs(ctx context.Context, caller account) (*cha
 	return w, err
 }
 
-// refused waits until a watch is ended because its caller may not read any more, and
-// answers when that was.
+// refused blocks until the watch ends because its caller is no longer allowed to read, and returns the
+// time of its end.
 func (w *changesWatch) refused(ctx context.Context) (time.Time, error) {
 	select {
 	case <-w.ended:
 	case <-time.After(endTimeout):
-		return time.Time{}, fmt.Errorf("the watch goes on after %s", endTimeout)
+		return time.Time{}, fmt.Errorf("the watch has not ended after %s", endTimeout)
 	case <-ctx.Done():
 		return time.Time{}, context.Cause(ctx)
 	}
 	at := time.Now()
 	if w.failure == nil || !strings.Contains(w.failure.Error(), "forbidden") {
-		return at, fmt.Errorf("the watch has ended, but not as one that is forbidden: %w", w.failure)
+		return at, fmt.Errorf("the watch has not ended as forbidden: %w", w.failure)
 	}
 	return at, nil
 }

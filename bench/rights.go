@@ -9,7 +9,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// reader reads from a service over one connection that stays open.
+// reader reads from a service over one open connection.
 type reader struct {
 	service *service
 	on      *connection
@@ -27,12 +27,13 @@ func (r *reader) get(ctx context.Context, p place) error {
 	bytes, err := r.service.get(ctx, r.on, &kubeconnectv1.GetRequest{
 		Resource: "pods", Namespace: p.namespace, Name: p.name, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF})
 	if least := 2048; err == nil && bytes < least {
-		err = fmt.Errorf("the answer has %d bytes, which is too few for a pod", bytes)
+		err = fmt.Errorf("the response has %d bytes, which is too few for a pod", bytes)
 	}
 	return err
 }
 
-// list reads the pods of each of some namespaces; "" is all that the caller may see.
+// list reads the pods of each of the namespaces. "" means all namespaces that the caller is allowed to
+// read. It returns an error unless there are as many objects as expected in total.
 func (r *reader) list(ctx context.Context, want int, namespaces ...string) error {
 	objects := 0
 	for _, namespace := range namespaces {
@@ -49,7 +50,7 @@ func (r *reader) list(ctx context.Context, want int, namespaces ...string) error
 	return nil
 }
 
-// reading is something that a reader reads.
+// reading is a read that is measured.
 type reading func(context.Context, *reader) error
 
 func podsOf(want int, namespaces ...string) reading {
@@ -60,7 +61,7 @@ func onePod(p place) reading {
 	return func(ctx context.Context, r *reader) error { return r.get(ctx, p) }
 }
 
-// costing is that of a reading that has been done before.
+// costing returns a costing of a read, after the read has been done once without measurement.
 func (r *reader) costing(ctx context.Context, read reading) (*costing, error) {
 	if err := read(ctx, r); err != nil {
 		return nil, err
@@ -68,9 +69,9 @@ func (r *reader) costing(ctx context.Context, read reading) (*costing, error) {
 	return newCosting(r.service.PID(), func() error { return read(ctx, r) })
 }
 
-// compareRights compares what reads cost when the service knows who is calling, and
-// looks at what they may read, with the same objects from a service that takes everyone
-// for the kubeconfig's user. The two differ in nothing else.
+// compareRights compares the cost of reads when the service authenticates and authorizes its callers
+// with the cost of reading the same objects from a service that treats every caller as the
+// kubeconfig's user. The services differ in nothing else.
 func (l *lab) compareRights(ctx context.Context, results *report) error {
 	everywhere, err := l.cluster.readerEverywhere(ctx)
 	if err != nil {
@@ -95,7 +96,7 @@ func (l *lab) compareRights(ctx context.Context, results *report) error {
 	})
 }
 
-// withReaders opens a reader of each service, and closes them when all is done.
+// withReaders runs a function with a reader of each service, and closes the readers.
 func withReaders(services []*service, do func([]*reader) error) error {
 	var all []*reader
 	for _, s := range services {
@@ -109,7 +110,7 @@ func withReaders(services []*service, do func([]*reader) error) error {
 	return do(all)
 }
 
-// bothWays is two readings, each by a reader of a service of its own, whose costs are compared.
+// bothWays is two readings whose costs are compared. Each has a reader of a different service.
 type bothWays struct {
 	by, anyone   *reader
 	ours, theirs reading
@@ -123,14 +124,14 @@ func (l *lab) bothWays(everywhere, inTwo, anyone *reader) []*bothWays {
 	}
 	const same = "the same without authentication"
 	return []*bothWays{
-		newBothWays(read(fmt.Sprintf("list %d pods by a right to all namespaces", l.pods), same), everywhere, all, anyone, all),
-		newBothWays(read("get a pod by a right to all namespaces", same), everywhere, pod, anyone, pod),
-		newBothWays(read(fmt.Sprintf("list %d pods by rights to 2 namespaces", few), "a list of each without authentication"),
+		newBothWays(read(fmt.Sprintf("list %d pods with permission in all namespaces", l.pods), same), everywhere, all, anyone, all),
+		newBothWays(read("get a pod with permission in all namespaces", same), everywhere, pod, anyone, pod),
+		newBothWays(read(fmt.Sprintf("list %d pods with permission in 2 namespaces", few), "a list of each without authentication"),
 			inTwo, podsOf(few, ""), anyone, podsOf(few, fanOutNamespace, listNamespace)),
 	}
 }
 
-// newBothWays compares two readings. The row says what they are, without figures.
+// newBothWays returns a comparison of two readings. The row describes them and has no figures.
 func newBothWays(r row, by *reader, ours reading, anyone *reader, theirs reading) *bothWays {
 	r.unit = "ms"
 	b := &bothWays{by: by, anyone: anyone, ours: ours, theirs: theirs, cpu: r, half: r}
@@ -153,10 +154,10 @@ func (l *lab) compareReadings(ctx context.Context, all []*bothWays, results *rep
 	return err
 }
 
-// bothEnough is as cpuEnough, for what differs by little.
+// bothEnough is like cpuEnough, for sides that differ by little.
 const bothEnough = time.Second
 
-// compare reads both ways in turn, so that what else the machine does meets both.
+// compare reads from both services in turn, so that other load on the machine affects both sides.
 func (b *bothWays) compare(ctx context.Context) error {
 	ours, err := b.by.costing(ctx, b.ours)
 	if err != nil {

@@ -19,26 +19,25 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// bookmarks is how long a stream of the service may be quiet before it is sent a
-// bookmark.
+// bookmarks is the time after which the service sends a bookmark on an idle stream.
 const bookmarks = 5 * time.Second
 
-// serviceStart is how long the service may take until it serves.
+// serviceStart is the time limit until the service serves.
 const serviceStart = time.Minute
 
-// service is a kubeconnect of its own. It serves TLS with the API server's own
-// certificate, so that both sides encrypt alike.
+// service is a kubeconnect process. It serves TLS with the API server's own certificate, so that both
+// sides encrypt in the same way.
 type service struct {
 	*harness.Process
 	address string
 	tls     *tls.Config
-	token   string // of whom it is called by; empty where it takes everyone for the same one
+	token   string // of the caller; empty if the service does not authenticate callers
 }
 
 var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?https://([^\s"]+)`)
 
-// startService starts a service with some variables in its environment, NAME=VALUE.
-// Unless they say otherwise, it knows no callers. The caller must call stop.
+// startService starts a service with the given environment variables (NAME=VALUE). Unless they set
+// KUBECONNECT_AUTH, it does not authenticate callers. The caller must call stop.
 func (c *controlPlane) startService(ctx context.Context, variables ...string) (*service, error) {
 	variables = append([]string{"KUBECONNECT_AUTH=none"}, variables...)
 	process, err := harness.Start("env", append(variables, program("KUBECONNECT_BIN", "bin/kubeconnect"),
@@ -57,29 +56,30 @@ func (c *controlPlane) startService(ctx context.Context, variables ...string) (*
 	return &service{Process: process, address: servingLine.FindStringSubmatch(line)[1], tls: &tls.Config{RootCAs: c.tls.RootCAs}}, nil
 }
 
-// startFilled starts a service and makes it hold all pods.
+// startFilled starts a service and blocks until it has cached all pods. The caller must call stop.
 func (c *controlPlane) startFilled(ctx context.Context, variables ...string) (*service, error) {
 	s, err := c.startService(ctx, variables...)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.hold(ctx); err != nil {
+	if err := s.fill(ctx); err != nil {
 		s.stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-// startForCallers starts a service that asks the cluster who is calling and what they
-// may do, and makes it hold all pods. It is called by an account that may list them.
+// startForCallers starts a service that authenticates and authorizes callers with the cluster, and
+// blocks until it has cached all pods. It is called as an account that is allowed to list them. The
+// caller must call stop.
 func (c *controlPlane) startForCallers(ctx context.Context, by account) (*service, error) {
-	// A bench is not to be told to call again later, but is to be counted.
+	// The rate limit counts the bench's calls, but must not reject any.
 	s, err := c.startService(ctx, "KUBECONNECT_AUTH=cluster", "KUBECONNECT_CALLER_REQUEST_RATE=1000000")
 	if err != nil {
 		return nil, err
 	}
 	s.token = by.token
-	if err = s.hold(ctx); err == nil {
+	if err = s.fill(ctx); err == nil {
 		err = pause(ctx, settling)
 	}
 	if err != nil {
@@ -89,19 +89,19 @@ func (c *controlPlane) startForCallers(ctx context.Context, by account) (*servic
 	return s, nil
 }
 
-// settling is how long a service is given that knows callers: for some seconds after it
-// has learnt of rights, it asks the cluster about them more often.
+// settling is the pause after the start of a service that authorizes callers. For some seconds after
+// it has received roles and bindings, such a service requests more reviews from the cluster.
 const settling = 6 * time.Second
 
-// as is the same service, called by another account.
+// as returns the same service, called by another account.
 func (s *service) as(a account) *service {
 	other := *s
 	other.token = a.token
 	return &other
 }
 
-// hold makes the service hold all pods, by a list that selects none.
-func (s *service) hold(ctx context.Context) error {
+// fill makes the service cache all pods, by a list that selects none of them.
+func (s *service) fill(ctx context.Context) error {
 	c, err := s.dial()
 	if err != nil {
 		return err
@@ -115,13 +115,13 @@ func (s *service) stop() { _ = s.Stop() }
 
 func (s *service) dial() (*connection, error) { return dial(s.address, s.tls, s.token) }
 
-// client returns a client as callers in Go have it, with all defaults.
+// client returns an HTTP client for callers in Go, with Go's default settings.
 func (s *service) client() (client *http.Client, closeIdle func()) {
 	transport := &http.Transport{TLSClientConfig: s.tls.Clone(), ForceAttemptHTTP2: true}
 	return &http.Client{Transport: transport}, transport.CloseIdleConnections
 }
 
-// watch opens a Watch on a connection, and counts what it brings.
+// watch opens a Watch on a connection, and calls data with each piece of the response.
 func (s *service) watch(c *connection, request *kubeconnectv1.WatchRequest, data func([]byte)) (*stream, error) {
 	return s.call(c, kubeconnectv1connect.ResourceServiceWatchProcedure, request, data)
 }
@@ -139,11 +139,11 @@ func (s *service) call(c *connection, procedure string, request proto.Message, d
 		{Name: ":path", Value: procedure},
 		{Name: "content-type", Value: "application/grpc"},
 		{Name: "te", Value: "trailers"},
-		{Name: "grpc-accept-encoding", Value: "gzip"}, // as the shipped clients do
+		{Name: "grpc-accept-encoding", Value: "gzip"}, // as in the shipped clients
 	}, append(framed, body...), data)
 }
 
-// listed is what a list has brought.
+// listed is the number of objects and bytes of a list.
 type listed struct {
 	objects, bytes int
 }
@@ -161,7 +161,10 @@ func (s *service) list(ctx context.Context, c *connection, request *kubeconnectv
 	}
 }
 
-func (s *service) page(ctx context.Context, c *connection, request *kubeconnectv1.ListRequest, all *listed) (next string, err error) {
+// page reads one page of a list, adds its size to all, and returns the next page token.
+func (s *service) page(
+	ctx context.Context, c *connection, request *kubeconnectv1.ListRequest, all *listed,
+) (next string, err error) {
 	split := &messages{head: grpcHead, each: func(message []byte) {
 		eachField(message, func(number protowire.Number, value []byte) {
 			switch number {
@@ -172,29 +175,30 @@ func (s *service) page(ctx context.Context, c *connection, request *kubeconnectv
 			}
 		})
 	}}
-	answer, err := s.call(c, kubeconnectv1connect.ResourceServiceListProcedure, request, func(data []byte) {
+	response, err := s.call(c, kubeconnectv1connect.ResourceServiceListProcedure, request, func(data []byte) {
 		all.bytes += len(data)
 		split.add(data)
 	})
 	if err != nil {
 		return "", err
 	}
-	return next, answer.wait(ctx)
+	return next, response.wait(ctx)
 }
 
-// get reads one object, and answers its size.
+// get reads one object, and returns its size.
 func (s *service) get(ctx context.Context, c *connection, request *kubeconnectv1.GetRequest) (bytes int, err error) {
-	answer, err := s.call(c, kubeconnectv1connect.ResourceServiceGetProcedure, request, func(data []byte) { bytes += len(data) })
+	response, err := s.call(c, kubeconnectv1connect.ResourceServiceGetProcedure, request,
+		func(data []byte) { bytes += len(data) })
 	if err != nil {
 		return 0, err
 	}
-	return bytes, answer.wait(ctx)
+	return bytes, response.wait(ctx)
 }
 
-// callTimeout is how long an answer may take that does not stream.
+// callTimeout is the time limit of a call that does not stream.
 const callTimeout = time.Minute
 
-// wait returns when the answer is complete.
+// wait blocks until the response is complete, for at most callTimeout.
 func (s *stream) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -202,10 +206,11 @@ func (s *stream) wait(ctx context.Context) error {
 	case <-s.ended:
 		return s.failure
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for an answer: %w", context.Cause(ctx))
+		return fmt.Errorf("waiting for the response: %w", context.Cause(ctx))
 	}
 }
 
+// numberOf returns the number of a field of a message.
 func numberOf(message proto.Message, field protoreflect.Name) protowire.Number {
 	return message.ProtoReflect().Descriptor().Fields().ByName(field).Number()
 }
