@@ -14,22 +14,23 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// startPoll is how far apart the calls are that ask a service that starts whether it has all pods.
+// startPoll is the interval between calls to a starting service.
 const startPoll = 10 * time.Millisecond
 
-// started is what the start of a process has taken.
+// started is the duration and the memory of the start of a process.
 type started struct {
-	full  float64 // seconds until it had all pods
-	ready float64 // seconds until it said that it is ready; 0 for an informer
-	peak  float64 // megabytes, the most memory that it has had
+	full  float64 // seconds until it had cached all pods
+	ready float64 // seconds until it was ready; 0 for an informer
+	peak  float64 // peak memory in megabytes
 }
 
-// compareStart compares a service that preloads pods with a process that has an informer of them: how long each takes
-// from its start, and how much memory. Both collect their garbage as Go does by default.
+// compareStart compares the start of a service that preloads pods with that of a process with an
+// informer of pods: the time from the start of the process, and its peak memory. Both run with Go's
+// default garbage collection.
 func (l *lab) compareStart(ctx context.Context, results *report) error {
 	const against = "client-go typed informer, until it has synced"
 	full := row{what: fmt.Sprintf("start until %d pods are listed", l.pods), against: against, unit: "s", ratio: less}
-	ready := row{what: "the same, until /readyz says so", against: against, unit: "s", ratio: less}
+	ready := row{what: "the same, until /readyz responds with 200", against: against, unit: "s", ratio: less}
 	peak := row{what: fmt.Sprintf("peak memory of the start with %d pods", l.pods), against: "client-go typed informer", unit: "MB", ratio: less}
 	err := l.eachRound(func(int) error {
 		ours, err := l.startOfService(ctx)
@@ -49,10 +50,11 @@ func (l *lab) compareStart(ctx context.Context, results *report) error {
 	return err
 }
 
-// knowsPeak says that the operating system can be asked for a process's highest memory.
+// knowsPeak reports whether the operating system records the peak memory of a process.
 const knowsPeak = runtime.GOOS == "linux"
 
-// startOfService starts a service that preloads pods, when the API server has come to rest.
+// startOfService waits for calm, starts a service that preloads pods, and returns the cost of the
+// start.
 func (l *lab) startOfService(ctx context.Context) (took started, err error) {
 	if err := pause(ctx, calm); err != nil {
 		return started{}, err
@@ -85,7 +87,8 @@ func (l *lab) startOfService(ctx context.Context) (took started, err error) {
 	return took, err
 }
 
-// untilListed lists until the service answers, and fails unless the list has all pods. Only the first of them is sent.
+// untilListed repeats a list until the service is available, and returns an error unless the list has
+// all pods. Only the first pod is sent.
 func (s *service) untilListed(ctx context.Context, client *http.Client, pods int) error {
 	resources := kubeconnectv1connect.NewResourceServiceClient(client, "https://"+s.address)
 	for {
@@ -100,28 +103,28 @@ func (s *service) untilListed(ctx context.Context, client *http.Client, pods int
 	}
 }
 
-// untilReady asks a service whether it is ready until it is.
+// untilReady polls /readyz until the service is ready.
 func (s *service) untilReady(ctx context.Context, client *http.Client) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.address+"/readyz", nil)
 	if err != nil {
 		return err
 	}
 	for {
-		answer, err := client.Do(request)
+		response, err := client.Do(request)
 		if err != nil {
 			return err
 		}
-		_ = answer.Body.Close()
-		if answer.StatusCode == http.StatusOK {
+		_ = response.Body.Close()
+		if response.StatusCode == http.StatusOK {
 			return nil
 		}
 		if err := pause(ctx, startPoll); err != nil {
-			return fmt.Errorf("it is not ready, /readyz says %s: %w", answer.Status, err)
+			return fmt.Errorf("the service is not ready, /readyz responds with %s: %w", response.Status, err)
 		}
 	}
 }
 
-// startOfInformer starts a process with an informer, when the API server has come to rest.
+// startOfInformer waits for calm, starts a process with an informer, and returns the cost of the start.
 func (l *lab) startOfInformer(ctx context.Context) (took started, err error) {
 	if err := pause(ctx, calm); err != nil {
 		return started{}, err
@@ -137,7 +140,8 @@ func (l *lab) startOfInformer(ctx context.Context) (took started, err error) {
 	return took, err
 }
 
-// peakMB is 0 where the operating system does not know.
+// peakMB returns the peak memory of a process in megabytes, or 0 if the operating system does not
+// record it.
 func peakMB(pid int) (float64, error) {
 	if !knowsPeak {
 		return 0, nil

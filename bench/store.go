@@ -13,12 +13,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// store is the control plane's etcd, to which the API server is a client as any
-// other. What is written here costs the API server nothing but to follow it, as it
-// follows what another API server writes. Its methods are safe for concurrent use.
+// store is a client of the control plane's etcd. A change that it writes costs the API server only the
+// processing of its watch at etcd, like a change that another API server writes. Its methods are safe
+// for concurrent use.
 type store struct{ conn *grpc.ClientConn }
 
-// The calls of etcd's KV service that are used, and the numbers of the fields:
+// The methods of etcd's KV service that the bench calls, and the numbers of their fields. Source:
 // https://github.com/etcd-io/etcd/blob/main/api/etcdserverpb/rpc.proto
 const (
 	kvRange = "/etcdserverpb.KV/Range"
@@ -31,8 +31,8 @@ const (
 	putRequestValue  protowire.Number = 2
 )
 
-// openStore connects to the etcd of a control plane's directory, with the
-// certificate that the API server has for it. The caller must call close.
+// openStore connects to the etcd of a control plane, with the client certificate of the API server.
+// The caller must call close.
 func openStore(c *controlPlane) (*store, error) {
 	var ports struct {
 		Etcd int `json:"etcd"`
@@ -84,7 +84,7 @@ func (s *store) get(ctx context.Context, key string) (value []byte, err error) {
 		}
 	})
 	if value == nil {
-		return nil, fmt.Errorf("etcd has no %s", key)
+		return nil, fmt.Errorf("key %s not found in etcd", key)
 	}
 	return value, nil
 }
@@ -99,18 +99,17 @@ func (s *store) put(ctx context.Context, key string, value []byte) error {
 	return s.conn.Invoke(ctx, kvPut, request, &response)
 }
 
-// fieldOf is the bytes of a field; nil if the message has none.
-func fieldOf(message []byte, wanted protowire.Number) (found []byte) {
+// fieldOf returns the bytes of a field, or nil if the message does not have it.
+func fieldOf(message []byte, field protowire.Number) (found []byte) {
 	eachField(message, func(number protowire.Number, value []byte) {
-		if number == wanted {
+		if number == field {
 			found = value
 		}
 	})
 	return found
 }
 
-// encoded is a codec for messages that are bytes already: requests are []byte and
-// responses *[]byte.
+// encoded is a codec for encoded messages: requests are []byte and responses *[]byte.
 type encoded struct{}
 
 func (encoded) Name() string { return "proto" }

@@ -28,11 +28,11 @@ func TestAChangeInPlaceChangesTheAnnotationAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := changed.Annotations[changeAnnotation]; got != "000000000042" {
-		t.Errorf("the annotation is %q", got)
+		t.Errorf("the annotation is %q, want 000000000042", got)
 	}
 	copy(digits, unchanged)
 	if !bytes.Equal(encoded, before) {
-		t.Error("more than the annotation has changed")
+		t.Error("bytes other than the annotation have changed")
 	}
 }
 
@@ -42,6 +42,6 @@ func TestAPodWithoutTheAnnotationIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := changeableDigits(encoded); err == nil {
-		t.Error("it is taken")
+		t.Error("changeableDigits returned no error")
 	}
 }

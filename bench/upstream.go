@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// cutFor is how long callers are away.
+	// cutFor is the time for which the callers are disconnected.
 	cutFor = 5 * time.Second
-	// missed is how many changes they miss.
+	// missed is the number of changes in that time.
 	missed = 100
-	// callersPerConnection is how many of the callers share a connection.
+	// callersPerConnection is the number of callers on each connection.
 	callersPerConnection = 100
 )
 
-// compareUpstream tells what many callers of one resource cost the API server, and
-// what it costs to cut them all off and to let them come back.
+// compareUpstream counts the watches that many callers of one resource cause at the API server, and
+// the lists and bytes when all of them are disconnected and resume.
 func (l *lab) compareUpstream(ctx context.Context, results *report) error {
 	watches := row{what: fmt.Sprintf("upstream watches for %d callers of one resource", l.callers), against: "direct watchers", ratio: less, first: "1", then: "1"}
 	lists := row{what: fmt.Sprintf("%d callers cut for 5 s and back, upstream lists", l.callers), against: "relisting", first: "0", then: "0"}
@@ -40,14 +40,15 @@ func (l *lab) compareUpstream(ctx context.Context, results *report) error {
 	return err
 }
 
-// upstreamUse is what one round has found.
+// upstreamUse is the result of one round.
 type upstreamUse struct {
-	watches  float64 // open at the API server for the service
-	lists    float64 // made at the API server when the callers came back
-	resumed  float64 // bytes that the callers were sent when they came back
-	relisted float64 // and what they would have been sent as lists
+	watches  float64 // watches of the service at the API server
+	lists    float64 // lists at the API server when the callers resumed
+	resumed  float64 // bytes sent to the callers when they resumed
+	relisted float64 // bytes that lists would have taken instead
 }
 
+// cut runs one round.
 func (l *lab) cut(ctx context.Context, changes *changer) (u upstreamUse, err error) {
 	before, err := l.watches(ctx)
 	if err != nil {
@@ -58,7 +59,7 @@ func (l *lab) cut(ctx context.Context, changes *changer) (u upstreamUse, err err
 		return u, err
 	}
 	defer s.stop()
-	// One caller takes the whole snapshot, the others go on from there.
+	// One caller receives the snapshot. The others resume from its token.
 	first, err := s.watchedBy(podsIn(listNamespace, "")).open(ctx, 1, 1)
 	if err != nil {
 		return u, err
@@ -68,7 +69,7 @@ func (l *lab) cut(ctx context.Context, changes *changer) (u upstreamUse, err err
 		return u, err
 	}
 	u.relisted = float64(first.sum(bytesOf)) * float64(l.callers)
-	token, err := l.attend(ctx, s, first.token(), 0)
+	connected, err := l.watchUntil(ctx, s, first.token(), 0)
 	if err != nil {
 		return u, err
 	}
@@ -77,63 +78,64 @@ func (l *lab) cut(ctx context.Context, changes *changer) (u upstreamUse, err err
 		return u, err
 	}
 	u.watches = after - before
-	return u, l.comeBack(ctx, s, token.token, changes, &u)
+	return u, l.resumeAll(ctx, s, connected.token, changes, &u)
 }
 
-// attended is what an audience has had when it is cut off.
-type attended struct {
+// disconnected is the state of an audience when it is disconnected: the resume token of a watcher, and
+// the bytes that all watchers have received.
+type disconnected struct {
 	token string
 	bytes float64
 }
 
-// attend opens all callers at a token, waits until each has been brought a number of
-// changes, and cuts them off.
-func (l *lab) attend(ctx context.Context, s *service, token string, changes int64) (attended, error) {
+// watchUntil opens the watches of all callers at a token, blocks until each has received the given
+// number of changes, and disconnects them. It returns an error if a caller has received a snapshot.
+func (l *lab) watchUntil(ctx context.Context, s *service, token string, changes int64) (disconnected, error) {
 	all, err := s.watchedBy(podsIn(listNamespace, token)).open(ctx, l.callers, callersPerConnection)
 	if err != nil {
-		return attended{}, err
+		return disconnected{}, err
 	}
 	defer all.close()
 	if err := all.until(ctx, int64(l.callers), messagesOf); err != nil {
-		return attended{}, err
+		return disconnected{}, err
 	}
 	if err := all.until(ctx, int64(l.callers)*changes, changesOf); err != nil {
-		return attended{}, err
+		return disconnected{}, err
 	}
 	if all.sum(syncedOf) > 0 {
-		return attended{}, fmt.Errorf("%d callers were sent a snapshot", all.sum(syncedOf))
+		return disconnected{}, fmt.Errorf("%d callers were sent a snapshot", all.sum(syncedOf))
 	}
-	return attended{token: all.token(), bytes: float64(all.sum(bytesOf))}, nil
+	return disconnected{token: all.token(), bytes: float64(all.sum(bytesOf))}, nil
 }
 
-// comeBack makes changes while nobody listens, and lets all callers come back.
-func (l *lab) comeBack(ctx context.Context, s *service, token string, changes *changer, u *upstreamUse) error {
+// resumeAll makes changes while no caller is connected, and lets all callers resume.
+func (l *lab) resumeAll(ctx context.Context, s *service, token string, changes *changer, u *upstreamUse) error {
 	before, err := l.lists(ctx)
 	if err != nil {
 		return err
 	}
-	away := time.Now()
+	began := time.Now()
 	if err := changes.stream(ctx, missed); err != nil {
 		return err
 	}
-	if err := pause(ctx, cutFor-time.Since(away)); err != nil {
+	if err := pause(ctx, cutFor-time.Since(began)); err != nil {
 		return err
 	}
-	back, err := l.attend(ctx, s, token, missed)
+	resumed, err := l.watchUntil(ctx, s, token, missed)
 	if err != nil {
 		return err
 	}
 	after, err := l.lists(ctx)
-	u.lists, u.resumed = after-before, back.bytes
+	u.lists, u.resumed = after-before, resumed.bytes
 	return err
 }
 
-// watches is how many watches of pods are open at the API server.
+// watches returns the number of open watches of pods at the API server.
 func (l *lab) watches(ctx context.Context) (float64, error) {
 	return l.cluster.metric(ctx, "apiserver_longrunning_requests", `resource="pods"`, `verb="WATCH"`)
 }
 
-// lists is how many lists of pods it has answered.
+// lists returns the number of lists of pods that the API server has served.
 func (l *lab) lists(ctx context.Context) (float64, error) {
 	return l.cluster.metric(ctx, "apiserver_request_total", `resource="pods"`, `verb="LIST"`)
 }

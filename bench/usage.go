@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// usage is what a process has used, as the operating system counts it.
+// usage is the CPU time and memory of a process, as the operating system counts them.
 type usage struct {
-	cpu time.Duration // user and system, since it began
+	cpu time.Duration // user and system time since the start of the process
 	rss int64         // bytes
 }
 
-// clockTick is the unit of /proc/PID/stat: USER_HZ, which is 100 on every Linux.
+// clockTick is the unit of CPU time in /proc/PID/stat: USER_HZ, which is 100 on every Linux.
 const clockTick = 10 * time.Millisecond
 
-// usageOf reads /proc where there is one, and asks ps elsewhere.
+// usageOf returns the usage of a process, from /proc where it exists, and from ps elsewhere.
 func usageOf(pid int) (usage, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if os.IsNotExist(err) {
@@ -31,8 +31,8 @@ func usageOf(pid int) (usage, error) {
 	return readStat(string(stat))
 }
 
-// readStat reads the fields after the command, which is in parentheses and may hold
-// anything.
+// readStat parses /proc/PID/stat. It reads the fields after the command, which is in parentheses and
+// can contain any character.
 func readStat(stat string) (usage, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 22 {
@@ -47,7 +47,7 @@ func readStat(stat string) (usage, error) {
 	return usage{cpu: time.Duration(user+system) * clockTick, rss: pages * int64(os.Getpagesize())}, nil
 }
 
-// peakOf returns the most memory that a process has had since it began, in bytes. It reads /proc.
+// peakOf returns the peak memory of a process in bytes, from /proc.
 func peakOf(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -56,7 +56,7 @@ func peakOf(pid int) (int64, error) {
 	return readPeak(string(status))
 }
 
-// readPeak reads the line "VmHWM: N kB".
+// readPeak parses the line "VmHWM: N kB" of /proc/PID/status and returns its value in bytes.
 func readPeak(status string) (int64, error) {
 	for line := range strings.Lines(status) {
 		if value, found := strings.CutPrefix(line, "VmHWM:"); found {
@@ -70,11 +70,11 @@ func readPeak(status string) (int64, error) {
 func usageByPS(pid int) (usage, error) {
 	text, err := exec.Command("ps", "-o", "rss=,time=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
-		return usage{}, fmt.Errorf("asking ps for process %d: %w", pid, err)
+		return usage{}, fmt.Errorf("running ps for process %d: %w", pid, err)
 	}
 	fields := strings.Fields(string(text))
 	if len(fields) != 2 {
-		return usage{}, fmt.Errorf("cannot read what ps says of process %d: %q", pid, text)
+		return usage{}, fmt.Errorf("cannot parse the output of ps for process %d: %q", pid, text)
 	}
 	kilobytes, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil {
@@ -84,7 +84,7 @@ func usageByPS(pid int) (usage, error) {
 	return usage{cpu: cpu, rss: kilobytes << 10}, err
 }
 
-// readClock reads [[days-]hours:]minutes:seconds, with or without a fraction.
+// readClock parses [[days-]hours:]minutes:seconds, with or without a fraction.
 func readClock(text string) (time.Duration, error) {
 	days, rest, found := strings.Cut(text, "-")
 	if !found {
@@ -97,7 +97,7 @@ func readClock(text string) (time.Duration, error) {
 	}
 	for i, unit := range []float64{24, 60, 60} {
 		if err != nil || len(parts) != 3 {
-			return 0, fmt.Errorf("cannot read the time %q", text)
+			return 0, fmt.Errorf("cannot parse the time %q", text)
 		}
 		var value float64
 		value, err = strconv.ParseFloat(parts[i], 64)
@@ -106,8 +106,7 @@ func readClock(text string) (time.Duration, error) {
 	return time.Duration(total * float64(time.Second)), err
 }
 
-// cpuDuring is the CPU time that processes use while something is done, each by
-// itself.
+// cpuDuring runs a function and returns the CPU time that each process has used in that time.
 func cpuDuring(do func() error, pids ...int) ([]time.Duration, error) {
 	before, err := usageOfAll(pids)
 	if err != nil {
@@ -139,13 +138,13 @@ func usageOfAll(pids []int) ([]usage, error) {
 }
 
 const (
-	// A process's memory has settled when it has not changed by more than a
-	// hundredth for settledFor, or else after settleTimeout.
+	// The memory of a process has settled when it has not changed by more than one percent for
+	// settledFor. After settleTimeout it counts as settled in any case.
 	settledFor    = 2 * time.Second
 	settleTimeout = 15 * time.Second
 )
 
-// settledRSS is the memory of a process once that has settled.
+// settledRSS blocks until the memory of a process has settled, and returns it in bytes.
 func settledRSS(ctx context.Context, pid int) (int64, error) {
 	began, since, last := time.Now(), time.Now(), int64(0)
 	for {
@@ -165,7 +164,7 @@ func settledRSS(ctx context.Context, pid int) (int64, error) {
 	}
 }
 
-// pause waits, or says why it may not.
+// pause blocks for a duration. It returns the context's cause if ctx ends before.
 func pause(ctx context.Context, duration time.Duration) error {
 	select {
 	case <-time.After(duration):

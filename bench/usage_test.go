@@ -19,7 +19,7 @@ func TestAProcessUsesWhatItUses(t *testing.T) {
 		}
 	}
 	if used := after.cpu - before.cpu; used <= 0 || after.rss < 1<<20 {
-		t.Errorf("used %v and %d bytes", used, after.rss)
+		t.Errorf("got %v of CPU time and %d bytes of memory, want more than 0 and at least 1 MiB", used, after.rss)
 	}
 }
 
@@ -32,12 +32,12 @@ func TestPSIsReadAsItIsWritten(t *testing.T) {
 		"01:00:00.10": time.Hour + 100*time.Millisecond,
 	} {
 		if got, err := readClock(text); err != nil || got != want {
-			t.Errorf("%s is read as %v, %v", text, got, err)
+			t.Errorf("readClock(%q) = %v, %v, want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "7", "a:b", "1:2:3:4"} {
 		if got, err := readClock(text); err == nil {
-			t.Errorf("%q is read as %v", text, got)
+			t.Errorf("readClock(%q) = %v, want an error", text, got)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestPSIsReadAsItIsWritten(t *testing.T) {
 func TestACommandMayBeCalledAnything(t *testing.T) {
 	got, err := readStat("7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 9 0 1 2 3 4")
 	if err != nil || got.cpu != 3*time.Second {
-		t.Errorf("read as %+v, %v", got, err)
+		t.Errorf("got %+v, %v, want 3s of CPU time", got, err)
 	}
 }
 
@@ -60,20 +60,20 @@ func TestReadPeak(t *testing.T) {
 		{name: "no number", status: "VmHWM:\t much kB\n", fails: true},
 	} {
 		if got, err := readPeak(test.status); got != test.want || err != nil != test.fails {
-			t.Errorf("%s: read as %d, %v", test.name, got, err)
+			t.Errorf("%s: got %d, %v, want %d, failure: %t", test.name, got, err, test.want, test.fails)
 		}
 	}
 }
 
 func TestPeakOf_IsNoLessThanThePresent(t *testing.T) {
 	if !knowsPeak {
-		t.Skip("the operating system does not know it")
+		t.Skip("the operating system does not record the peak memory of a process")
 	}
 	now, err := usageOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if peak, err := peakOf(os.Getpid()); err != nil || peak < now.rss/2 {
-		t.Errorf("the peak is %d, %v; at present %d", peak, err, now.rss)
+		t.Errorf("got a peak of %d, %v, want at least half of the present %d", peak, err, now.rss)
 	}
 }

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// writers is how many changes are made at a time when they are not made all at once.
+// writers is the number of concurrent changes outside of bursts.
 const writers = 16
 
-// changer makes changes past the API server, in its store. It must be the only one
-// that changes its pods, and a pod's turn must not come again before its last change
-// is made.
+// changer changes pods in etcd, without the API server. No other writer may change the same pods. A
+// pod must not be changed again before its previous change is written.
 type changer struct {
 	store *store
-	pods  []*storedPod // which are changed in turn
+	pods  []*storedPod // changed in turn
 	made  atomic.Int64
 }
 
-// changer reads the pods that are to be changed. The caller must call close.
+// changer returns a changer of the pods whose numbers are selected. The caller must call close.
 func (l *lab) changer(ctx context.Context, concerned func(number int) bool) (*changer, error) {
 	s, err := openStore(l.cluster)
 	if err != nil {
@@ -58,17 +57,17 @@ func (c *changer) changeOne(ctx context.Context) error {
 	return c.pods[number%len(c.pods)].change(ctx, c.store)
 }
 
-// burst makes changes all at once: no more than there are pods.
+// burst makes all changes concurrently. There must be at least as many pods as changes.
 func (c *changer) burst(ctx context.Context, changes int) error {
 	return inParallel(ctx, changes, changes, func(int) error { return c.changeOne(ctx) })
 }
 
-// stream makes changes as fast as the store takes them.
+// stream makes changes as fast as etcd accepts them.
 func (c *changer) stream(ctx context.Context, changes int) error {
 	return inParallel(ctx, writers, changes, func(int) error { return c.changeOne(ctx) })
 }
 
-// trickle makes changes at a steady rate for a while, and answers how many.
+// trickle makes a change in every interval for a duration, and returns the number of changes.
 func (c *changer) trickle(ctx context.Context, each, lasting time.Duration) (changes int, err error) {
 	ticker := time.NewTicker(each)
 	defer ticker.Stop()
@@ -85,7 +84,8 @@ func (c *changer) trickle(ctx context.Context, each, lasting time.Duration) (cha
 	return changes, nil
 }
 
-// meanwhile makes changes at a steady rate while something is done.
+// meanwhile makes a change in every interval while a function runs. The function's context is
+// canceled if a change fails.
 func (c *changer) meanwhile(ctx context.Context, each time.Duration, do func(context.Context) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	var making sync.WaitGroup
@@ -100,8 +100,8 @@ func (c *changer) meanwhile(ctx context.Context, each time.Duration, do func(con
 	return err
 }
 
-// inParallel does something for every number below count, and returns the first
-// error.
+// inParallel calls a function for every number below count, in the given number of goroutines, and
+// returns the first error.
 func inParallel(ctx context.Context, workers, count int, do func(number int) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
