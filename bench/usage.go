@@ -36,13 +36,13 @@ func usageOf(pid int) (usage, error) {
 func readStat(stat string) (usage, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 22 {
-		return usage{}, fmt.Errorf("cannot read the process's state: %q", stat)
+		return usage{}, fmt.Errorf("cannot parse the state of the process: %q", stat)
 	}
 	user, err1 := strconv.ParseInt(fields[11], 10, 64)
 	system, err2 := strconv.ParseInt(fields[12], 10, 64)
 	pages, err3 := strconv.ParseInt(fields[21], 10, 64)
 	if err1 != nil || err2 != nil || err3 != nil {
-		return usage{}, fmt.Errorf("cannot read the process's state: %q", stat)
+		return usage{}, fmt.Errorf("cannot parse the state of the process: %q", stat)
 	}
 	return usage{cpu: time.Duration(user+system) * clockTick, rss: pages * int64(os.Getpagesize())}, nil
 }
