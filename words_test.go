@@ -44,18 +44,10 @@ var wordExceptions = []wordException{
 	{"words_test.go", "", "the list itself, and its tests"},
 }
 
-// describedLater are the parts of the repository that are not yet rewritten.
-var describedLater = []string{
-	"bench/",
-}
-
 func TestWords_AreThoseOfTheField(t *testing.T) {
 	t.Parallel()
 	checked := 0
 	for _, file := range textFiles(t) {
-		if slices.ContainsFunc(describedLater, func(part string) bool { return strings.HasPrefix(file, part) }) {
-			continue
-		}
 		checked++
 		for _, complaint := range checkWords(file, readDoc(t, file)) {
 			t.Error(complaint)
