@@ -34,3 +34,11 @@ func rounds(t *testing.T) int {
 
 // longFreeze is how long a component is suspended in some rounds under `make soak`.
 const longFreeze = time.Minute
+
+// soakOnly skips a test without SOAK.
+func soakOnly(t *testing.T) {
+	t.Helper()
+	if _, soaking := soakFor(t); !soaking {
+		t.Skip("set SOAK, as make soak does")
+	}
+}

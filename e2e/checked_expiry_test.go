@@ -1,0 +1,401 @@
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// "A replica that does not remember it asks the API server for exactly that version. OUT_OF_RANGE
+// with reason "Expired" means: list again from the first page."
+func TestChecked_PagesBehindTheWindowComeFromTheAPIServerUntilItForgets(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	for _, of := range []struct {
+		name    string
+		in      *harness.Cluster
+		forgets bool
+	}{{"remembered", cluster(t), false}, {"forgotten", forgetfulCluster(t), true}} {
+		t.Run(of.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, of.in)
+			write := configMapsIn(ctx, t, of.in, namespace)
+			last := ""
+			for i := range 4 {
+				last = write.create(fmt.Sprint("c-", i), labels{"app": "web"}).ResourceVersion
+			}
+			clients := checkedReplicas(t, of.in, 2)
+			requests := map[string]*kubeconnectv1.ListRequest{
+				"plain":  {},
+				"filter": {Filter: "object.metadata.name != 'x'"},
+				"order":  {OrderBy: "metadata.name"},
+				"latest": {Consistency: latest},
+			}
+			for name, request := range requests {
+				request.Resource, request.Namespace, request.LabelSelector, request.PageSize = "configmaps", namespace, "app=web", 1
+				if name != "latest" {
+					request.MinResourceVersion = last
+				}
+				for _, client := range clients[1:] { // warm
+					if name == "latest" {
+						continue // it would keep a list of its own
+					}
+					if _, err := client.List(ctx, request); err != nil {
+						t.Fatal(err)
+					}
+				}
+				page, err := clients[0].List(ctx, request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.PageToken = page.GetNextPageToken()
+				request.PageSize = 0
+			}
+			write.delete("c-2")
+			write.create("c-2", labels{"app": "web"})
+			pushOut(ctx, t, clients[0], write)
+			pushed := write.touch("pushes-out", "last")
+			untilRead(ctx, t, clients[1], "configmaps", pushed)
+			if of.forgets {
+				untilForgotten(ctx, t, of.in, last)
+			}
+			for name, request := range requests {
+				for i, client := range append(clients[1:], checkedReplicas(t, of.in, 1)[0]) {
+					page, err := client.List(ctx, request)
+					switch {
+					case of.forgets:
+						wantExpiredPage(t, page, err)
+					case err != nil:
+						t.Errorf("%s, replica %d: %v with status %v", name, i, err, statusIn(err))
+					case !slices.Equal(namesOf(page.GetObjects()), []string{"c-1", "c-2", "c-3"}):
+						t.Errorf("%s, replica %d: %v", name, i, namesOf(page.GetObjects()))
+					}
+				}
+			}
+		})
+	}
+}
+
+// A list of the latest state is kept for 30 seconds after its last page, and read again after that.
+func TestChecked_PagesOfTheLatestStateGoOnAfterTheyAreNotKeptAnyMore(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadlineAfter(t, 3*patience)
+	s := newShelf(ctx, t, 6)
+	clients := checkedReplicas(t, cluster(t), 1)
+	uncached := checkedReplicas(t, cluster(t), 1, "--uncached", "pods")
+	requests := map[*kubeconnectv1.ListRequest]resourceClient{}
+	for _, order := range []string{"", "metadata.name desc"} {
+		request := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, LabelSelector: "app=web", Consistency: latest, PageSize: 2, OrderBy: order}
+		requests[request] = clients[0]
+		request = &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, LabelSelector: "app=web", PageSize: 2, OrderBy: order}
+		requests[request] = uncached[0]
+	}
+	for request, client := range requests {
+		page, err := client.List(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.PageToken, request.PageSize = page.GetNextPageToken(), 0
+	}
+	s.delete("p-03")
+	s.create("p-04a", labels{"app": "web"})
+	time.Sleep(40 * time.Second)
+	for request, client := range requests {
+		page, err := client.List(ctx, request)
+		want := []string{"p-02", "p-03", "p-04", "p-05"}
+		if request.GetOrderBy() != "" {
+			want = []string{"p-03", "p-02", "p-01", "p-00"}
+		}
+		if err != nil || !slices.Equal(namesOf(page.GetObjects()), want) {
+			t.Errorf("%v: %v, %v", request, namesOf(page.GetObjects()), err)
+		}
+	}
+}
+
+// "or the resource is served in another version": of a custom resource. Of one that was recreated, a
+// page is of the state at the list's version, or expires.
+func TestChecked_PagesOfACustomResourceThatChanges(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	in := cluster(t)
+	for name, change := range map[string]func(customResource, string){
+		"another version": func(g customResource, _ string) { g.serve([]string{"v2"}, []string{"v1"}) },
+		"recreated": func(g customResource, namespace string) {
+			g.remove()
+			g.define("v1")
+			for i := range 4 {
+				createGadget(g.t, g, namespace, fmt.Sprint("new-", i), map[string]any{}, "")
+			}
+		},
+		"gone": func(g customResource, _ string) { g.remove() },
+	} {
+		for _, consistency := range []kubeconnectv1.Consistency{0, latest} {
+			t.Run(fmt.Sprint(name, consistency), func(t *testing.T) {
+				t.Parallel()
+				ctx := deadline(t)
+				namespace := newNamespace(ctx, t, in)
+				gadgets := newCustomResource(ctx, t, in, namespace)
+				gadgets.define("v1")
+				uids := map[string]bool{}
+				for i := range 4 {
+					uids[string(createGadget(t, gadgets, namespace, fmt.Sprint("old-", i), map[string]any{}, "").GetUID())] = true
+				}
+				clients := checkedReplicas(t, in, 2)
+				request := &kubeconnectv1.ListRequest{Resource: gadgets.name(), Namespace: namespace, PageSize: 1, Consistency: consistency}
+				var page *kubeconnectv1.ListResponse
+				eventually(ctx, t, "all are read", func() (err error) {
+					if page, err = clients[0].List(ctx, request); err == nil && page.GetRemaining() != 3 {
+						err = fmt.Errorf("%d remain", page.GetRemaining())
+					}
+					return err
+				})
+				change(gadgets, namespace)
+				time.Sleep(5 * time.Second)
+				request.PageToken = page.GetNextPageToken()
+				for i, client := range clients {
+					page, err := client.List(ctx, request)
+					for _, object := range page.GetObjects() {
+						if !uids[object.GetUid()] {
+							t.Errorf("replica %d: a page has %s, which is of another list", i, object.GetName())
+						}
+					}
+					t.Logf("replica %d: %v, %v", i, namesOf(page.GetObjects()), err)
+					switch {
+					case isExpired(err), name == "gone" && connect.CodeOf(err) == connect.CodeNotFound, name == "recreated" && err == nil:
+					case consistency == latest && i == 0 && err == nil: // "the others continue in it"
+					default:
+						t.Errorf("replica %d: %v %v, %v with status %v", i, page.GetKind(), namesOf(page.GetObjects()), err, statusIn(err))
+					}
+				}
+			})
+		}
+	}
+}
+
+// "A replica that has not reached that version waits for it." One that cannot says so in time, and
+// one that has lost the API server says that it is stale, and answers what it remembers.
+func TestChecked_PagesAtAReplicaThatHasLostTheAPIServer(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadlineAfter(t, 2*patience)
+	s := newShelf(ctx, t, 4)
+	clients := checkedReplicas(t, cluster(t), 1)
+	lost, link := newClientBehindProxy(t, cluster(t), harness.None)
+	request := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, LabelSelector: "app=web", MinResourceVersion: s.last, PageSize: 1}
+	for _, client := range append(clients, lost) {
+		if _, err := client.List(ctx, request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := clients[0].List(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.PageToken = before.GetNextPageToken()
+	if _, err := lost.List(ctx, request); err != nil { // it has reached the version
+		t.Fatal(err)
+	}
+	link.Set(harness.Refused)
+	s.delete("p-02")
+	now, err := clients[0].List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, LabelSelector: "app=web", PageSize: 1, Consistency: latest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, LabelSelector: "app=web", PageSize: 1}
+	eventually(ctx, t, "the first page has the newer version", func() error {
+		page, err := clients[0].List(ctx, newer)
+		if err == nil && !slices.Contains([]string{now.GetResourceVersion()}, page.GetResourceVersion()) && !isNewer(t, page.GetResourceVersion(), before.GetResourceVersion()) {
+			return fmt.Errorf("%s", page.GetResourceVersion())
+		}
+		newer.PageToken = page.GetNextPageToken()
+		return err
+	})
+	newer.PageSize = 1
+	began := time.Now()
+	page, err := lost.List(ctx, newer)
+	if err == nil {
+		t.Errorf("a replica that cannot have reached the version answers %v", namesOf(page.GetObjects()))
+	} else {
+		t.Logf("behind, after %v: %v with status %v", time.Since(began), err, statusIn(err))
+		if code := connect.CodeOf(err); code != connect.CodeDeadlineExceeded && code != connect.CodeUnavailable {
+			t.Errorf("the code is %v", code)
+		}
+	}
+	eventually(ctx, t, "a page is said to be stale", func() error {
+		page, err := lost.List(ctx, request)
+		if err != nil {
+			return err
+		}
+		if got := namesOf(page.GetObjects()); !slices.Equal(got, []string{"p-01"}) {
+			t.Errorf("the second page has %v", got)
+		}
+		if !page.GetFreshness().GetStale() {
+			return fmt.Errorf("it says %v", page.GetFreshness())
+		}
+		return nil
+	})
+}
+
+// Tokens of a table expire: "OUT_OF_RANGE".
+func TestChecked_ATablesTokenExpires(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	in := forgetfulCluster(t)
+	namespace := newNamespace(ctx, t, in)
+	write := configMapsIn(ctx, t, in, namespace)
+	last := ""
+	for i := range 4 {
+		last = write.create(fmt.Sprint("c-", i), labels{"app": "web"}).ResourceVersion
+	}
+	clients := checkedReplicas(t, in, 1)
+	request := &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web", PageSize: 1}
+	page, err := clients[0].GetTable(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		write.touch("c-0", fmt.Sprint(i))
+	}
+	untilForgotten(ctx, t, in, last)
+	request.PageToken = page.GetNextPageToken()
+	eventually(ctx, t, "the token expires", func() error {
+		_, err := clients[0].GetTable(ctx, request)
+		return hasCode(err, connect.CodeOutOfRange)
+	})
+	_, err = clients[0].GetTable(ctx, request)
+	wantStatus(t, err, "Expired")
+}
+
+// A table: pages of exactly the last row, pages at one version, refused sizes, an object by its name.
+func TestChecked_PagesOfATable(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	s := newShelf(ctx, t, 4)
+	clients := checkedReplicas(t, cluster(t), 2)
+	request := func(size int32, token string) *kubeconnectv1.GetTableRequest {
+		return &kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: s.namespace, LabelSelector: "app=web", PageSize: size, PageToken: token}
+	}
+	whole, err := clients[0].GetTable(ctx, request(0, ""))
+	if err != nil || len(whole.GetRows()) != 4 || whole.GetNextPageToken() != "" || whole.GetRemaining() != 0 || whole.GetResourceVersion() == "" {
+		t.Fatalf("%v, %v", whole, err)
+	}
+	for _, row := range whole.GetRows() {
+		if len(row.GetCells()) != len(whole.GetColumns()) {
+			t.Errorf("%d cells of %d columns", len(row.GetCells()), len(whole.GetColumns()))
+		}
+	}
+	exactly, err := clients[0].GetTable(ctx, request(4, ""))
+	if err != nil || len(exactly.GetRows()) != 4 || exactly.GetNextPageToken() != "" {
+		t.Errorf("a page of exactly all: %v, %v", exactly, err)
+	}
+	first, err := clients[0].GetTable(ctx, request(2, ""))
+	if err != nil || len(first.GetRows()) != 2 || first.GetNextPageToken() == "" {
+		t.Fatalf("%v, %v", first, err)
+	}
+	s.delete("p-02")
+	s.create("p-01a", labels{"app": "web"})
+	s.relabel("p-03", `{"app":"db"}`)
+	second, err := clients[1].GetTable(ctx, request(2, first.GetNextPageToken()))
+	if err != nil || second.GetResourceVersion() != first.GetResourceVersion() || second.GetNextPageToken() != "" || len(second.GetRows()) != 2 || second.GetRows()[0].GetName() != "p-02" || second.GetRows()[1].GetName() != "p-03" || len(second.GetColumns()) == 0 {
+		t.Errorf("the second page: %v, %v", second, err)
+	}
+	_, err = clients[0].GetTable(ctx, request(-1, ""))
+	wantError(t, err, connect.CodeInvalidArgument)
+	_, err = clients[0].GetTable(ctx, request(2, "invalid"))
+	if code := connect.CodeOf(err); code != connect.CodeInvalidArgument && code != connect.CodeOutOfRange {
+		t.Errorf("an invalid token: %v", err)
+	}
+	_, err = clients[0].GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: s.namespace, Name: "none"})
+	wantError(t, err, connect.CodeNotFound)
+	one, err := clients[0].GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: s.namespace, Name: "p-01", PageSize: 1})
+	if err != nil || len(one.GetRows()) != 1 || one.GetRows()[0].GetName() != "p-01" || one.GetRows()[0].GetResourceVersion() == "" {
+		t.Errorf("one: %v, %v", one, err)
+	}
+	empty, err := clients[0].GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: "there-is-none", PageSize: 1})
+	if err != nil || len(empty.GetRows()) != 0 || len(empty.GetColumns()) == 0 || empty.GetKind().GetKind() != "Pod" {
+		t.Errorf("an empty table: %v, %v", empty, err)
+	}
+	big, err := clients[0].GetTable(ctx, request(501, ""))
+	t.Logf("page_size 501: %d rows, %v", len(big.GetRows()), err)
+	other := request(2, first.GetNextPageToken())
+	other.LabelSelector = "app=db"
+	answer, err := clients[0].GetTable(ctx, other)
+	t.Logf("a token with another selector: %v, %v", answer.GetRows(), err)
+	other = request(2, first.GetNextPageToken())
+	other.Namespace = "default"
+	answer, err = clients[0].GetTable(ctx, other)
+	t.Logf("a token with another namespace: %v, %v", answer.GetRows(), err)
+}
+
+// "A page of several rows that is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer."
+// "How many rows a page may have. Default (0) and most: 500."
+func TestChecked_ATableHasAtMost500RowsInAPage(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	in := cluster(t)
+	namespace := newNamespace(ctx, t, in)
+	write := configMapsIn(ctx, t, in, namespace)
+	for i := range 501 {
+		write.create(fmt.Sprintf("c-%03d", i), labels{"app": "web"})
+	}
+	client := checkedReplicas(t, in, 1)[0]
+	request := &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web"}
+	first, err := client.GetTable(ctx, request)
+	if err != nil || len(first.GetRows()) != 500 || first.GetNextPageToken() == "" {
+		t.Fatalf("%d rows, token %q, %v", len(first.GetRows()), first.GetNextPageToken(), err)
+	}
+	request.PageToken = first.GetNextPageToken()
+	write.delete("c-500")
+	second, err := client.GetTable(ctx, request)
+	if err != nil || len(second.GetRows()) != 1 || second.GetNextPageToken() != "" {
+		t.Errorf("%d rows, token %q, %v", len(second.GetRows()), second.GetNextPageToken(), err)
+	}
+	t.Logf("%d remain after the first page", first.GetRemaining())
+}
+
+// "in order of namespace and name" at a version, and a count of the same version.
+func TestChecked_CountsAreOfTheirVersion(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	s := newShelf(ctx, t, 12)
+	clients := checkedReplicas(t, cluster(t), 2)
+	for i := range 10 {
+		s.delete(fmt.Sprintf("p-%02d", i))
+		s.create(fmt.Sprintf("n-%02d", i), labels{"app": "web", "rank": fmt.Sprint(i % 2)})
+		for _, consistency := range []kubeconnectv1.Consistency{0, latest} {
+			request := &kubeconnectv1.CountObjectsRequest{Resource: "pods", Namespace: s.namespace, LabelSelector: "app=web", GroupBy: []string{"metadata.labels.rank"}, Consistency: consistency}
+			if consistency != latest {
+				request.MinResourceVersion = s.last
+			}
+			count, err := clients[i%2].CountObjects(ctx, request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact, err := cluster(t).Client.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web", ResourceVersion: count.GetResourceVersion(), ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := int64(0)
+			for _, group := range count.GetGroups() {
+				sum += group.GetCount()
+			}
+			if count.GetTotal() != int64(len(exact.Items)) || sum != count.GetTotal() {
+				t.Errorf("%v at %s: %d in all, %d in groups, the API server has %d", consistency, count.GetResourceVersion(), count.GetTotal(), sum, len(exact.Items))
+			}
+		}
+	}
+}

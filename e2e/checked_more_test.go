@@ -1,0 +1,374 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// "A list with related.transitive ... are computed again for a page, and expire when that gives other
+// objects."
+func TestChecked_PagesOverManyOwnersExpireWhenTheObjectsChange(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	s := newShelf(ctx, t, 6)
+	clients := checkedReplicas(t, cluster(t), 2)
+	related := &kubeconnectv1.Relation{Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "configmaps", Namespace: s.namespace, Name: "owner", Transitive: true}
+	for name, change := range map[string]func(string){
+		"changed": func(n string) { s.relabel("p-05", `{"n":"`+n+`"}`) },
+		"deleted": func(n string) { s.create("p-09-"+n, labels{"app": "web"}); s.delete("p-09-" + n) },
+		"made":    func(n string) { s.create("p-00a-"+n, labels{"app": "web"}) },
+	} {
+		for i, order := range []string{"", "metadata.name desc"} {
+			request := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, Related: related, PageSize: 2, OrderBy: order}
+			if name == "deleted" {
+				s.create(fmt.Sprint("p-08-", i), labels{"app": "web"})
+			}
+			request.MinResourceVersion = s.last
+			page, err := clients[0].List(ctx, request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.PageToken = page.GetNextPageToken()
+			rest, err := clients[0].List(ctx, withPageSize(request, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if change(fmt.Sprint(i)); name == "deleted" {
+				s.delete(fmt.Sprint("p-08-", i))
+				s.relabel("outside", `{"n":"`+fmt.Sprint(i)+`"}`)
+			}
+			for i, client := range clients {
+				eventually(ctx, t, name+" is noticed", func() error {
+					answer, err := client.List(ctx, withPageSize(request, 0))
+					now, listErr := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, MinResourceVersion: s.last})
+					if listErr == nil && err == nil && !isNewer(t, now.GetResourceVersion(), page.GetResourceVersion()) {
+						return fmt.Errorf("it is as before")
+					}
+					if err == nil {
+						t.Logf("%s, order %q, replica %d: not expired: %v", name, order, i, statesOf(answer.GetObjects()))
+						wantStates(t, answer.GetObjects(), rest.GetObjects())
+						return listErr
+					}
+					if !isExpired(err) {
+						t.Errorf("%s, order %q, replica %d: %v with status %v", name, order, i, err, statusIn(err))
+					}
+					return nil
+				})
+			}
+		}
+	}
+}
+
+// "or belongs to a history that was undone by restoring a backup": what says so where versions do
+// not is the generation of the tokens.
+func TestChecked_APageTokenOfAnotherGeneration(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	s := newShelf(ctx, t, 4)
+	before := checkedReplicas(t, cluster(t), 1, "--token-generation", "before")[0]
+	after := checkedReplicas(t, cluster(t), 1, "--token-generation", "after")[0]
+	for _, consistency := range []kubeconnectv1.Consistency{0, latest} {
+		request := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, PageSize: 1, Consistency: consistency}
+		page, err := before.List(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.PageToken = page.GetNextPageToken()
+		answer, err := after.List(ctx, request)
+		wantExpiredPage(t, answer, err)
+	}
+}
+
+// Events about an object, and owners of one, in pages.
+func TestChecked_PagesOfOtherRelations(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	in := cluster(t)
+	namespace := newNamespace(ctx, t, in)
+	write := configMapsIn(ctx, t, in, namespace)
+	var owners []metav1.OwnerReference
+	var want []string
+	for i := range 3 {
+		owner := write.create(fmt.Sprint("owner-", i), nil)
+		owners = append(owners, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID})
+		want = append(want, owner.Name)
+	}
+	owned, err := in.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owned", OwnerReferences: owners}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	for i := range 4 {
+		event := &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprint("event-", i)},
+			InvolvedObject: corev1.ObjectReference{Kind: "ConfigMap", APIVersion: "v1", Namespace: namespace, Name: "owned", UID: owned.UID},
+			Reason:         "Tested", Message: "m", Type: "Normal",
+		}
+		if _, err := in.Client.CoreV1().Events(namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, event.Name)
+	}
+	clients := checkedReplicas(t, in, 3)
+	for _, c := range []struct {
+		resource string
+		of       kubeconnectv1.RelationType
+		want     []string
+	}{
+		{"configmaps", kubeconnectv1.RelationType_RELATION_TYPE_OWNER_OF, want},
+		{"events", kubeconnectv1.RelationType_RELATION_TYPE_ABOUT, events},
+	} {
+		request := &kubeconnectv1.ListRequest{Resource: c.resource, Namespace: namespace, PageSize: 1, Related: &kubeconnectv1.Relation{Type: c.of, Resource: "configmaps", Namespace: namespace, Name: "owned"}}
+		eventually(ctx, t, "all are listed", func() error {
+			page, err := clients[0].List(ctx, withPageSize(request, 0))
+			if err == nil && len(page.GetObjects()) != len(c.want) {
+				err = fmt.Errorf("%v", namesOf(page.GetObjects()))
+			}
+			return err
+		})
+		got := namesOf(walkPages(ctx, t, clients, request, func(page int, _ *kubeconnectv1.ListResponse) {
+			if c.resource == "events" {
+				_ = in.Client.CoreV1().Events(namespace).Delete(ctx, fmt.Sprint("event-", page), metav1.DeleteOptions{})
+			} else {
+				write.touch(fmt.Sprint("owner-", page), "touched")
+			}
+		}))
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.resource, got, c.want)
+		}
+	}
+}
+
+// A first snapshot that takes longer than ten seconds: UNAVAILABLE, and read even so, for any caller that
+// calls again.
+func TestChecked_ASlowFirstSnapshotArrivesForThoseWhoCallAgain(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadlineAfter(t, 3*patience)
+	in := cluster(t)
+	namespace := newNamespace(ctx, t, in)
+	gadgets := newCustomResource(ctx, t, in, namespace)
+	gadgets.define("v1")
+	for i := range 4 {
+		createGadget(t, gadgets, namespace, fmt.Sprint("g-", i), map[string]any{"text": strings.Repeat("x", 250_000)}, "")
+	}
+	client, link := newClientBehindProxy(t, in, harness.None)
+	if _, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: gadgets.name(), Namespace: namespace, Name: "g-0", Consistency: latest}); err != nil {
+		t.Fatal(err)
+	}
+	link.Set(harness.Slow)
+	calls, waits, synced := 0, 0, false
+	for ; !synced && ctx.Err() == nil; calls++ {
+		began := time.Now()
+		watching, cancel := context.WithCancel(ctx)
+		stream, err := client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: gadgets.name(), Namespace: namespace})
+		if err == nil {
+			for !synced && stream.Receive() {
+				for _, event := range stream.Msg().GetEvents() {
+					if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK && event.GetResourceVersion() == "" {
+						waits++
+					}
+					synced = synced || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
+				}
+			}
+			err = stream.Err()
+		}
+		t.Logf("call %d, %v: synced %t, %v with status %v", calls, time.Since(began), synced, err, statusIn(err))
+		if !synced && connect.CodeOf(err) != connect.CodeUnavailable {
+			t.Errorf("call %d: %v", calls, err)
+		}
+		cancel()
+	}
+	if !synced || waits == 0 {
+		t.Errorf("after %d calls: synced %t, %d bookmarks of waiting", calls, synced, waits)
+	}
+}
+
+// "How many groups were left out, for there were more than max_groups, or more than fit in about 3 MiB."
+func TestChecked_GroupsOfLongTextsAreLeftOut(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	in := cluster(t)
+	namespace := newNamespace(ctx, t, in)
+	write := configMapsIn(ctx, t, in, namespace)
+	last := ""
+	for i := range 6 {
+		name := fmt.Sprint("big-", i)
+		write.create(name, labels{"app": "web"})
+		last = write.patch(name, map[string]any{"data": map[string]any{"big": strings.Repeat("x", 900_000) + name}}).ResourceVersion
+	}
+	client := checkedReplicas(t, in, 1)[0]
+	count, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web", GroupBy: []string{"data.big"}, MinResourceVersion: last})
+	if err != nil || count.GetTotal() != 6 || len(count.GetGroups()) == 0 || int64(len(count.GetGroups()))+count.GetRemainingGroups() != 6 || count.GetRemainingGroups() < 2 {
+		t.Errorf("%d groups and %d more of %d, %v", len(count.GetGroups()), count.GetRemainingGroups(), count.GetTotal(), err)
+	}
+}
+
+// "After five seconds, ... DEADLINE_EXCEEDED with retry_after_seconds."
+func TestChecked_AVersionOfTheFutureIsRefusedWithATimeToComeBack(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	s := newShelf(ctx, t, 2)
+	client := checkedReplicas(t, cluster(t), 1)[0]
+	for name, call := range callsForTheFuture(t, client, s.namespace) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := call(deadline(t))
+			if connect.CodeOf(err) != connect.CodeDeadlineExceeded || statusIn(err).GetRetryAfterSeconds() <= 0 {
+				t.Errorf("%v with status %v", err, statusIn(err))
+			}
+		})
+	}
+}
+
+// callsForTheFuture wait for a version that will not come.
+func callsForTheFuture(t *testing.T, client resourceClient, namespace string) map[string]func(context.Context) error {
+	future := "900000000000"
+	watch := &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: namespace, MinResourceVersion: future}
+	return map[string]func(context.Context) error{
+		"get": func(ctx context.Context) error {
+			_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "pods", Namespace: namespace, Name: "p-00", MinResourceVersion: future})
+			return err
+		},
+		"list": func(ctx context.Context) error {
+			_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace, MinResourceVersion: future})
+			return err
+		},
+		"watch": func(ctx context.Context) error {
+			stream, err := client.Watch(ctx, watch)
+			if err != nil {
+				return err
+			}
+			defer stream.Close()
+			for stream.Receive() {
+				t.Logf("it says %v", stream.Msg())
+			}
+			return stream.Err()
+		},
+		"watch many": func(ctx context.Context) error {
+			stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{watch}})
+			if err != nil {
+				return err
+			}
+			defer stream.Close()
+			for stream.Receive() {
+				t.Logf("it says %v", stream.Msg())
+			}
+			return stream.Err()
+		},
+	}
+}
+
+// The related object is one "which the caller must have the right to get", on each page; a list of one
+// namespace is nobody's who has lost it.
+func TestChecked_ThePermissionsOfARelatedListAreCheckedOnEachPage(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	services := checkedServices(t, 2)
+	s := newShelf(ctx, t, 6)
+	reader := newAccount(ctx, t, s.namespace, "reader")
+	reader.grantIn(s.namespace, "lists", rule("pods", "list", "watch"))
+	reader.grantIn(s.namespace, "gets", rule("services", "get"))
+	lister := newAccount(ctx, t, s.namespace, "lister")
+	lister.grantIn(s.namespace, "lists-only", rule("pods", "list", "watch"))
+	related := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, PageSize: 1, Related: &kubeconnectv1.Relation{
+		Type: kubeconnectv1.RelationType_RELATION_TYPE_SELECTED_BY, Resource: "services", Namespace: s.namespace, Name: "front",
+	}}
+	plain := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, PageSize: 1}
+	var clients []resourceClient
+	for i, service := range services {
+		clients = append(clients, reader.calling(service, harness.GRPC).Resources)
+		for _, request := range []*kubeconnectv1.ListRequest{related, plain} {
+			eventually(ctx, t, "it can be listed", func() error {
+				page, err := clients[i].List(ctx, request)
+				if i == 0 && err == nil {
+					defer func() { request.PageToken = page.GetNextPageToken() }()
+				}
+				return err
+			})
+		}
+	}
+	for i, service := range services {
+		page, err := lister.calling(service, harness.GRPC).Resources.List(ctx, related)
+		if code := connect.CodeOf(err); code != connect.CodePermissionDenied {
+			t.Errorf("replica %d, without the right to the service: %v, %v", i, namesOf(page.GetObjects()), err)
+		}
+	}
+	refused := func(request *kubeconnectv1.ListRequest) {
+		t.Helper()
+		for i, client := range clients {
+			eventually(ctx, t, "the loss is noticed", func() error {
+				page, err := client.List(ctx, request)
+				if err == nil {
+					return fmt.Errorf("replica %d: %v", i, namesOf(page.GetObjects()))
+				}
+				t.Logf("replica %d: %v with reason %q", i, connect.CodeOf(err), statusIn(err).GetReason())
+				if connect.CodeOf(err) != connect.CodePermissionDenied && !isExpired(err) {
+					t.Errorf("replica %d: %v", i, err)
+				}
+				return nil
+			})
+		}
+	}
+	reader.revokeIn(s.namespace, "gets")
+	refused(related)
+	reader.revokeIn(s.namespace, "lists")
+	refused(plain)
+}
+
+// A replica that neither remembers the version nor can ask says so, and answers nothing else.
+func TestChecked_APageAtAReplicaThatNeitherRemembersNorCanAsk(t *testing.T) {
+	soakOnly(t)
+	t.Parallel()
+	ctx := deadline(t)
+	s := newShelf(ctx, t, 12)
+	client := checkedReplicas(t, cluster(t), 1)[0]
+	request := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, PageSize: 2, LabelSelector: "app=web", MinResourceVersion: s.last}
+	page, err := client.List(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.disturb(1, page)
+	late, link := newClientBehindProxy(t, cluster(t), harness.None)
+	if _, err := late.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: s.namespace, MinResourceVersion: s.last}); err != nil {
+		t.Fatal(err)
+	}
+	request.PageToken = page.GetNextPageToken()
+	for _, fault := range []harness.Fault{harness.Refused, harness.Frozen} {
+		link.Set(fault)
+		began := time.Now()
+		answer, err := late.List(ctx, request)
+		t.Logf("after %v: %v with status %v", time.Since(began), err, statusIn(err))
+		if err == nil {
+			t.Errorf("it answers %v", namesOf(answer.GetObjects()))
+		} else if code := connect.CodeOf(err); code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded {
+			t.Errorf("the code is %v", code)
+		}
+	}
+	link.Set(harness.None)
+	eventually(ctx, t, "it can ask again", func() error {
+		answer, err := late.List(ctx, request)
+		if err == nil && !slices.Equal(namesOf(answer.GetObjects()), []string{"p-02", "p-03"}) {
+			t.Errorf("it answers %v", namesOf(answer.GetObjects()))
+		}
+		return err
+	})
+}
