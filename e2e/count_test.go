@@ -146,7 +146,7 @@ func TestACountThatCannotBeIsRefusedInWords(t *testing.T) {
 		words   string
 	}{
 		"no resource":                 {&kubeconnectv1.CountObjectsRequest{}, "resource is required"},
-		"an object":                   {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"metadata"}}, `"metadata" leads to an object`},
+		"an object":                   {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"metadata"}}, `"metadata" is an object`},
 		"an invalid path":             {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"a..b"}}, "group_by"},
 		"too many paths":              {&kubeconnectv1.CountObjectsRequest{GroupBy: strings.Split("a b c d e f g h i", " ")}, "9 paths"},
 		"too many groups":             {&kubeconnectv1.CountObjectsRequest{MaxGroups: 10_001}, "max_groups 10001"},

@@ -129,8 +129,8 @@ func TestAnOrderThatCannotBeIsRefusedInWords(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	for text, words := range map[string]string{
-		"metadata":                    `"metadata" leads to an object or a list`,
-		"metadata.name,metadata":      `"metadata" leads to an object or a list`,
+		"metadata":                    `"metadata" is an object or a list`,
+		"metadata.name,metadata":      `"metadata" is an object or a list`,
 		"metadata.labels[*]":          "several values",
 		"metadata.name,":              "names no field",
 		"metadata..name":              `".."`,

@@ -237,7 +237,7 @@ func throughType(t *testing.T, content any) any {
 
 // ownWords matches the prefix that the service adds to a message of client-go: the part of the
 // request that the error is about.
-var ownWords = regexp.MustCompile(`^(label_selector "[^"]*"|\S+ have no strategic merge patches, use [^:]*): `)
+var ownWords = regexp.MustCompile(`^(label_selector "[^"]*"|\S+ do not support strategic merge patches, use [^:]*): `)
 
 // failureThrough returns the failure in an error of the service.
 func failureThrough(err error) *failure {
