@@ -87,6 +87,9 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 			// The caller did not request a list from the API server, and may only be able to read the cache.
 			err = errPageExpired
 		}
+		if err == nil {
+			list.freshness = found.freshness
+		}
 	}
 	return list, err
 }
@@ -177,6 +180,7 @@ func (c *continuation) cachedFor(ctx context.Context) *pagedList {
 	if !ok || !found.unshared {
 		return nil
 	}
+	found.freshness = c.hub.Freshness() // the list can be older
 	return &pagedList{listResult: found.listResult, token: c.token, whole: true}
 }
 

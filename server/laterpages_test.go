@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -193,5 +194,30 @@ func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
 	request.PageToken = token.write()
 	if page, err := s.resources.List(t.Context(), request); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("the page has %v, %v", page.GetObjects(), err)
+	}
+}
+
+// TestList_ACachedListOfTheAPIServerSaysHowCurrentTheReplicaIs reads pages of a list that is older than
+// the window, and one of the present state.
+func TestList_ACachedListOfTheAPIServerSaysHowCurrentTheReplicaIs(t *testing.T) {
+	before := manyPodsAPI(10, "100")
+	first := newService(t, before, auth.KubeconfigUser{})
+	later := newService(t, &fakeAPI{objects: before.objects, version: "200", events: make(chan any), list: &versionedLists{api: before, version: "100"}}, auth.KubeconfigUser{})
+	list := func(s *service, request *kubeconnectv1.ListRequest) *kubeconnectv1.ListResponse {
+		page, err := s.resources.List(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 3}
+	request.PageToken = list(first, request).GetNextPageToken()
+	for range 2 {
+		page := list(later, request)
+		present := list(later, &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 3})
+		if page.GetSource() != kubeconnectv1.Source_SOURCE_API_SERVER || !proto.Equal(page.GetFreshness(), present.GetFreshness()) {
+			t.Errorf("a page from %v is current as of %v, and the replica as of %v", page.GetSource(), page.GetFreshness(), present.GetFreshness())
+		}
+		request.PageToken = page.GetNextPageToken()
 	}
 }
