@@ -36,7 +36,7 @@ func (a account) subjects() []rbacv1.Subject {
 // podReader is the role that is bound to accounts.
 var podReader = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bench-pod-reader"}
 
-func (c *controlPlane) makePodReader(ctx context.Context) error {
+func (c *controlPlane) createPodReader(ctx context.Context) error {
 	_, err := c.client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: podReader.Name},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}},
@@ -50,7 +50,7 @@ func (c *controlPlane) readerEverywhere(ctx context.Context) (account, error) {
 	if err != nil {
 		return account{}, err
 	}
-	if err := c.makePodReader(ctx); err != nil {
+	if err := c.createPodReader(ctx); err != nil {
 		return account{}, err
 	}
 	_, err = c.client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
@@ -65,7 +65,7 @@ func (c *controlPlane) readerOf(ctx context.Context, name string, namespaces ...
 	if err != nil {
 		return account{}, err
 	}
-	if err := c.makePodReader(ctx); err != nil {
+	if err := c.createPodReader(ctx); err != nil {
 		return account{}, err
 	}
 	for _, namespace := range namespaces {

@@ -22,8 +22,8 @@ type server struct {
 	watch func(on *connection, number int, t *tally) (*stream, error)
 }
 
-// openers is the number of connections that are opened at the same time.
-const openers = 8
+// parallelDials is the number of connections that are opened at the same time.
+const parallelDials = 8
 
 // open opens watches, with the given number on each connection. The caller must call close.
 func (s server) open(ctx context.Context, watchers, perConnection int) (*audience, error) {
@@ -32,7 +32,7 @@ func (s server) open(ctx context.Context, watchers, perConnection int) (*audienc
 		streams:     make([]*stream, watchers),
 		tallies:     make([]*tally, watchers),
 	}
-	err := inParallel(ctx, openers, len(a.connections), func(number int) error {
+	err := inParallel(ctx, parallelDials, len(a.connections), func(number int) error {
 		on, err := s.dial()
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func (l *lab) compareClients(ctx context.Context, results *report) error {
 		rows[i] = row{what: fmt.Sprintf("list %d pods by %s, server CPU", l.pods/2, client.name),
 			against: "API server, JSON, resourceVersion=0", unit: "ms", ratio: less}
 	}
-	err := l.call(ctx, func(c *caller) error {
+	err := l.withCaller(ctx, func(c *caller) error {
 		return l.eachRound(func(int) error {
 			theirs, err := c.listAPIServer(ctx, listNamespace, "", asJSON, l.pods/2)
 			for i, client := range clients {
@@ -53,14 +53,14 @@ func (l *lab) compareClients(ctx context.Context, results *report) error {
 }
 
 // listClient returns the service's CPU time for one list by a client, in milliseconds.
-func (c *caller) listClient(ctx context.Context, by client) (cpu float64, err error) {
+func (c *caller) listClient(ctx context.Context, target client) (cpu float64, err error) {
 	before, err := usageOf(c.service.PID())
 	if err != nil {
 		return 0, err
 	}
-	objects, err := by.list(ctx, c, listNamespace)
+	objects, err := target.list(ctx, c, listNamespace)
 	if want := clientLists * c.lab.pods / 2; err == nil && objects != want {
-		err = fmt.Errorf("%d lists by %s have %d objects, want %d", clientLists, by.name, objects, want)
+		err = fmt.Errorf("%d lists by %s have %d objects, want %d", clientLists, target.name, objects, want)
 	}
 	after, failed := usageOf(c.service.PID())
 	return milliseconds(after.cpu-before.cpu) / clientLists, errors.Join(err, failed)

@@ -65,7 +65,7 @@ func (c *controlPlane) start(ctx context.Context, variables []string) (err error
 	if _, err := c.process.UntilPrints(ctx, func(line string) bool { return line == "ready" }); err != nil {
 		return err
 	}
-	return errors.Join(c.suspendComponents(), c.connect(), c.makeNamespaces(ctx))
+	return errors.Join(c.suspendComponents(), c.connect(), c.createNamespaces(ctx))
 }
 
 func (c *controlPlane) stop() {

@@ -69,7 +69,7 @@ func dial(address string, config *tls.Config, token string) (*connection, error)
 	c.framer = http2.NewFramer(c.out, bufio.NewReaderSize(conn, 64<<10))
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	c.framer.SetReuseFrames()
-	if err := c.greet(); err != nil {
+	if err := c.sendPreface(); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func dial(address string, config *tls.Config, token string) (*connection, error)
 	return c, nil
 }
 
-// greet sends the client preface, the settings and the connection's window.
-func (c *connection) greet() error {
+// sendPreface sends the client preface, the settings and the connection's window.
+func (c *connection) sendPreface() error {
 	if _, err := c.out.WriteString(http2.ClientPreface); err != nil {
 		return err
 	}

@@ -53,12 +53,12 @@ func (l *lab) compareCrowd(ctx context.Context, results *report) error {
 	}
 	var idle []float64
 	err = l.eachRound(func(int) error {
-		quiet, busy, made, err := l.watchCrowd(ctx, changes, []int{crowded.PID(), sparse.PID()}, []*audience{large, small})
+		quiet, busy, written, err := l.watchCrowd(ctx, changes, []int{crowded.PID(), sparse.PID()}, []*audience{large, small})
 		if err != nil {
 			return err
 		}
-		r.ours = append(r.ours, milliseconds(busy[0]-quiet[0])/float64(made))
-		r.theirs = append(r.theirs, milliseconds(busy[1]-quiet[1])/float64(made))
+		r.ours = append(r.ours, milliseconds(busy[0]-quiet[0])/float64(written))
+		r.theirs = append(r.theirs, milliseconds(busy[1]-quiet[1])/float64(written))
 		idle = append(idle, 100*quiet[0].Seconds()/l.crowdTime.Seconds())
 		return nil
 	})
@@ -89,7 +89,7 @@ func (l *lab) perNode(ctx context.Context, watchers int) (*service, *audience, e
 
 // watchCrowd returns the CPU time of each service without changes and with changes, over the same
 // duration, and the number of changes.
-func (l *lab) watchCrowd(ctx context.Context, changes *changer, pids []int, audiences []*audience) (quiet, busy []time.Duration, made int, err error) {
+func (l *lab) watchCrowd(ctx context.Context, changes *changer, pids []int, audiences []*audience) (quiet, busy []time.Duration, written int, err error) {
 	if quiet, err = cpuDuring(func() error { return pause(ctx, l.crowdTime) }, pids...); err != nil {
 		return nil, nil, 0, err
 	}
@@ -98,16 +98,16 @@ func (l *lab) watchCrowd(ctx context.Context, changes *changer, pids []int, audi
 		had = append(had, a.sum(changesOf))
 	}
 	busy, err = cpuDuring(func() error {
-		made, err = changes.trickle(ctx, crowdPace, l.crowdTime)
+		written, err = changes.trickle(ctx, crowdPace, l.crowdTime)
 		return err
 	}, pids...)
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	for i, a := range audiences {
-		if err := a.until(ctx, had[i]+int64(made), changesOf); err != nil {
+		if err := a.until(ctx, had[i]+int64(written), changesOf); err != nil {
 			return nil, nil, 0, err
 		}
 	}
-	return quiet, busy, made, nil
+	return quiet, busy, written, nil
 }

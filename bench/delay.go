@@ -38,25 +38,25 @@ func (a *arrivals) count() int {
 // This process watches the same changes through both, and takes the time of arrival before it decodes
 // a message.
 func (l *lab) compareDelay(ctx context.Context, results *report) error {
-	half := row{what: "delay added by the hub, p50", against: "a direct watch", unit: "ms", first: "0.5 ms", then: "0.2 ms"}
-	most := row{what: "the same, p99", against: "a direct watch", unit: "ms", first: "5 ms", then: "2 ms"}
+	p50 := row{what: "delay added by the hub, p50", against: "a direct watch", unit: "ms", first: "0.5 ms", then: "0.2 ms"}
+	p99 := row{what: "the same, p99", against: "a direct watch", unit: "ms", first: "5 ms", then: "2 ms"}
 	changes, err := l.changer(ctx, func(number int) bool { return number < fanOutPods })
 	if err != nil {
 		return err
 	}
 	defer changes.close()
-	err = l.call(ctx, func(c *caller) error {
+	err = l.withCaller(ctx, func(c *caller) error {
 		return l.eachRound(func(int) error {
 			added, err := c.delays(ctx, changes)
 			if err != nil {
 				return err
 			}
-			half.ours = append(half.ours, quantile(added, 0.5))
-			most.ours = append(most.ours, quantile(added, 0.99))
+			p50.ours = append(p50.ours, quantile(added, 0.5))
+			p99.ours = append(p99.ours, quantile(added, 0.99))
 			return nil
 		})
 	})
-	results.add(half, most)
+	results.add(p50, p99)
 	return err
 }
 
@@ -74,13 +74,13 @@ func (c *caller) delays(ctx context.Context, changes *changer) ([]float64, error
 	if err := pause(ctx, time.Second); err != nil {
 		return nil, err
 	}
-	made, err := changes.trickle(ctx, pace/2, 2*c.lab.trickle)
+	written, err := changes.trickle(ctx, pace/2, 2*c.lab.trickle)
 	if err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(deliveryTimeout); direct.count() < made || byService.count() < made; {
+	for deadline := time.Now().Add(deliveryTimeout); direct.count() < written || byService.count() < written; {
 		if err := pause(ctx, 10*time.Millisecond); err != nil || time.Now().After(deadline) {
-			return nil, fmt.Errorf("%d and %d of %d changes arrived: %w", direct.count(), byService.count(), made, err)
+			return nil, fmt.Errorf("%d and %d of %d changes arrived: %w", direct.count(), byService.count(), written, err)
 		}
 	}
 	return direct.until(byService), nil

@@ -71,7 +71,7 @@ func (l *lab) fill(ctx context.Context, results *report) error {
 	case l.pods:
 	case 0:
 		note("creating %d pods", l.pods)
-		if err := l.cluster.makePods(ctx, l.pods); err != nil {
+		if err := l.cluster.createPods(ctx, l.pods); err != nil {
 			return err
 		}
 	default:

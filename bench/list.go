@@ -9,20 +9,20 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// A call is repeated until the server has used cpuEnough, because the operating system counts CPU time
+// A call is repeated until the server has used minCPU, because the operating system counts CPU time
 // in hundredths of a second, but at most maxRepeats times.
 const (
-	cpuEnough  = 400 * time.Millisecond
+	minCPU     = 400 * time.Millisecond
 	maxRepeats = 20000
 )
 
-// turnTime is the time between two readings of the CPU time while calls are repeated.
-const turnTime = 20 * time.Millisecond
+// batchTime is the time between two readings of the CPU time while calls are repeated.
+const batchTime = 20 * time.Millisecond
 
 // cost is the cost of one call.
 type cost struct {
-	cpu  float64 // milliseconds of the server's CPU time
-	half float64 // milliseconds until the response was complete, at the median
+	cpu float64 // milliseconds of the server's CPU time
+	p50 float64 // milliseconds until the response was complete, at the median
 }
 
 // costing repeats a call, and measures the CPU time of the server and the duration of each call.
@@ -42,8 +42,8 @@ func newCosting(pid int, call func() error) (*costing, error) {
 // costOf returns the cost of a call, which it repeats.
 func costOf(pid int, call func() error) (cost, error) {
 	c, err := newCosting(pid, call)
-	for err == nil && !c.has(cpuEnough) {
-		err = c.turn()
+	for err == nil && !c.hasUsed(minCPU) {
+		err = c.runBatch()
 	}
 	if err != nil {
 		return cost{}, err
@@ -51,9 +51,9 @@ func costOf(pid int, call func() error) (cost, error) {
 	return c.cost(), nil
 }
 
-// turn makes calls for turnTime, at least one.
-func (c *costing) turn() (err error) {
-	for left := turnTime; left > 0; {
+// runBatch makes calls for batchTime, at least one.
+func (c *costing) runBatch() (err error) {
+	for left := batchTime; left > 0; {
 		began := time.Now()
 		if err := c.call(); err != nil {
 			return err
@@ -68,13 +68,14 @@ func (c *costing) turn() (err error) {
 
 func (c *costing) used() time.Duration { return c.now.cpu - c.before.cpu }
 
-// has reports whether the server has used enough CPU time for a measurement, or maxRepeats is reached.
-func (c *costing) has(enough time.Duration) bool {
+// hasUsed reports whether the server has used enough CPU time for a measurement, or maxRepeats is
+// reached.
+func (c *costing) hasUsed(enough time.Duration) bool {
 	return c.used() > enough || len(c.took) >= maxRepeats
 }
 
 func (c *costing) cost() cost {
-	return cost{cpu: milliseconds(c.used()) / float64(len(c.took)), half: median(c.took)}
+	return cost{cpu: milliseconds(c.used()) / float64(len(c.took)), p50: median(c.took)}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -87,8 +88,9 @@ type caller struct {
 	theirs  *connection
 }
 
-// call runs a function with connections to a service that has cached all pods, and to the API server.
-func (l *lab) call(ctx context.Context, with func(*caller) error) error {
+// withCaller runs a function with connections to a service that has cached all pods, and to the API
+// server.
+func (l *lab) withCaller(ctx context.Context, do func(*caller) error) error {
 	s, err := l.cluster.startFilled(ctx)
 	if err != nil {
 		return err
@@ -104,7 +106,7 @@ func (l *lab) call(ctx context.Context, with func(*caller) error) error {
 		return err
 	}
 	defer theirs.close()
-	return with(&caller{lab: l, service: s, ours: ours, theirs: theirs})
+	return do(&caller{lab: l, service: s, ours: ours, theirs: theirs})
 }
 
 // listService returns the cost of a list at the service.
@@ -130,7 +132,7 @@ func (l *lab) compareLists(ctx context.Context, results *report) error {
 	protobuf := row{what: what, against: "API server, protobuf, resourceVersion=0", unit: unit, ratio: less, first: "3×", then: "8×"}
 	asText := row{what: what, against: "API server, JSON, resourceVersion=0", unit: unit, ratio: less, first: "10×", then: "20×"}
 	bothText := row{what: what + ", both JSON", against: "API server, JSON, resourceVersion=0", unit: unit, ratio: less}
-	err := l.call(ctx, func(c *caller) error {
+	err := l.withCaller(ctx, func(c *caller) error {
 		return l.eachRound(func(int) error {
 			costs, err := c.listCosts(ctx)
 			if err != nil {
@@ -171,8 +173,8 @@ func (c *caller) listCosts(ctx context.Context) (costs []cost, err error) {
 func (l *lab) compareLabels(ctx context.Context, results *report) error {
 	what := fmt.Sprintf("list by label, 1 in %d of %d, ", apps, l.pods)
 	cpu := row{what: what + "server CPU", against: "API server, protobuf, resourceVersion=0", unit: "ms", ratio: less, first: "50×", then: "300×"}
-	half := row{what: what + "p50", against: cpu.against, unit: "ms", ratio: less, then: "≤ 0.5 ms"}
-	err := l.call(ctx, func(c *caller) error {
+	p50 := row{what: what + "p50", against: cpu.against, unit: "ms", ratio: less, then: "≤ 0.5 ms"}
+	err := l.withCaller(ctx, func(c *caller) error {
 		return l.eachRound(func(round int) error {
 			label := "app=" + appOf(round+1)
 			ours, err := c.listService(ctx, &kubeconnectv1.ListRequest{
@@ -182,11 +184,11 @@ func (l *lab) compareLabels(ctx context.Context, results *report) error {
 			}
 			theirs, err := c.listAPIServer(ctx, "", label, asProtobuf, l.pods/apps)
 			cpu.ours, cpu.theirs = append(cpu.ours, ours.cpu), append(cpu.theirs, theirs.cpu)
-			half.ours, half.theirs = append(half.ours, ours.half), append(half.theirs, theirs.half)
+			p50.ours, p50.theirs = append(p50.ours, ours.p50), append(p50.theirs, theirs.p50)
 			return err
 		})
 	})
-	results.add(cpu, half)
+	results.add(cpu, p50)
 	return err
 }
 

@@ -22,13 +22,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// longest is the time limit of a run.
-const longest = 30 * time.Minute
+// runTimeout is the time limit of a run.
+const runTimeout = 30 * time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -152,15 +152,15 @@ func compare(ctx context.Context, s settings) error {
 // prepare starts the control plane and creates the pods, which takes minutes. It runs the idle
 // comparison at the same time, because that one has its own control plane and measures no times.
 func prepare(ctx context.Context, s settings, results *report) (l *lab, err error) {
-	meanwhile, both := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	if s.wants(idleComparison) {
-		meanwhile.Go(func() error { return compareIdle(both, s.scale, results) })
+		group.Go(func() error { return compareIdle(groupCtx, s.scale, results) })
 	}
-	meanwhile.Go(func() (err error) {
-		l, err = newLab(both, s, results)
+	group.Go(func() (err error) {
+		l, err = newLab(groupCtx, s, results)
 		return err
 	})
-	if err := meanwhile.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		if l != nil {
 			l.cluster.stop()
 		}

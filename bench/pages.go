@@ -71,7 +71,7 @@ func (l *lab) comparePages(ctx context.Context, results *report) error {
 			return err
 		}
 		what := fmt.Sprintf("a later page of a list of %d pods, %d each, at another replica", l.pods, l.pageSize())
-		return r.compareReadings(ctx, []*bothWays{newBothWays(
+		return r.compareReadings(ctx, []*readingPair{newReadingPair(
 			row{what: what, against: "page 1 at the first replica", ratio: less},
 			r.second, pages.read, r.first, r.firstPage)}, results)
 	})
@@ -90,10 +90,10 @@ func (l *lab) comparePast(ctx context.Context, results *report) error {
 			return err
 		}
 		what := fmt.Sprintf("a later page of a list of %d pods, %d each, %d changes ago", l.pods, l.pageSize(), pastChanges)
-		return r.compareReadings(ctx, []*bothWays{
-			newBothWays(row{what: what, against: "page 1 of the present", ratio: less},
+		return r.compareReadings(ctx, []*readingPair{
+			newReadingPair(row{what: what, against: "page 1 of the present", ratio: less},
 				r.second, past.read, r.first, r.firstPage),
-			newBothWays(row{what: what, against: "a later page of the present", ratio: less},
+			newReadingPair(row{what: what, against: "a later page of the present", ratio: less},
 				r.second, past.read, r.first, present.read),
 		}, results)
 	})

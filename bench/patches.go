@@ -35,7 +35,7 @@ var eventForms = []struct {
 // comparePatches compares the bytes of a change of a pod's status in a watch: as patches and as whole
 // objects from the service, and as whole objects from the API server.
 func (l *lab) comparePatches(ctx context.Context, results *report) error {
-	return l.call(ctx, func(c *caller) error {
+	return l.withCaller(ctx, func(c *caller) error {
 		for _, change := range statusChanges {
 			rows := make([]row, len(eventForms))
 			for i, form := range eventForms {

@@ -30,8 +30,8 @@ const (
 	apps = 500
 	// podsOfNode is the number of pods on each node.
 	podsOfNode = 4
-	// makers is the number of pods that are created at the same time.
-	makers = 16
+	// parallelCreates is the number of pods that are created at the same time.
+	parallelCreates = 16
 )
 
 // place is the namespace and name of the pod with a number.
@@ -60,9 +60,9 @@ func appOf(number int) string { return fmt.Sprintf("app-%d", number%apps) }
 // nodeOf returns the name of a node that does not exist, so that no component changes the pod.
 func nodeOf(number, pods int) string { return fmt.Sprintf("node-%d", number%(pods/podsOfNode)) }
 
-// makeNamespaces creates the namespaces, and in each of them the service account that admission
+// createNamespaces creates the namespaces, and in each of them the service account that admission
 // requires, because the controllers that would create it are suspended.
-func (c *controlPlane) makeNamespaces(ctx context.Context) error {
+func (c *controlPlane) createNamespaces(ctx context.Context) error {
 	for _, name := range []string{listNamespace, fanOutNamespace, restNamespace, emptyNamespace} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		_, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
@@ -86,10 +86,10 @@ func ignoreExists(err error) error {
 	return err
 }
 
-// makePods creates all pods as in a real cluster: a controller creates them, and a kubelet updates
+// createPods creates all pods as in a real cluster: a controller creates them, and a kubelet updates
 // their status.
-func (c *controlPlane) makePods(ctx context.Context, pods int) error {
-	return inParallel(ctx, makers, pods, func(number int) error {
+func (c *controlPlane) createPods(ctx context.Context, pods int) error {
+	return inParallel(ctx, parallelCreates, pods, func(number int) error {
 		manifest := podOf(number, pods)
 		client := c.client.CoreV1().Pods(manifest.Namespace)
 		pod, err := client.Create(ctx, manifest, metav1.CreateOptions{FieldManager: "kube-controller-manager"})
@@ -194,7 +194,7 @@ func webServer(number int) corev1.Container {
 			{Name: "scratch", MountPath: "/tmp"},
 		},
 		ReadinessProbe:  probe("/readyz", 5, 3),
-		SecurityContext: locked(),
+		SecurityContext: restrictedSecurityContext(),
 	}
 }
 
@@ -233,7 +233,7 @@ func probe(path string, period, failures int32) *corev1.Probe {
 	}
 }
 
-func locked() *corev1.SecurityContext {
+func restrictedSecurityContext() *corev1.SecurityContext {
 	return &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true)}
 }
 

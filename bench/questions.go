@@ -12,9 +12,9 @@ import (
 
 // The queries over all pods. The API server can evaluate none of them, and would have to send all pods.
 var (
-	// ofAnImage matches one of every apps pods.
-	ofAnImage  = "object.status.phase == 'Running' && object.spec.containers.exists(c, c.image.endsWith('/" + appOf(0) + ":2.14.3'))"
-	fiveFields = []string{
+	// imageFilter matches one of every apps pods.
+	imageFilter = "object.status.phase == 'Running' && object.spec.containers.exists(c, c.image.endsWith('/" + appOf(0) + ":2.14.3'))"
+	fiveFields  = []string{
 		"metadata.name", "metadata.namespace", "spec.nodeName", "status.phase", "spec.containers[*].image",
 	}
 	newestFirst = "metadata.creationTimestamp desc"
@@ -57,7 +57,7 @@ func (l *lab) questions() []question {
 		},
 		{
 			cpu("the pods of an image among %d, by CEL", "protobuf", ""), asProtobuf,
-			list(l.pods/apps, &kubeconnectv1.ListRequest{Filter: ofAnImage, Encoding: protobuf}),
+			list(l.pods/apps, &kubeconnectv1.ListRequest{Filter: imageFilter, Encoding: protobuf}),
 		},
 		{
 			cpu("the newest 50 of %d pods", "protobuf", ""), asProtobuf,
@@ -78,7 +78,7 @@ func (l *lab) compareQuestions(ctx context.Context, results *report) error {
 		what: fmt.Sprintf("five fields of %d pods, bytes", l.pods), against: "API server, all pods, protobuf",
 		unit: "MB", ratio: less, first: "20×",
 	}
-	err := l.call(ctx, func(c *caller) error {
+	err := l.withCaller(ctx, func(c *caller) error {
 		return l.eachRound(func(int) error {
 			theirs, err := c.fullListCosts(ctx)
 			if err != nil {

@@ -54,7 +54,7 @@ const heading = `| What | Against | kubeconnect | The other | Ratio: median (min
 |---|---|---|---|---|---|---|
 `
 
-func (r *report) write(to io.Writer) error {
+func (r *report) write(w io.Writer) error {
 	var text strings.Builder
 	text.WriteString(heading)
 	for _, row := range r.rows {
@@ -69,7 +69,7 @@ func (r *report) write(to io.Writer) error {
 		text.WriteString("\n- " + remark)
 	}
 	text.WriteString("\n")
-	_, err := io.WriteString(to, text.String())
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 

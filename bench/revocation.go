@@ -59,7 +59,7 @@ func (l *lab) compareRevocation(ctx context.Context, results *report) error {
 
 func (c *controlPlane) readersToRevoke(ctx context.Context, count int) ([]account, error) {
 	all := make([]account, count)
-	err := inParallel(ctx, makers, count, func(i int) (err error) {
+	err := inParallel(ctx, parallelCreates, count, func(i int) (err error) {
 		all[i], err = c.readerOf(ctx, fmt.Sprintf("revoked-%d", i), fanOutNamespace)
 		return err
 	})

@@ -92,7 +92,7 @@ func (l *lab) compareRights(ctx context.Context, results *report) error {
 	}
 	defer open.stop()
 	return withReaders([]*service{guarded, guarded.as(inTwo), open}, func(r []*reader) error {
-		return l.compareReadings(ctx, l.bothWays(r[0], r[1], r[2]), results)
+		return l.compareReadings(ctx, l.readingPairs(r[0], r[1], r[2]), results)
 	})
 }
 
@@ -110,36 +110,40 @@ func withReaders(services []*service, do func([]*reader) error) error {
 	return do(all)
 }
 
-// bothWays is two readings whose costs are compared. Each has a reader of a different service.
-type bothWays struct {
-	by, anyone   *reader
+// readingPair is two readings whose costs are compared. Each has a reader of a different service.
+type readingPair struct {
+	ourReader    *reader
+	theirReader  *reader
 	ours, theirs reading
-	cpu, half    row
+	cpu, p50     row
 }
 
-func (l *lab) bothWays(everywhere, inTwo, anyone *reader) []*bothWays {
+func (l *lab) readingPairs(everywhere, inTwo, unauthenticated *reader) []*readingPair {
 	few, all, pod := fanOutPods+l.pods/2, podsOf(l.pods, ""), onePod(placeOf(0, l.pods))
 	read := func(what, against string) row {
 		return row{what: what, against: against, ratio: more, first: "≤ 1.1×"}
 	}
 	const same = "the same without authentication"
-	return []*bothWays{
-		newBothWays(read(fmt.Sprintf("list %d pods with permission in all namespaces", l.pods), same), everywhere, all, anyone, all),
-		newBothWays(read("get a pod with permission in all namespaces", same), everywhere, pod, anyone, pod),
-		newBothWays(read(fmt.Sprintf("list %d pods with permission in 2 namespaces", few), "a list of each without authentication"),
-			inTwo, podsOf(few, ""), anyone, podsOf(few, fanOutNamespace, listNamespace)),
+	return []*readingPair{
+		newReadingPair(read(fmt.Sprintf("list %d pods with permission in all namespaces", l.pods), same),
+			everywhere, all, unauthenticated, all),
+		newReadingPair(read("get a pod with permission in all namespaces", same),
+			everywhere, pod, unauthenticated, pod),
+		newReadingPair(
+			read(fmt.Sprintf("list %d pods with permission in 2 namespaces", few), "a list of each without authentication"),
+			inTwo, podsOf(few, ""), unauthenticated, podsOf(few, fanOutNamespace, listNamespace)),
 	}
 }
 
-// newBothWays returns a comparison of two readings. The row describes them and has no figures.
-func newBothWays(r row, by *reader, ours reading, anyone *reader, theirs reading) *bothWays {
+// newReadingPair returns a comparison of two readings. The row describes them and has no figures.
+func newReadingPair(r row, ourReader *reader, ours reading, theirReader *reader, theirs reading) *readingPair {
 	r.unit = "ms"
-	b := &bothWays{by: by, anyone: anyone, ours: ours, theirs: theirs, cpu: r, half: r}
-	b.cpu.what, b.half.what = r.what+", server CPU", "the same, p50"
+	b := &readingPair{ourReader: ourReader, theirReader: theirReader, ours: ours, theirs: theirs, cpu: r, p50: r}
+	b.cpu.what, b.p50.what = r.what+", server CPU", "the same, p50"
 	return b
 }
 
-func (l *lab) compareReadings(ctx context.Context, all []*bothWays, results *report) error {
+func (l *lab) compareReadings(ctx context.Context, all []*readingPair, results *report) error {
 	err := l.eachRound(func(int) error {
 		for _, b := range all {
 			if err := b.compare(ctx); err != nil {
@@ -149,28 +153,28 @@ func (l *lab) compareReadings(ctx context.Context, all []*bothWays, results *rep
 		return nil
 	})
 	for _, b := range all {
-		results.add(b.cpu, b.half)
+		results.add(b.cpu, b.p50)
 	}
 	return err
 }
 
-// bothEnough is like cpuEnough, for sides that differ by little.
-const bothEnough = time.Second
+// minPairCPU is like minCPU, for sides that differ by little.
+const minPairCPU = time.Second
 
 // compare reads from both services in turn, so that other load on the machine affects both sides.
-func (b *bothWays) compare(ctx context.Context) error {
-	ours, err := b.by.costing(ctx, b.ours)
+func (b *readingPair) compare(ctx context.Context) error {
+	ours, err := b.ourReader.costing(ctx, b.ours)
 	if err != nil {
 		return err
 	}
-	theirs, err := b.anyone.costing(ctx, b.theirs)
-	for err == nil && !(ours.has(bothEnough) && theirs.has(bothEnough)) {
-		err = errors.Join(ours.turn(), theirs.turn())
+	theirs, err := b.theirReader.costing(ctx, b.theirs)
+	for err == nil && !(ours.hasUsed(minPairCPU) && theirs.hasUsed(minPairCPU)) {
+		err = errors.Join(ours.runBatch(), theirs.runBatch())
 	}
 	if err != nil {
 		return err
 	}
 	b.cpu.ours, b.cpu.theirs = append(b.cpu.ours, ours.cost().cpu), append(b.cpu.theirs, theirs.cost().cpu)
-	b.half.ours, b.half.theirs = append(b.half.ours, ours.cost().half), append(b.half.theirs, theirs.cost().half)
+	b.p50.ours, b.p50.theirs = append(b.p50.ours, ours.cost().p50), append(b.p50.theirs, theirs.cost().p50)
 	return nil
 }

@@ -13,9 +13,9 @@ const writers = 16
 // changer changes pods in etcd, without the API server. No other writer may change the same pods. A
 // pod must not be changed again before its previous change is written.
 type changer struct {
-	store *store
-	pods  []*storedPod // changed in turn
-	made  atomic.Int64
+	store   *store
+	pods    []*storedPod // changed in turn
+	written atomic.Int64
 }
 
 // changer returns a changer of the pods whose numbers are selected. The caller must call close.
@@ -53,7 +53,7 @@ func (c *changer) close() { c.store.close() }
 
 // changeOne changes the next pod.
 func (c *changer) changeOne(ctx context.Context) error {
-	number := int(c.made.Add(1))
+	number := int(c.written.Add(1))
 	return c.pods[number%len(c.pods)].change(ctx, c.store)
 }
 
@@ -88,15 +88,15 @@ func (c *changer) trickle(ctx context.Context, each, lasting time.Duration) (cha
 // canceled if a change fails.
 func (c *changer) meanwhile(ctx context.Context, each time.Duration, do func(context.Context) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
-	var making sync.WaitGroup
-	making.Go(func() {
-		if _, err := c.trickle(ctx, each, longest); ctx.Err() == nil {
+	var running sync.WaitGroup
+	running.Go(func() {
+		if _, err := c.trickle(ctx, each, runTimeout); ctx.Err() == nil {
 			fail(err)
 		}
 	})
 	err := do(ctx)
 	fail(nil)
-	making.Wait()
+	running.Wait()
 	return err
 }
 
