@@ -18,7 +18,8 @@ const accountsNamespace = emptyNamespace
 // account creates a service account, or uses the existing one, and requests a token for it.
 func (c *controlPlane) account(ctx context.Context, name string) (account, error) {
 	accounts := c.client.CoreV1().ServiceAccounts(accountsNamespace)
-	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	manifest := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err := accounts.Create(ctx, manifest, metav1.CreateOptions{})
 	if err := ignoreExists(err); err != nil {
 		return account{}, err
 	}
@@ -39,7 +40,9 @@ var podReader = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", 
 func (c *controlPlane) createPodReader(ctx context.Context) error {
 	_, err := c.client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: podReader.Name},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"},
+		}},
 	}, metav1.CreateOptions{})
 	return ignoreExists(err)
 }

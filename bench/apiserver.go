@@ -19,7 +19,9 @@ const fromMemory = "0"
 
 // get sends a GET request to the API server. It does not request compression, as client-go with
 // DisableCompression, because the service does not compress by default either.
-func (c *controlPlane) get(on *connection, path string, query url.Values, accept string, data func([]byte)) (*stream, error) {
+func (c *controlPlane) get(
+	on *connection, path string, query url.Values, accept string, data func([]byte),
+) (*stream, error) {
 	return on.open([]hpack.HeaderField{
 		{Name: ":method", Value: "GET"},
 		{Name: ":scheme", Value: "https"},
@@ -38,7 +40,9 @@ func podsPath(namespace string) string {
 }
 
 // list reads a complete list from the API server's watch cache, and returns its size.
-func (c *controlPlane) list(ctx context.Context, on *connection, namespace, labels, accept string) (bytes int, err error) {
+func (c *controlPlane) list(
+	ctx context.Context, on *connection, namespace, labels, accept string,
+) (bytes int, err error) {
 	query := url.Values{"resourceVersion": {fromMemory}}
 	if labels != "" {
 		query.Set("labelSelector", labels)

@@ -125,7 +125,8 @@ func (s *service) watchedBy(request func(number int) *kubeconnectv1.WatchRequest
 func podsIn(namespace, token string) func(int) *kubeconnectv1.WatchRequest {
 	return func(int) *kubeconnectv1.WatchRequest {
 		return &kubeconnectv1.WatchRequest{
-			Resource: "pods", Namespace: namespace, ResumeToken: token, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
+			Resource: "pods", Namespace: namespace, ResumeToken: token,
+			Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 		}
 	}
 }

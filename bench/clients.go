@@ -116,7 +116,8 @@ func listByTypeScript(ctx context.Context, c *caller, namespace string) (objects
 // run runs a client program, which prints the number of objects that it has listed, and returns that
 // number.
 func (c *caller) run(ctx context.Context, namespace string, command ...string) (objects int, err error) {
-	arguments := append(command[1:], "https://"+c.service.address, c.lab.cluster.file("pki", "ca.crt"), namespace, strconv.Itoa(clientLists))
+	arguments := append(command[1:],
+		"https://"+c.service.address, c.lab.cluster.file("pki", "ca.crt"), namespace, strconv.Itoa(clientLists))
 	printed, err := exec.CommandContext(ctx, command[0], arguments...).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		return 0, fmt.Errorf("%s: %w: %s", command[0], err, failed.Stderr)

@@ -56,7 +56,8 @@ func (c *controlPlane) start(ctx context.Context, variables []string) (err error
 			return err
 		}
 	}
-	c.process, err = harness.Start("env", append(variables, program("DEVCLUSTER_BIN", "bin/devcluster"), "--dir", c.dir)...)
+	command := append(variables, program("DEVCLUSTER_BIN", "bin/devcluster"), "--dir", c.dir)
+	c.process, err = harness.Start("env", command...)
 	if err != nil {
 		return err
 	}

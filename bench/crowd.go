@@ -64,7 +64,8 @@ func (l *lab) compareCrowd(ctx context.Context, results *report) error {
 	})
 	results.add(r)
 	if err == nil {
-		results.remark("the bookmarks of %d idle streams cost kubeconnect %s %% of a core", l.crowd, figure(median(idle)))
+		results.remark("the bookmarks of %d idle streams cost kubeconnect %s %% of a core",
+			l.crowd, figure(median(idle)))
 	}
 	return err
 }
@@ -77,7 +78,8 @@ func (l *lab) perNode(ctx context.Context, watchers int) (*service, *audience, e
 	}
 	a, err := s.watchedBy(func(number int) *kubeconnectv1.WatchRequest {
 		return &kubeconnectv1.WatchRequest{
-			Resource: "pods", FieldSelector: "spec.nodeName=" + nodeOf(number, l.pods), Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
+			Resource: "pods", FieldSelector: "spec.nodeName=" + nodeOf(number, l.pods),
+			Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 		}
 	}).open(ctx, watchers, crowdPerConnection)
 	if err != nil {
@@ -89,7 +91,9 @@ func (l *lab) perNode(ctx context.Context, watchers int) (*service, *audience, e
 
 // watchCrowd returns the CPU time of each service without changes and with changes, over the same
 // duration, and the number of changes.
-func (l *lab) watchCrowd(ctx context.Context, changes *changer, pids []int, audiences []*audience) (quiet, busy []time.Duration, written int, err error) {
+func (l *lab) watchCrowd(
+	ctx context.Context, changes *changer, pids []int, audiences []*audience,
+) (quiet, busy []time.Duration, written int, err error) {
 	if quiet, err = cpuDuring(func() error { return pause(ctx, l.crowdTime) }, pids...); err != nil {
 		return nil, nil, 0, err
 	}

@@ -38,7 +38,9 @@ func (a *arrivals) count() int {
 // This process watches the same changes through both, and takes the time of arrival before it decodes
 // a message.
 func (l *lab) compareDelay(ctx context.Context, results *report) error {
-	p50 := row{what: "delay added by the hub, p50", against: "a direct watch", unit: "ms", first: "0.5 ms", then: "0.2 ms"}
+	p50 := row{
+		what: "delay added by the hub, p50", against: "a direct watch", unit: "ms", first: "0.5 ms", then: "0.2 ms",
+	}
 	p99 := row{what: "the same, p99", against: "a direct watch", unit: "ms", first: "5 ms", then: "2 ms"}
 	changes, err := l.changer(ctx, func(number int) bool { return number < fanOutPods })
 	if err != nil {
@@ -88,9 +90,10 @@ func (c *caller) delays(ctx context.Context, changes *changer) ([]float64, error
 
 // follow opens a watch at the API server and one at the service.
 func (c *caller) follow(version string, direct, byService *arrivals) error {
-	_, err := c.lab.cluster.watch(c.theirs, fanOutNamespace, version, asStream, eachMessage(kubeHead, func(message []byte, at time.Time) {
+	data := eachMessage(kubeHead, func(message []byte, at time.Time) {
 		direct.note(versionOfWatchEvent(message), at)
-	}))
+	})
+	_, err := c.lab.cluster.watch(c.theirs, fanOutNamespace, version, asStream, data)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,8 @@ func (l *lab) fanOut(ctx context.Context, s *service, write changeWriter) (f fan
 	if err != nil {
 		return f, err
 	}
-	if f.theirs, err = deliverTo(ctx, l.cluster.watchedFrom(fanOutNamespace, version), l.watchers, 0, write, pids); err != nil {
+	api := l.cluster.watchedFrom(fanOutNamespace, version)
+	if f.theirs, err = deliverTo(ctx, api, l.watchers, 0, write, pids); err != nil {
 		return f, fmt.Errorf("API server: %w", err)
 	}
 	return f, nil
@@ -187,5 +188,6 @@ func (f fanOutRounds) String() string {
 	service := median(f.each(func(r fanOutRound) float64 { return milliseconds(r.one.service) / float64(r.one.changes) }))
 	api := median(f.each(func(r fanOutRound) float64 { return milliseconds(r.one.api) / float64(r.one.changes) }))
 	return fmt.Sprintf("kubeconnect sent %s events per message; with one watcher, a change cost it %s ms of CPU time, "+
-		"and the API server, with kubeconnect as its only watcher, %s ms: both are included", figure(batch), figure(service), figure(api))
+		"and the API server, with kubeconnect as its only watcher, %s ms: both are included",
+		figure(batch), figure(service), figure(api))
 }

@@ -48,9 +48,13 @@ func (s scale) growWith(ctx context.Context, perConnection int, r *row) error {
 	if err != nil {
 		return err
 	}
-	ours := &growing{server: kubeconnect.watchedBy(podsIn(emptyNamespace, "")), pid: kubeconnect.PID(), perConnection: perConnection}
+	ours := &growing{
+		server: kubeconnect.watchedBy(podsIn(emptyNamespace, "")), pid: kubeconnect.PID(), perConnection: perConnection,
+	}
 	defer ours.close()
-	theirs := &growing{server: cluster.watchedFrom(emptyNamespace, version), pid: cluster.apiServer, perConnection: perConnection}
+	theirs := &growing{
+		server: cluster.watchedFrom(emptyNamespace, version), pid: cluster.apiServer, perConnection: perConnection,
+	}
 	defer theirs.close()
 	return s.compareGrowth(ctx, ours, theirs, r)
 }

@@ -129,8 +129,14 @@ func (c *caller) listAPIServer(ctx context.Context, namespace, labels, accept st
 func (l *lab) compareLists(ctx context.Context, results *report) error {
 	const unit = "ms"
 	what := fmt.Sprintf("list %d pods, server CPU", l.pods/2)
-	protobuf := row{what: what, against: "API server, protobuf, resourceVersion=0", unit: unit, ratio: less, first: "3×", then: "8×"}
-	asText := row{what: what, against: "API server, JSON, resourceVersion=0", unit: unit, ratio: less, first: "10×", then: "20×"}
+	protobuf := row{
+		what: what, against: "API server, protobuf, resourceVersion=0",
+		unit: unit, ratio: less, first: "3×", then: "8×",
+	}
+	asText := row{
+		what: what, against: "API server, JSON, resourceVersion=0",
+		unit: unit, ratio: less, first: "10×", then: "20×",
+	}
 	bothText := row{what: what + ", both JSON", against: "API server, JSON, resourceVersion=0", unit: unit, ratio: less}
 	err := l.withCaller(ctx, func(c *caller) error {
 		return l.eachRound(func(int) error {
@@ -156,7 +162,8 @@ func (c *caller) listCosts(ctx context.Context) (costs []cost, err error) {
 		encoding kubeconnectv1.Encoding
 		accept   string
 	}{{kubeconnectv1.Encoding_ENCODING_PROTOBUF, asProtobuf}, {kubeconnectv1.Encoding_ENCODING_JSON, asJSON}} {
-		ours, err := c.listService(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: listNamespace, Encoding: form.encoding}, want)
+		ours, err := c.listService(ctx, &kubeconnectv1.ListRequest{
+			Resource: "pods", Namespace: listNamespace, Encoding: form.encoding}, want)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +179,10 @@ func (c *caller) listCosts(ctx context.Context) (costs []cost, err error) {
 // compareLabels compares lists by a label that few pods have.
 func (l *lab) compareLabels(ctx context.Context, results *report) error {
 	what := fmt.Sprintf("list by label, 1 in %d of %d, ", apps, l.pods)
-	cpu := row{what: what + "server CPU", against: "API server, protobuf, resourceVersion=0", unit: "ms", ratio: less, first: "50×", then: "300×"}
+	cpu := row{
+		what: what + "server CPU", against: "API server, protobuf, resourceVersion=0",
+		unit: "ms", ratio: less, first: "50×", then: "300×",
+	}
 	p50 := row{what: what + "p50", against: cpu.against, unit: "ms", ratio: less, then: "≤ 0.5 ms"}
 	err := l.withCaller(ctx, func(c *caller) error {
 		return l.eachRound(func(round int) error {

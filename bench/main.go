@@ -86,7 +86,7 @@ func readSettings(args []string) (settings, error) {
 	only := flags.String("only", "", "run only these comparisons, comma-separated: "+strings.Join(comparisonNames(), ", "))
 	rounds := flags.Int("rounds", 0, "number of rounds (default 5); slow measurements run in half of them")
 	pods := flags.Int("pods", 0, "number of pods in the cluster (default 20000)")
-	fast := flags.Bool("quick", false, "a small run that checks that every comparison works; its figures are not meaningful")
+	fast := flags.Bool("quick", false, "a small run, to check that every comparison works; its figures mean little")
 	output := flags.String("out", "", "also write the table to this file, after each comparison")
 	dir := flags.String("dir", "", "keep the control plane and its pods in this directory, and reuse them in later runs")
 	if err := flags.Parse(args); err != nil {

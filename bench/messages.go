@@ -92,7 +92,8 @@ func (t *tally) countWatchResponse(message []byte) {
 
 func (t *tally) countEvent(kind kubeconnectv1.EventType) {
 	switch kind {
-	case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED, kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+	case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED,
+		kubeconnectv1.EventType_EVENT_TYPE_DELETED:
 		t.changes.Add(1)
 	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
 		t.synced.Add(1)

@@ -156,7 +156,8 @@ func (r *replicas) wantCached(ctx context.Context, token string) error {
 
 func (r *replicas) pageRequest(token string) *kubeconnectv1.ListRequest {
 	return &kubeconnectv1.ListRequest{
-		Resource: "pods", PageSize: int32(r.pageSize()), PageToken: token, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
+		Resource: "pods", PageSize: int32(r.pageSize()), PageToken: token,
+		Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 	}
 }
 

@@ -220,8 +220,12 @@ func podEnv() []corev1.EnvVar {
 
 func resources(cpu, memory, maxCPU, maxMemory string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)},
-		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(maxCPU), corev1.ResourceMemory: resource.MustParse(maxMemory)},
+		Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+		},
+		Limits: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(maxCPU), corev1.ResourceMemory: resource.MustParse(maxMemory),
+		},
 	}
 }
 
@@ -241,13 +245,16 @@ func volumesOf(number int) []corev1.Volume {
 	return []corev1.Volume{
 		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: appOf(number) + "-config"}}}},
-		{Name: "certificates", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: appOf(number) + "-certificates"}}},
+		{Name: "certificates", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: appOf(number) + "-certificates"}}},
 		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 	}
 }
 
 func tolerations() []corev1.Toleration {
-	return []corev1.Toleration{{Key: "workload", Operator: corev1.TolerationOpEqual, Value: "web", Effect: corev1.TaintEffectNoSchedule}}
+	return []corev1.Toleration{{
+		Key: "workload", Operator: corev1.TolerationOpEqual, Value: "web", Effect: corev1.TaintEffectNoSchedule,
+	}}
 }
 
 // statusOf returns the status that a kubelet reports for a running pod.
@@ -262,7 +269,8 @@ func statusOf(pod *corev1.Pod, number int) corev1.PodStatus {
 	for _, kind := range []corev1.PodConditionType{
 		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
 	} {
-		status.Conditions = append(status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
+		status.Conditions = append(status.Conditions, corev1.PodCondition{
+			Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
 	}
 	for i, container := range pod.Spec.Containers {
 		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{

@@ -13,8 +13,9 @@ import (
 // The queries over all pods. The API server can evaluate none of them, and would have to send all pods.
 var (
 	// imageFilter matches one of every apps pods.
-	imageFilter = "object.status.phase == 'Running' && object.spec.containers.exists(c, c.image.endsWith('/" + appOf(0) + ":2.14.3'))"
-	fiveFields  = []string{
+	imageFilter = "object.status.phase == 'Running' && " +
+		"object.spec.containers.exists(c, c.image.endsWith('/" + appOf(0) + ":2.14.3'))"
+	fiveFields = []string{
 		"metadata.name", "metadata.namespace", "spec.nodeName", "status.phase", "spec.containers[*].image",
 	}
 	newestFirst = "metadata.creationTimestamp desc"
@@ -37,8 +38,9 @@ type question struct {
 func (l *lab) questions() []question {
 	cpu := func(what, against, first string) row {
 		return row{
-			what: fmt.Sprintf(what, l.pods) + ", server CPU", against: "API server, all pods, " + against + ", resourceVersion=0",
-			unit: "ms", ratio: less, first: first,
+			what:    fmt.Sprintf(what, l.pods) + ", server CPU",
+			against: "API server, all pods, " + against + ", resourceVersion=0",
+			unit:    "ms", ratio: less, first: first,
 		}
 	}
 	list := func(want int, request *kubeconnectv1.ListRequest) func(context.Context, *caller) error {
@@ -143,7 +145,8 @@ func (c *caller) wantFirstPage(ctx context.Context) error {
 		Resource: "pods", OrderBy: newestFirst, PageSize: firstPage, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 	}, &page)
 	if err == nil && (page.objects != firstPage || next == "") {
-		err = fmt.Errorf("the first page has %d objects and next page token %q, want %d objects and a token", page.objects, next, firstPage)
+		err = fmt.Errorf("the first page has %d objects and next page token %q, want %d objects and a token",
+			page.objects, next, firstPage)
 	}
 	return err
 }
@@ -159,7 +162,8 @@ func (c *caller) wantCounted(ctx context.Context) error {
 		})
 	}}
 	response, err := c.service.call(c.ours, kubeconnectv1connect.ResourceServiceCountObjectsProcedure,
-		&kubeconnectv1.CountObjectsRequest{Resource: "pods", GroupBy: []string{"spec.nodeName"}, MaxGroups: maxGroups}, split.add)
+		&kubeconnectv1.CountObjectsRequest{
+			Resource: "pods", GroupBy: []string{"spec.nodeName"}, MaxGroups: maxGroups}, split.add)
 	if err != nil {
 		return err
 	}

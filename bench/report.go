@@ -91,7 +91,8 @@ func (r row) String() string {
 	if len(r.theirs) > 0 {
 		theirs = figure(median(r.theirs)) + " " + r.unit
 	}
-	cells := []string{r.what, r.against, figure(median(r.ours)) + " " + r.unit, theirs, r.spread(), orDash(r.first), orDash(r.then)}
+	ours := figure(median(r.ours)) + " " + r.unit
+	cells := []string{r.what, r.against, ours, theirs, r.spread(), orDash(r.first), orDash(r.then)}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 

@@ -6,7 +6,10 @@ import (
 )
 
 func TestARowTellsTheMedianAndTheSpreadOfItsRatios(t *testing.T) {
-	r := row{what: "a", against: "b", unit: "ms", ours: []float64{1, 2, 4}, theirs: []float64{10, 10, 10}, ratio: less, first: "4×"}
+	r := row{
+		what: "a", against: "b", unit: "ms", ours: []float64{1, 2, 4}, theirs: []float64{10, 10, 10},
+		ratio: less, first: "4×",
+	}
 	if got, want := r.String(), "| a | b | 2.00 ms | 10.0 ms | **5.00×** (2.50–10.0) | 4× | – |\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -76,16 +76,22 @@ type revoked struct {
 
 func reportRevoked(all []revoked, results *report) {
 	const against = "a direct watch, which continues"
-	sent := row{what: fmt.Sprintf("from a revocation's request to the last byte, p50 of %d", len(all)), against: against, unit: "ms"}
+	sent := row{
+		what:    fmt.Sprintf("from a revocation's request to the last byte, p50 of %d", len(all)),
+		against: against, unit: "ms",
+	}
 	last := row{what: "the same, from its response", against: against, unit: "ms"}
 	refused := row{what: "the same, from its response to the stream's end", against: against, unit: "ms"}
 	var direct []float64
 	for _, r := range all {
-		sent.ours, last.ours, refused.ours = append(sent.ours, r.sinceSent), append(last.ours, r.last), append(refused.ours, r.refused)
+		sent.ours = append(sent.ours, r.sinceSent)
+		last.ours = append(last.ours, r.last)
+		refused.ours = append(refused.ours, r.refused)
 		direct = append(direct, r.direct)
 	}
 	results.add(sent, last, refused)
-	results.remark("each caller's direct watch still delivered changes %s ms or more after the revocation", figure(slices.Min(direct)))
+	results.remark("each caller's direct watch still delivered changes %s ms or more after the revocation",
+		figure(slices.Min(direct)))
 }
 
 // revokeAll revokes the permission of one caller after the other.

@@ -53,7 +53,8 @@ func (c *controlPlane) startService(ctx context.Context, variables ...string) (*
 		_ = process.Stop()
 		return nil, err
 	}
-	return &service{Process: process, address: servingLine.FindStringSubmatch(line)[1], tls: &tls.Config{RootCAs: c.tls.RootCAs}}, nil
+	address := servingLine.FindStringSubmatch(line)[1]
+	return &service{Process: process, address: address, tls: &tls.Config{RootCAs: c.tls.RootCAs}}, nil
 }
 
 // startFilled starts a service and blocks until it has cached all pods. The caller must call stop.

@@ -31,7 +31,10 @@ func (l *lab) compareStart(ctx context.Context, results *report) error {
 	const against = "client-go typed informer, until it has synced"
 	full := row{what: fmt.Sprintf("start until %d pods are listed", l.pods), against: against, unit: "s", ratio: less}
 	ready := row{what: "the same, until /readyz responds with 200", against: against, unit: "s", ratio: less}
-	peak := row{what: fmt.Sprintf("peak memory of the start with %d pods", l.pods), against: "client-go typed informer", unit: "MB", ratio: less}
+	peak := row{
+		what:    fmt.Sprintf("peak memory of the start with %d pods", l.pods),
+		against: "client-go typed informer", unit: "MB", ratio: less,
+	}
 	err := l.eachRound(func(int) error {
 		ours, err := l.startOfService(ctx)
 		if err != nil {

@@ -18,9 +18,18 @@ const (
 // compareUpstream counts the watches that many callers of one resource cause at the API server, and
 // the lists and bytes when all of them are disconnected and resume.
 func (l *lab) compareUpstream(ctx context.Context, results *report) error {
-	watches := row{what: fmt.Sprintf("upstream watches for %d callers of one resource", l.callers), against: "direct watchers", ratio: less, first: "1", then: "1"}
-	lists := row{what: fmt.Sprintf("%d callers cut for 5 s and back, upstream lists", l.callers), against: "relisting", first: "0", then: "0"}
-	bytes := row{what: fmt.Sprintf("the same, bytes to the callers, %d changes missed", missed), against: "relisting", unit: "MB", ratio: less, first: "missed changes", then: "missed changes"}
+	watches := row{
+		what:    fmt.Sprintf("upstream watches for %d callers of one resource", l.callers),
+		against: "direct watchers", ratio: less, first: "1", then: "1",
+	}
+	lists := row{
+		what:    fmt.Sprintf("%d callers cut for 5 s and back, upstream lists", l.callers),
+		against: "relisting", first: "0", then: "0",
+	}
+	bytes := row{
+		what:    fmt.Sprintf("the same, bytes to the callers, %d changes missed", missed),
+		against: "relisting", unit: "MB", ratio: less, first: "missed changes", then: "missed changes",
+	}
 	changes, err := l.changer(ctx, func(number int) bool { return number >= fanOutPods && number < fanOutPods+missed })
 	if err != nil {
 		return err

@@ -55,7 +55,10 @@ func TestReadPeak(t *testing.T) {
 		want         int64
 		fails        bool
 	}{
-		{name: "a process", status: "Name:\ta VmHWM: 1 kB\nVmPeak:\t   9000 kB\nVmHWM:\t    4096 kB\nVmRSS:\t    2048 kB\n", want: 4 << 20},
+		{
+			name:   "a process",
+			status: "Name:\ta VmHWM: 1 kB\nVmPeak:\t   9000 kB\nVmHWM:\t    4096 kB\nVmRSS:\t    2048 kB\n", want: 4 << 20,
+		},
 		{name: "a process that has ended", status: "Name:\tz\nState:\tZ (zombie)\n", fails: true},
 		{name: "no number", status: "VmHWM:\t much kB\n", fails: true},
 	} {
