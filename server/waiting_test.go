@@ -77,6 +77,23 @@ func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 	}
 }
 
+// TestWatchMany_AWatchThatWaitsDelaysNoOther watches a resource that has no snapshot yet together with
+// one that is cached.
+func TestWatchMany_AWatchThatWaitsDelaysNoOther(t *testing.T) {
+	api := podsAPI()
+	s := newService(t, api, auth.KubeconfigUser{})
+	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
+		t.Fatal(err)
+	}
+	api.slow = make(chan struct{})
+	both := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "widgets"}, {Resource: "pods"}}})
+	both.want(1, "RESET ADDED:a ADDED:b SYNCED")
+	api.events <- watchEvent{"MODIFIED", newPod("b", 11)}
+	both.want(1, "MODIFIED:b")
+	close(api.slow)
+	both.want(0, "RESET")
+}
+
 func TestRead_AFirstSnapshotThatTheServiceMayNotHaveIsUnavailable(t *testing.T) {
 	api := podsAPI()
 	api.forbidden = true

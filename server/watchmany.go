@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -38,12 +37,7 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	senders := s.newSenders(ctx, requests, open, newManySender(stream, requests))
-	watches := s.beginAll(ctx, end, requests, senders)
-	if ctx.Err() != nil {
-		endAll(watches)
-		return context.Cause(ctx)
-	}
-	s.serveAll(ctx, end, requests, watches, senders)
+	s.followAll(ctx, end, requests, senders)
 	if why := unreadOf(ctx).why(); why != nil {
 		return why
 	}
@@ -80,40 +74,13 @@ func (s *resources) newSenders(ctx context.Context, requests []*kubeconnectv1.Wa
 	return senders
 }
 
-// beginAll starts each watch. Until all have started, each of them sends at most messages that it
-// waits. If one is rejected, all are: the context ends with its error.
-func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, senders []*eventSender) []*watch {
-	watches := make([]*watch, len(requests))
-	var beginning errgroup.Group
-	beginning.SetLimit(maxConcurrentReviews)
-	for i, request := range requests {
-		beginning.Go(func() (err error) {
-			if watches[i], err = s.watch(ctx, request, senders[i]); err != nil {
-				end(errorOfWatch(i, request, err))
-			}
-			return nil
-		})
-	}
-	_ = beginning.Wait() // the context has the error
-	return watches
-}
-
-// endAll ends the watches that have started.
-func endAll(watches []*watch) {
-	for _, watch := range watches {
-		if watch != nil {
-			watch.close()
-		}
-	}
-}
-
-// serveAll follows each watch until one of them ends, which ends the context, or until the client
-// disconnects.
-func (s *resources) serveAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, watches []*watch, senders []*eventSender) {
+// followAll follows each watch until one of them ends, which ends the context, or until the client
+// disconnects. A watch that waits for its first snapshot delays no other.
+func (s *resources) followAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, senders []*eventSender) {
 	var following sync.WaitGroup
 	for i, request := range requests {
 		following.Go(func() {
-			err := s.serve(ctx, request, watches[i], senders[i])
+			err := s.followOne(ctx, request, senders[i])
 			end(errorOfWatch(i, request, err))
 		})
 	}

@@ -62,6 +62,9 @@ func (f *manyFollower) take(message *kubeconnectv1.WatchManyResponse) {
 		f.t.Errorf("the token of all is %q, that of watch %d alone %q", message.GetResumeToken(), watch, message.GetResponse().GetResumeToken())
 	}
 	f.token = message.GetResumeToken()
+	if isWaiting(message.GetResponse()) {
+		return
+	}
 	f.received[watch] = append(f.received[watch], strings.Fields(eventsOf(message.GetResponse()))...)
 }
 
