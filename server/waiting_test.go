@@ -1,6 +1,7 @@
 package server
 
 import (
+	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -86,11 +87,13 @@ func TestWatchMany_AWatchThatWaitsDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	api.slow = make(chan struct{})
+	send := sync.OnceFunc(func() { close(api.slow) })
+	defer send()
 	both := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "widgets"}, {Resource: "pods"}}})
 	both.want(1, "RESET ADDED:a ADDED:b SYNCED")
 	api.events <- watchEvent{"MODIFIED", newPod("b", 11)}
 	both.want(1, "MODIFIED:b")
-	close(api.slow)
+	send()
 	both.want(0, "RESET")
 }
 
