@@ -821,8 +821,8 @@ type ListRequest struct {
 	//   - the caller has lost the permission for a namespace of the list. Namespaces that the
 	//     caller has gained since the first page are omitted; if the names of the namespaces
 	//     are longer than 2 KiB, they make the list expire too;
-	//   - `related` selects other objects than before, or the resource is served in another
-	//     version;
+	//   - `related` leads to another object, another selector or other owners than on the first
+	//     page, or the resource is served in another version;
 	//   - the list was read from the API server, and the service has no memory to keep it for
 	//     its next pages.
 	//
@@ -1542,7 +1542,7 @@ type GetTableResponse struct {
 	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The number of rows after this page, if the API server reports it.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// The version of the table.
+	// The version at which the table was made.
 	ResourceVersion string `protobuf:"bytes,6,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The API server's warnings, for people.
 	Warnings      []string `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
@@ -2142,7 +2142,7 @@ type WatchResponse struct {
 	// response once there is another such object, at most every five seconds.
 	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The namespaces that the stream covers, as in ListResponse. Set together with kind: if
-	// kind is set and namespaces is empty, the stream covers all namespaces.
+	// kind is set and namespaces is empty, the stream is complete.
 	Namespaces    []string `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

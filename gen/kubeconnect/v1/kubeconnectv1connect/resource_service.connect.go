@@ -74,9 +74,10 @@ type ResourceServiceClient interface {
 	// to resync, it sends another RESET in the same stream.
 	//
 	// A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
-	// the resource (its CRD was deleted). If the request names no version and the cluster's
-	// preferred version changes, the stream switches to it and sends RESET. It ends with
-	// UNAVAILABLE when this replica shuts down: call again.
+	// the resource (its CRD was deleted). If the cluster stops serving only the stream's
+	// version, and the request names no version, the stream continues with another version,
+	// beginning with RESET. It ends with UNAVAILABLE when this replica shuts down: call
+	// again.
 	//
 	// A client must read its streams. The service resets a stream, without a Status, if
 	// nothing of a response is read for 30 seconds, or if a response is not completely read
@@ -320,9 +321,10 @@ type ResourceServiceHandler interface {
 	// to resync, it sends another RESET in the same stream.
 	//
 	// A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
-	// the resource (its CRD was deleted). If the request names no version and the cluster's
-	// preferred version changes, the stream switches to it and sends RESET. It ends with
-	// UNAVAILABLE when this replica shuts down: call again.
+	// the resource (its CRD was deleted). If the cluster stops serving only the stream's
+	// version, and the request names no version, the stream continues with another version,
+	// beginning with RESET. It ends with UNAVAILABLE when this replica shuts down: call
+	// again.
 	//
 	// A client must read its streams. The service resets a stream, without a Status, if
 	// nothing of a response is read for 30 seconds, or if a response is not completely read

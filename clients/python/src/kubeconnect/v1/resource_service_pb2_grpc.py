@@ -41,7 +41,7 @@ class ResourceServiceStub(object):
 
     Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
     (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
-    request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+    request), INVALID_ARGUMENT (the request is malformed; the message says where),
     NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
     unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
     UNIMPLEMENTED (this version of the service, or the resource, does not support the
@@ -127,7 +127,7 @@ class ResourceServiceServicer(object):
 
     Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
     (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
-    request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+    request), INVALID_ARGUMENT (the request is malformed; the message says where),
     NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
     unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
     UNIMPLEMENTED (this version of the service, or the resource, does not support the
@@ -156,9 +156,10 @@ class ResourceServiceServicer(object):
         to resync, it sends another RESET in the same stream.
 
         A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
-        the resource (its CRD was deleted). If the request names no version and the cluster's
-        preferred version changes, the stream switches to it and sends RESET. It ends with
-        UNAVAILABLE when this replica shuts down: call again.
+        the resource (its CRD was deleted). If the cluster stops serving only the stream's
+        version, and the request names no version, the stream continues with another version,
+        beginning with RESET. It ends with UNAVAILABLE when this replica shuts down: call
+        again.
 
         A client must read its streams. The service resets a stream, without a Status, if
         nothing of a response is read for 30 seconds, or if a response is not completely read
@@ -323,7 +324,7 @@ class ResourceService(object):
 
     Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
     (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
-    request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+    request), INVALID_ARGUMENT (the request is malformed; the message says where),
     NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
     unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
     UNIMPLEMENTED (this version of the service, or the resource, does not support the

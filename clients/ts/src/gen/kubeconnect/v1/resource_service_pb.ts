@@ -329,8 +329,8 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    * - the caller has lost the permission for a namespace of the list. Namespaces that the
    *   caller has gained since the first page are omitted; if the names of the namespaces
    *   are longer than 2 KiB, they make the list expire too;
-   * - `related` selects other objects than before, or the resource is served in another
-   *   version;
+   * - `related` leads to another object, another selector or other owners than on the first
+   *   page, or the resource is served in another version;
    * - the list was read from the API server, and the service has no memory to keep it for
    *   its next pages.
    *
@@ -776,7 +776,7 @@ export type GetTableResponse = Message<"kubeconnect.v1.GetTableResponse"> & {
   remaining: bigint;
 
   /**
-   * The version of the table.
+   * The version at which the table was made.
    *
    * @generated from field: string resource_version = 6;
    */
@@ -1171,7 +1171,7 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
 
   /**
    * The namespaces that the stream covers, as in ListResponse. Set together with kind: if
-   * kind is set and namespaces is empty, the stream covers all namespaces.
+   * kind is set and namespaces is empty, the stream is complete.
    *
    * @generated from field: repeated string namespaces = 7;
    */
@@ -2326,7 +2326,7 @@ export const PropagationPolicySchema: GenEnum<PropagationPolicy> = /*@__PURE__*/
  *
  * Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
  * (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
- * request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+ * request), INVALID_ARGUMENT (the request is malformed; the message says where),
  * NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
  * unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
  * UNIMPLEMENTED (this version of the service, or the resource, does not support the
@@ -2363,9 +2363,10 @@ export const ResourceService: GenService<{
    * to resync, it sends another RESET in the same stream.
    *
    * A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
-   * the resource (its CRD was deleted). If the request names no version and the cluster's
-   * preferred version changes, the stream switches to it and sends RESET. It ends with
-   * UNAVAILABLE when this replica shuts down: call again.
+   * the resource (its CRD was deleted). If the cluster stops serving only the stream's
+   * version, and the request names no version, the stream continues with another version,
+   * beginning with RESET. It ends with UNAVAILABLE when this replica shuts down: call
+   * again.
    *
    * A client must read its streams. The service resets a stream, without a Status, if
    * nothing of a response is read for 30 seconds, or if a response is not completely read
