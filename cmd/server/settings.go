@@ -89,7 +89,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 		"the `address` to serve on, HOST:PORT; port 0 selects a free port")
 	flags.StringVar(&s.auth, "auth", authCluster,
 		"how callers are authenticated: \"cluster\" (by the cluster, with a bearer token or a "+
-			"client certificate; its RBAC decides what they can read) or \"none\" (every "+
+			"client certificate; the cluster decides what they can read) or \"none\" (every "+
 			"caller acts as the kubeconfig's user; loopback addresses only)")
 	flags.StringSliceVar(&s.audiences, "auth-audience", nil,
 		"an accepted `audience` of bearer tokens; repeat the flag, or separate several by "+
@@ -104,7 +104,8 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second,
 		"how `often` the credential and the permissions of an open stream are re-checked, in "+
 			"addition to each change of RBAC that is seen; the cluster's decisions are cached "+
-			"for at most another 10s")
+			"for at most another 10s, or longer if --token-review-interval or "+
+			"--permission-review-interval allows that")
 	s.reviews.addFlags(flags)
 	flags.StringVar(&s.certFile, "tls-cert-file", "",
 		"a PEM `file` with the server's certificate chain; it is reloaded every few seconds, "+
@@ -130,7 +131,9 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 			"is no limit, which is the default under --auth none")
 	flags.IntVar(&s.limits.Rate, "caller-request-rate", 500,
 		"how `many` calls a caller can make each second in the long run; opening a stream is "+
-			"one call. 0 is no limit, which is the default under --auth none")
+			"one call. The default is more than a program with watches needs, and less than a "+
+			"program that calls in a loop can make. 0 is no limit, which is the default under "+
+			"--auth none")
 	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000,
 		"how `many` calls a caller can make at once after an idle time. When a replica has "+
 			"ended, this many of its streams can reconnect at once, and the others at the rate")
@@ -184,9 +187,9 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 			"because they are served what the service's account sees. Default: each read of "+
 			"such groups goes to the API server as the caller")
 	flags.StringVar(&s.memoryLimit, "memory-limit", "",
-		"the memory limit of the whole process, as a Kubernetes `quantity` such as 2Gi: near "+
-			"it, garbage is collected more often, which costs processor time. Default: "+
-			"GOMEMLIMIT")
+		"the memory that the whole process should stay below, as a Kubernetes `quantity` such "+
+			"as 2Gi: near it, garbage is collected more often, which costs processor time. "+
+			"Default: GOMEMLIMIT")
 	flags.StringVar((*string)(&s.compress), "compress", string(server.CompressNone),
 		"`how` unary responses of 4 KiB and more are compressed for clients that accept it, as "+
 			"nearly all do by default: \"none\", or \"gzip\" at its fastest level. gzip makes "+
