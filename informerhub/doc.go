@@ -45,8 +45,8 @@
 //   - Fresh or honest: [Cache.Freshness] reports whether the cache has lost the API server or still
 //     has to catch up with it, and the time at which it was last complete. A reopened watch or a
 //     running list does not make a cache current: it is current when it has reached the version
-//     that the API server had by then. One limit remains: delays of events on a slow link are not
-//     noticed while the watch is open.
+//     that the API server had after the watch was opened. One limit remains: delays of events on a
+//     slow link are not noticed while the watch is open.
 //   - Bounded: a watcher is a cursor in the feed. It has no queue, and memory does not grow with
 //     its lag. A slow reader delays only itself, and receives the latest states once the window has
 //     moved past its cursor. A reader that stops reading retains one part of a snapshot or of
@@ -54,9 +54,10 @@
 //
 // A change costs the lookup of its namespace, name, labels and selectable fields, and the wake-up
 // of the watchers that these concern, whatever the number of other watchers. After a quiet period
-// watchers are woken at once. In a burst they are woken every 2 milliseconds, or every 0.1
-// milliseconds for each watcher with the same index key, up to 100 milliseconds. The changes in
-// between form one batch, which is matched and encoded once for all watchers that read the same.
+// watchers are woken at once. In a burst they are woken at an interval of 0.1 milliseconds times the
+// number of watchers with the same index key, but at least 2 and at most 100 milliseconds. The
+// changes in between form one batch, which is matched and encoded once for all watchers that read
+// the same.
 //
 // Objects are stored as the bytes that the API server sent, with a small parsed head ([Object]).
 // They are never changed after they have been put in a cache, and may be shared and read without a
