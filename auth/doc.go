@@ -60,8 +60,8 @@
 //   - Bounded: at most 64 concurrent reviews of known tokens and 64 of permissions, as many of each
 //     for open streams, and 32 of unknown tokens, of at most 10 seconds each; for each caller
 //     1,024 waiting reviews, and 4,096 for open streams; 1,024 waiting reviews of unknown tokens
-//     for each address, and 2,048 in total, of which an address never has more than it leaves
-//     free. The caches hold 16,384 accepted and 4,096 rejected tokens, 16,384 tokens that were
+//     for each address, and 2,048 in total, of which an address never has more than remain free.
+//     The caches hold 16,384 accepted and 4,096 rejected tokens, 16,384 tokens that were
 //     accepted before, 32,768 allowed and as many denied permissions, and the clients of 512
 //     callers. The UIDs of all service accounts are kept, and those of all pods if tokens are bound
 //     to pods. RBAC is kept as names and rules, without the objects.
