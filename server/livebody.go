@@ -57,12 +57,19 @@ type liveBody struct {
 	read, held int
 }
 
-// Read implements io.Reader.
+// errNotReserved ends the reading of a response. It is the only error that client-go does not log.
+var errNotReserved = http2.StreamError{Code: http2.ErrCodeCancel}
+
+// Read implements io.Reader. After it has failed for lack of memory it fails for good: client-go reads
+// on after an error, to reuse the connection.
 func (b *liveBody) Read(p []byte) (int, error) {
+	if b.call.liveErr != nil {
+		return 0, errNotReserved
+	}
 	n, err := b.ReadCloser.Read(p)
 	for b.read += n; b.read > b.held; b.held += liveStep {
 		if b.call.liveErr = b.call.reserveLive(b.caller); b.call.liveErr != nil {
-			return n, http2.StreamError{Code: http2.ErrCodeCancel} // the only error that client-go does not log
+			return n, errNotReserved
 		}
 	}
 	return n, err
