@@ -64,11 +64,6 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	sender := s.newSender(ctx, request, open, func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error {
 		return under.send(ctx, guarded, func() error { return stream.Send(response) })
 	})
-	return s.followOne(ctx, request, sender)
-}
-
-// followOne sends what one watch selects until the client disconnects or the watch ends.
-func (s *resources) followOne(ctx context.Context, request *kubeconnectv1.WatchRequest, sender *eventSender) error {
 	watch, err := s.watch(ctx, request, sender)
 	if err != nil {
 		return err

@@ -36,8 +36,7 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	defer closeStream()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	senders := s.newSenders(ctx, requests, open, newManySender(stream, requests))
-	s.followAll(ctx, end, requests, senders)
+	s.followAll(ctx, end, requests, open, newManySender(stream, requests))
 	if why := unreadOf(ctx).why(); why != nil {
 		return why
 	}
@@ -65,23 +64,22 @@ func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.Wat
 	return requests, nil
 }
 
-// newSenders returns a sender for each watch.
-func (s *resources) newSenders(ctx context.Context, requests []*kubeconnectv1.WatchRequest, stream *openStream, to *manySender) []*eventSender {
-	senders := make([]*eventSender, len(requests))
-	for i, request := range requests {
-		senders[i] = s.newSender(ctx, request, stream, to.outletFor(i))
-	}
-	return senders
-}
-
 // followAll follows each watch until one of them ends, which ends the context, or until the client
-// disconnects. A watch that waits for its first snapshot delays no other.
-func (s *resources) followAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, senders []*eventSender) {
+// disconnects. Nothing is sent before each watch has started, or waits for its first snapshot: if one
+// is rejected, all are.
+func (s *resources) followAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, stream *openStream, to *manySender) {
 	var following sync.WaitGroup
 	for i, request := range requests {
+		sender := s.newSender(ctx, request, stream, to.outletFor(i))
 		following.Go(func() {
-			err := s.followOne(ctx, request, senders[i])
-			end(errorOfWatch(i, request, err))
+			watch, err := s.watch(ctx, request, sender)
+			if err != nil {
+				end(errorOfWatch(i, request, err))
+			}
+			to.started[i]()
+			if err == nil {
+				end(errorOfWatch(i, request, s.serve(ctx, request, watch, sender)))
+			}
 		})
 	}
 	following.Wait()
@@ -89,6 +87,9 @@ func (s *resources) followAll(ctx context.Context, end context.CancelCauseFunc, 
 
 // manySender sends the events of several watches on one stream.
 type manySender struct {
+	starting sync.WaitGroup // nothing is sent before it is done
+	started  []func()       // by watch: notes in starting that the watch has started, was rejected, or waits
+
 	mu       sync.Mutex // guards the fields below; held while sending
 	stream   *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 	tokens   []string // the last token of each watch
@@ -96,9 +97,10 @@ type manySender struct {
 }
 
 func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse], requests []*kubeconnectv1.WatchRequest) *manySender {
-	m := &manySender{stream: stream, tokens: make([]string, len(requests))}
+	m := &manySender{stream: stream, tokens: make([]string, len(requests)), started: make([]func(), len(requests))}
+	m.starting.Add(len(requests))
 	for i, request := range requests {
-		m.tokens[i] = request.GetResumeToken()
+		m.tokens[i], m.started[i] = request.GetResumeToken(), sync.OnceFunc(m.starting.Done)
 	}
 	return m
 }
@@ -107,6 +109,11 @@ func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 // message each in turn, because a Go mutex does not starve a waiter.
 func (m *manySender) outletFor(index int) outlet {
 	return func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error {
+		m.started[index]() // a watch that has something to send has started, or waits
+		m.starting.Wait()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return under.send(ctx, guarded, func() error {
