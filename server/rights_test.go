@@ -214,8 +214,11 @@ func TestAStreamEndsWithItsCredential(t *testing.T) {
 
 func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
 	rights := newFakeRights(some("default"))
-	rights.who.Expires = time.Now().Add(500 * time.Millisecond)
 	s := withRights(t, twoNamespaces(), rights)
+	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil { // fills the cache
+		t.Fatal(err)
+	}
+	rights.change(func() { rights.who.Expires = time.Now().Add(2 * time.Second) })
 	f := followPods(t, s, "")
 	f.next()
 	if f.stream.Receive() || connect.CodeOf(f.stream.Err()) != connect.CodeUnauthenticated {
