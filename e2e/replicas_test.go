@@ -25,7 +25,7 @@ const (
 type replicas struct {
 	services []*harness.Service
 	links    []*harness.Proxy // links to the API server
-	balancer *harness.RoundRobin
+	balancer *harness.Proxy
 }
 
 func startReplicas(t *testing.T, flags ...string) replicas {
@@ -39,7 +39,7 @@ func startReplicas(t *testing.T, flags ...string) replicas {
 		r.services, r.links = append(r.services, service), append(r.links, link)
 		targets = append(targets, hostPort(service))
 	}
-	r.balancer = harness.StartRoundRobin(t, targets...)
+	r.balancer = harness.StartBalancer(t, targets...)
 	return r
 }
 
@@ -91,8 +91,8 @@ func TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer(t *testing.
 			write.create("one", nil)
 			caller := startProgram(t, command, "http://"+replicas.balancer.Address(), namespace, strconv.Itoa(spreadOf))
 			caller.spreads(ctx, "value", func(spread) bool { return true })
-			if passed := replicas.balancer.Passed(); slices.Min(passed) == 0 {
-				t.Fatalf("initial connections by replica %v", passed)
+			if forwarded := replicas.balancer.Forwarded(); slices.Min(forwarded) == 0 {
+				t.Fatalf("initial connections by replica %v", forwarded)
 			}
 
 			if err := replicas.services[0].Freeze(); err != nil {
@@ -137,8 +137,8 @@ func TestStreamsThatEndAtTheirAgeGoOnElsewhere(t *testing.T) {
 				write.touch("one", value)
 				caller.spreads(ctx, value, func(printed spread) bool { return printed.Losses >= round*spreadOf })
 			}
-			if passed := replicas.balancer.Passed(); slices.Min(passed) < spreadOf {
-				t.Errorf("connections by replica %v", passed)
+			if forwarded := replicas.balancer.Forwarded(); slices.Min(forwarded) < spreadOf {
+				t.Errorf("connections by replica %v", forwarded)
 			}
 			write.touch("one", "end")
 			caller.ends(ctx)

@@ -3,8 +3,6 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -50,17 +48,17 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 	ctx, stop := context.WithCancel(deadlineAfter(t, crowdPatience))
 	defer stop()
 	controlPlane := crowdedCluster(t)
-	balancer, replicas := startBalancer(t, 0), make([]*harness.Service, rolledReplicas)
+	balancer, replicas := harness.StartBalancer(t), make([]*harness.Service, rolledReplicas)
 	for i := range replicas {
 		replicas[i] = startWarm(ctx, t, controlPlane)
-		balancer.add(replicas[i])
+		balancer.AddTarget(hostPort(replicas[i]))
 	}
 	counter := startCounter(ctx, t, controlPlane, crowd.namespace)
 	streams, following := counter.followed(ctx, t, crowd.namespace, balancer)
 	counter.count(ctx, t, 20, streams)
 	for _, old := range replicas {
-		balancer.add(startWarm(ctx, t, controlPlane))
-		balancer.remove(old)
+		balancer.AddTarget(hostPort(startWarm(ctx, t, controlPlane)))
+		balancer.RemoveTarget(hostPort(old))
 		if err := old.Stop(); err != nil {
 			t.Errorf("a replica exited: %v", err)
 		}
@@ -74,8 +72,10 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 // startWarm starts a replica with a slow link to the API server, and blocks until it is ready.
 func startWarm(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) *harness.Service {
 	t.Helper()
-	link := startBalancer(t, rolledRate, controlPlane.Address())
-	service := harness.StartService(t, harness.KubeconfigTo(t, controlPlane.Kubeconfig, link.address()), "--preload", "configmaps")
+	link := harness.StartProxy(t, controlPlane.Address(), harness.None)
+	link.SetSlowRate(rolledRate)
+	link.Set(harness.Slow)
+	service := harness.StartService(t, harness.KubeconfigTo(t, controlPlane.Kubeconfig, link.Address()), "--preload", "configmaps")
 	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
 	return service
 }
@@ -126,11 +126,11 @@ func startCounter(ctx context.Context, t *testing.T, controlPlane *harness.Clust
 }
 
 // followed returns streams that watch the counter until the context ends.
-func (c *counter) followed(ctx context.Context, t *testing.T, namespace string, balancer *balancer) ([]*countingStream, *sync.WaitGroup) {
+func (c *counter) followed(ctx context.Context, t *testing.T, namespace string, balancer *harness.Proxy) ([]*countingStream, *sync.WaitGroup) {
 	t.Helper()
 	var clients []resourceClient
 	for range rolledConnections {
-		clients = append(clients, harness.Dial(harness.HTTP2(t), "http://"+balancer.address(), harness.Connect).Resources)
+		clients = append(clients, harness.Dial(harness.HTTP2(t), "http://"+balancer.Address(), harness.Connect).Resources)
 	}
 	streams, following := make([]*countingStream, rolledStreams), &sync.WaitGroup{}
 	for i := range streams {
@@ -240,94 +240,4 @@ func (s *countingStream) read(event *kubeconnectv1.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = number
-}
-
-// balancer forwards connections to replicas in turn, as a Kubernetes Service does.
-type balancer struct {
-	rate     int // bytes per second from a replica; 0 for no limit
-	listener net.Listener
-	tasks    sync.WaitGroup
-
-	mu       sync.Mutex // guards the fields below
-	replicas []string
-	next     int
-}
-
-func startBalancer(t *testing.T, rate int, replicas ...string) *balancer {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &balancer{rate: rate, listener: listener, replicas: replicas}
-	b.tasks.Go(b.accept)
-	t.Cleanup(func() {
-		_ = listener.Close()
-		b.tasks.Wait()
-	})
-	return b
-}
-
-func (b *balancer) address() string { return b.listener.Addr().String() }
-
-func (b *balancer) add(service *harness.Service) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.replicas = append(b.replicas, hostPort(service))
-}
-
-// remove excludes a replica from new connections. Open ones stay.
-func (b *balancer) remove(service *harness.Service) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.replicas = slices.DeleteFunc(b.replicas, func(replica string) bool { return replica == hostPort(service) })
-}
-
-func (b *balancer) choose() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.next++
-	return b.replicas[b.next%len(b.replicas)]
-}
-
-func (b *balancer) accept() {
-	for {
-		from, err := b.listener.Accept()
-		if err != nil {
-			return
-		}
-		target, err := net.Dial("tcp", b.choose())
-		if err != nil {
-			_ = from.Close()
-			continue
-		}
-		b.tasks.Go(func() { pass(from, target, 0) })
-		b.tasks.Go(func() { pass(target, from, b.rate) })
-	}
-}
-
-// pass forwards bytes from one connection to another at a maximum rate in bytes a second, and
-// closes both at the end.
-func pass(from, target net.Conn, rate int) {
-	defer from.Close()
-	defer target.Close()
-	if rate == 0 {
-		_, _ = io.Copy(target, from)
-		return
-	}
-	for buffer := make([]byte, rate/100); ; time.Sleep(10 * time.Millisecond) {
-		if err := copySome(target, from, buffer); err != nil {
-			return
-		}
-	}
-}
-
-// copySome forwards the bytes of one read.
-func copySome(target, from net.Conn, buffer []byte) error {
-	n, err := from.Read(buffer)
-	if err != nil {
-		return err
-	}
-	_, err = target.Write(buffer[:n])
-	return err
 }

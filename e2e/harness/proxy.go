@@ -2,6 +2,7 @@ package harness
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -20,7 +21,7 @@ const (
 	// Frozen keeps connections open, accepts new ones and forwards nothing: the link is half-open.
 	// Bytes that arrive meanwhile are forwarded afterwards.
 	Frozen
-	// Slow forwards a few bytes at a time.
+	// Slow forwards bytes at a low rate, see SetSlowRate.
 	Slow
 	// Torn forwards a random number of bytes and then closes the connection, so that most
 	// connections break inside a frame.
@@ -33,21 +34,24 @@ func (f Fault) cuts() bool { return f == Refused || f == Dropped }
 // admits reports whether new connections are allowed during a fault.
 func (f Fault) admits() bool { return !f.cuts() }
 
-// Proxy forwards TCP connections, unless a fault is set. Its address never changes.
+// Proxy forwards TCP connections to its targets in turn, unless a fault is set. It does not know
+// whether a target is healthy. Its address never changes.
 type Proxy struct {
 	// Set once.
-	t       testing.TB
-	targets []string
-	tasks   sync.WaitGroup
+	t     testing.TB
+	tasks sync.WaitGroup
 
 	mu             sync.Mutex // guards the fields below
 	address        string
+	targets        []string
+	forwarded      map[string]int // number of connections by target
+	slowRate       int            // bytes per second in each direction while Slow
 	fault          Fault
 	changed        chan struct{}   // closed and replaced when fault changes
 	scheduledFault *scheduledFault // the scheduled fault; nil if none is
 	listener       net.Listener    // nil while Refused
 	open           map[net.Conn]struct{}
-	served         int // number of connections
+	next           int // index of the target of the next connection
 }
 
 // StartProxy starts a proxy to a target with an initial fault. The proxy ends with the test.
@@ -56,8 +60,7 @@ func StartProxy(t testing.TB, target string, fault Fault) *Proxy {
 	return startProxy(t, fault, target)
 }
 
-// StartBalancer starts a proxy that forwards connections to the targets in turn, as a plain TCP
-// load balancer does. The proxy ends with the test.
+// StartBalancer starts a proxy to several targets. The proxy ends with the test.
 func StartBalancer(t testing.TB, targets ...string) *Proxy {
 	t.Helper()
 	return startProxy(t, None, targets...)
@@ -65,7 +68,10 @@ func StartBalancer(t testing.TB, targets ...string) *Proxy {
 
 func startProxy(t testing.TB, fault Fault, targets ...string) *Proxy {
 	t.Helper()
-	p := &Proxy{t: t, targets: targets, address: "127.0.0.1:0", changed: make(chan struct{}), open: make(map[net.Conn]struct{})}
+	p := &Proxy{
+		t: t, targets: targets, forwarded: make(map[string]int), slowRate: defaultSlowRate,
+		address: "127.0.0.1:0", changed: make(chan struct{}), open: make(map[net.Conn]struct{}),
+	}
 	p.Set(None)
 	p.Set(fault)
 	t.Cleanup(func() {
@@ -157,7 +163,11 @@ func (p *Proxy) serve(caller net.Conn) {
 		return
 	}
 	defer p.forget(caller)
-	server, err := net.Dial("tcp", p.nextTarget())
+	target, ok := p.nextTarget()
+	if !ok {
+		return
+	}
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}
@@ -172,12 +182,51 @@ func (p *Proxy) serve(caller net.Conn) {
 	back.Wait()
 }
 
-// nextTarget returns the target of the next connection.
-func (p *Proxy) nextTarget() string {
+// nextTarget returns the target of the next connection; false if there is none.
+func (p *Proxy) nextTarget() (string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.served++
-	return p.targets[p.served%len(p.targets)]
+	if len(p.targets) == 0 {
+		return "", false
+	}
+	p.next %= len(p.targets)
+	target := p.targets[p.next]
+	p.next++
+	p.forwarded[target]++
+	return target, true
+}
+
+// AddTarget adds a target for new connections.
+func (p *Proxy) AddTarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.targets = append(p.targets, target)
+}
+
+// RemoveTarget excludes a target from new connections. Open ones stay.
+func (p *Proxy) RemoveTarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.targets = slices.DeleteFunc(p.targets, func(other string) bool { return other == target })
+}
+
+// Forwarded returns the number of connections to each present target, in the order of the targets.
+func (p *Proxy) Forwarded() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	counts := make([]int, len(p.targets))
+	for i, target := range p.targets {
+		counts[i] = p.forwarded[target]
+	}
+	return counts
+}
+
+// SetSlowRate sets the rate in bytes per second at which the proxy forwards each direction of a
+// connection while Slow.
+func (p *Proxy) SetSlowRate(rate int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slowRate = rate
 }
 
 // admit registers a connection for later faults and reports whether the current fault allows it.

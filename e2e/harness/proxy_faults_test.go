@@ -37,7 +37,7 @@ func TestAFrozenProxyHoldsEverythingBackAndLosesNothing(t *testing.T) {
 
 func TestASlowProxyPassesEverythingOn(t *testing.T) {
 	proxy := StartProxy(t, echo(t), Slow)
-	long := strings.Repeat("long ", slowBytes)
+	long := strings.Repeat("long ", defaultSlowRate/50)
 	if got := ask(t, dial(t, proxy), long); got != long {
 		t.Errorf("echo has %d bytes, want %d", len(got), len(long))
 	}

@@ -9,9 +9,10 @@ import (
 const (
 	// passedAtOnce is the size of the proxy's read buffer, in bytes.
 	passedAtOnce = 32 << 10
-	// slowBytes is the number of bytes that a Slow proxy forwards every slowPause.
-	slowBytes = 1 << 10
-	slowPause = 20 * time.Millisecond
+	// slowPause is the interval in which a Slow proxy forwards a few bytes, and defaultSlowRate
+	// the number of bytes per second.
+	slowPause       = 20 * time.Millisecond
+	defaultSlowRate = 50 << 10
 	// tornBytes bounds the number of bytes that a Torn proxy forwards in one direction.
 	tornBytes = 16 << 10
 )
@@ -33,7 +34,7 @@ func (p *Proxy) pass(target, from net.Conn) {
 // be closed.
 func (p *Proxy) forward(target net.Conn, bytes []byte, left *int) bool {
 	for len(bytes) > 0 {
-		fault, changed := p.now()
+		fault, slowBytes, changed := p.now()
 		var err error
 		switch fault {
 		case Frozen:
@@ -62,8 +63,10 @@ func (p *Proxy) forward(target net.Conn, bytes []byte, left *int) bool {
 	return true
 }
 
-func (p *Proxy) now() (Fault, <-chan struct{}) {
+// now returns the current fault, the number of bytes to forward in an interval while Slow, and a
+// channel that is closed when the fault changes.
+func (p *Proxy) now() (fault Fault, slowBytes int, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.fault, p.changed
+	return p.fault, max(1, p.slowRate/int(time.Second/slowPause)), p.changed
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -110,5 +111,29 @@ func wantCut(t *testing.T, connection net.Conn) {
 	t.Helper()
 	if read, err := connection.Read(make([]byte, 1)); err == nil {
 		t.Errorf("the connection is open: read %d bytes", read)
+	}
+}
+
+func TestStartBalancer_ForwardsToItsTargetsInTurn(t *testing.T) {
+	balancer := StartBalancer(t)
+	wantCut(t, dial(t, balancer)) // it has no target
+	first, second := echo(t), echo(t)
+	balancer.AddTarget(first)
+	balancer.AddTarget(second)
+	open := dial(t, balancer)
+	ask(t, open, "one")
+	ask(t, dial(t, balancer), "two")
+	if forwarded := balancer.Forwarded(); !slices.Equal(forwarded, []int{1, 1}) {
+		t.Errorf("connections by target are %v, want one each", forwarded)
+	}
+	balancer.RemoveTarget(first)
+	for range 2 {
+		ask(t, dial(t, balancer), "three")
+	}
+	if forwarded := balancer.Forwarded(); !slices.Equal(forwarded, []int{3}) {
+		t.Errorf("connections to the remaining target are %v, want 3", forwarded)
+	}
+	if got := ask(t, open, "four"); got != "four" {
+		t.Errorf("echo of the removed target is %q, want \"four\"", got)
 	}
 }

@@ -28,12 +28,19 @@ var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?(https?://[^\s"
 // a failed test's service is printed.
 func StartService(t testing.TB, kubeconfig string, flags ...string) *Service {
 	t.Helper()
-	process := RunService(t, append([]string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "none"}, flags...)...)
+	service := startService(t, kubeconfig, "127.0.0.1:0", flags...)
 	t.Cleanup(func() {
-		if err := process.Stop(); err != nil {
+		if err := service.Stop(); err != nil {
 			t.Errorf("the service exited: %v", err)
 		}
 	})
+	return service
+}
+
+// startService starts the service and blocks until it accepts connections.
+func startService(t testing.TB, kubeconfig, listen string, flags ...string) *Service {
+	t.Helper()
+	process := RunService(t, append([]string{"--kubeconfig", kubeconfig, "--listen", listen, "--auth", "none"}, flags...)...)
 	ctx, cancel := context.WithTimeout(t.Context(), serviceStart)
 	defer cancel()
 	line, err := process.UntilPrints(ctx, servingLine.MatchString)
