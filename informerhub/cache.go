@@ -32,7 +32,8 @@ type Cache struct {
 	historyMu  sync.Mutex // held while history is requested; taken before mu
 	progressMu sync.Mutex // held while progress is requested; taken before mu
 
-	// mu guards the fields below. No other lock is taken while it is held.
+	// mu guards the fields below. No other lock than that of the feed's rewinds is taken while it is
+	// held.
 	mu            sync.RWMutex
 	store         *store
 	feed          *feed

@@ -25,6 +25,7 @@ type feed struct {
 	limits        limits
 	window        window
 	log           changeLog
+	rewinds       rewinds
 	watchers      watcherIndex
 	versionChange chan struct{} // closed at the next version; nil without a waiter
 
@@ -89,6 +90,7 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	}
 	f.version, f.closed = version, version
 	f.window.restart(f.last+1, version)
+	f.rewinds.trim(f)
 	f.watchers.wakeAll(now)
 	f.wakeWaiters()
 }
@@ -111,6 +113,7 @@ func (f *feed) append(c change, e *entry, isNew bool) {
 		f.log.deleted(e, c.seq, c.version)
 	}
 	f.window.push(c)
+	f.rewinds.trim(f)
 	f.watchers.publish(c, f.window.first)
 	f.wakeWaiters()
 }

@@ -16,17 +16,14 @@ var ErrForgotten = errors.New("the cache does not reach back to this version")
 // ErrUndone is the error for a version of a history that has been undone.
 var ErrUndone = errors.New("this version is of a history that has been undone")
 
-// past is the state of a cache at an earlier version: the present objects, with the later changes
-// undone. The window has the object before each change, so the cost depends on the changes since
-// then, and is zero while no caller requests the past. It is owned by one reader.
+// past reads the state of a cache at an earlier version: the present objects, with the later
+// changes undone. The window has the object before each change, so the cost depends on the changes
+// since the version was last read, and is zero while no caller requests the past. It is owned by
+// one reader.
 type past struct {
-	cache *Cache
-	at    Position
-
-	begun   bool
-	epoch   uint64   // of the feed
-	through uint64   // sequence number of the last change
-	changes []change // changes since the position, in order
+	cache  *Cache
+	at     Position
+	rewind *rewind // nil until the first read
 }
 
 // objectName identifies an object. Its strings share the object's memory.
@@ -34,70 +31,45 @@ type objectName struct{ namespace, name string }
 
 func nameOf(object *Object) objectName { return objectName{object.namespace, object.name} }
 
-func (c *Cache) past(at Position) *past { return &past{cache: c, at: at} }
-
-// catchUpLocked collects the changes up to the present that must be undone. It fails with
-// ErrForgotten or ErrUndone.
-func (p *past) catchUpLocked() error {
+// pendingLocked returns the changes up to the present that the rewind does not include yet. It
+// fails with ErrForgotten or ErrUndone.
+func (p *past) pendingLocked() ([]change, error) {
 	feed := p.cache.feed
 	switch {
 	case feed.undone(p.at):
-		return ErrUndone
-	case !p.begun:
+		return nil, ErrUndone
+	case p.rewind == nil:
 		seq, ok := feed.locateStep(p.at.Version)
 		if !ok || older(feed.version, p.at.Version) {
-			return ErrForgotten
+			return nil, ErrForgotten
 		}
-		p.begun, p.epoch, p.through = true, feed.epoch.id, seq
-	case feed.epoch.id != p.epoch || !feed.window.covers(p.through):
-		return ErrForgotten
+		p.rewind = p.cache.feed.rewinds.get(feed.epoch.id, seq)
+	case feed.epoch.id != p.rewind.epoch || !feed.window.covers(p.rewind.through):
+		return nil, ErrForgotten
 	}
-	changes := feed.window.after(p.through)
-	feed.examined.Add(int64(len(changes)))
-	p.changes, p.through = append(p.changes, changes...), feed.last
+	pending := slices.Clone(feed.window.after(p.rewind.through))
+	feed.examined.Add(int64(len(pending)))
+	return pending, nil
+}
+
+// include extends the rewind by the changes that pendingLocked returned, for all readers of the
+// version.
+func (p *past) include(ctx context.Context, pending []change) error {
+	if len(pending) == 0 {
+		return nil
+	}
+	rewind, err := p.rewind.extend(ctx, pending)
+	if err != nil {
+		return err
+	}
+	p.rewind = rewind
+	p.cache.feed.rewinds.put(rewind)
 	return nil
 }
 
 // span is a range of objects in order: after one object, up to and including upTo. A nil bound is
 // no bound.
 type span struct{ after, upTo *ObjectName }
-
-func (s span) has(object *Object) bool {
-	return !s.after.passed(object) && (s.upTo == nil || s.upTo.passed(object))
-}
-
-// undo undoes the changes of the objects in a span. present are the candidates of a selection now;
-// undo returns the candidates at the earlier version.
-func (p *past) undo(ctx context.Context, sel *Selection, span span, present []*Object) ([]*Object, error) {
-	before := make(map[objectName]bool)
-	var held []*Object
-	for i := range p.changes {
-		if i%stepsBetweenYields == 0 {
-			if err := fairqueue.Yield(ctx); err != nil {
-				return nil, err
-			}
-		}
-		object := p.changes[i].object()
-		if !span.has(object) || before[nameOf(object)] {
-			continue
-		}
-		before[nameOf(object)] = true // only the first change of an object counts
-		if was := p.changes[i].before; was != nil && sel.canContain(was) {
-			held = append(held, was)
-		}
-	}
-	if len(before) == 0 {
-		return present, nil
-	}
-	sortObjects(held)
-	unchanged := make([]*Object, 0, len(present))
-	for _, object := range present {
-		if !before[nameOf(object)] {
-			unchanged = append(unchanged, object)
-		}
-	}
-	return mergeTwo(ctx, [][]*Object{unchanged, held})
-}
 
 // ListAt returns the content of a selection at a position. It fails with ErrForgotten if the window
 // does not reach back to the position, with ErrUndone, and with the errors of List.
@@ -107,9 +79,9 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 		return Snapshot{}, err
 	}
 	defer end()
-	p := c.past(at)
+	p := &past{cache: c, at: at}
 	c.mu.RLock()
-	err = p.catchUpLocked()
+	pending, err := p.pendingLocked()
 	if err != nil {
 		c.mu.RUnlock()
 		return Snapshot{}, err
@@ -120,7 +92,10 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if objects, err = p.undo(ctx, sel, span{}, objects); err != nil {
+	if err := p.include(ctx, pending); err != nil {
+		return Snapshot{}, err
+	}
+	if objects, err = p.rewind.apply(ctx, sel, span{}, objects); err != nil {
 		return Snapshot{}, err
 	}
 	return candidates{runs: [][]*Object{objects}, position: at, complete: true}.match(ctx, sel)
@@ -137,7 +112,7 @@ func (c *Cache) ListBehind(
 		return nil, false, err
 	}
 	defer end()
-	p, filtering := c.past(at), filtering{filter: sel.filter}
+	p, filtering := &past{cache: c, at: at}, filtering{filter: sel.filter}
 	part := limits{batch: min(max(most+1, stepsBetweenYields), maxPastPart), partBytes: maxInt}
 	for size := 0; ; {
 		objects, last, err := p.next(ctx, sel, after, part)
@@ -182,7 +157,7 @@ func (p *past) next(
 ) (objects []*Object, last *ObjectName, err error) {
 	c := p.cache
 	c.mu.RLock()
-	err = p.catchUpLocked()
+	pending, err := p.pendingLocked()
 	if err != nil {
 		c.mu.RUnlock()
 		return nil, nil, err
@@ -193,7 +168,10 @@ func (p *past) next(
 		end := present[len(present)-1]
 		last = &ObjectName{Namespace: strings.Clone(end.namespace), Name: strings.Clone(end.name)}
 	}
-	objects, err = p.undo(ctx, sel, span{&after, last}, present)
+	if err := p.include(ctx, pending); err != nil {
+		return nil, nil, err
+	}
+	objects, err = p.rewind.apply(ctx, sel, span{&after, last}, present)
 	return objects, last, err
 }
 
@@ -208,7 +186,7 @@ func (c *Cache) ListNamed(
 		return nil, err
 	}
 	defer end()
-	p, size := c.past(at), 0
+	p, size := &past{cache: c, at: at}, 0
 	for part := range slices.Chunk(names, maxPastPart) {
 		objects, err := p.named(ctx, part)
 		if err != nil {
@@ -229,9 +207,9 @@ func (c *Cache) ListNamed(
 
 // named returns the object of each name at the position; nil if there was none.
 func (p *past) named(ctx context.Context, names []ObjectName) ([]*Object, error) {
-	objects, indexes := make([]*Object, len(names)), make(map[objectName]int, len(names))
+	objects := make([]*Object, len(names))
 	p.cache.mu.RLock()
-	err := p.catchUpLocked()
+	pending, err := p.pendingLocked()
 	for i, name := range names {
 		objects[i] = p.cache.store.get(name.Namespace, name.Name)
 	}
@@ -239,19 +217,12 @@ func (p *past) named(ctx context.Context, names []ObjectName) ([]*Object, error)
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range names {
-		indexes[objectName{name.Namespace, name.Name}] = i
+	if err := p.include(ctx, pending); err != nil {
+		return nil, err
 	}
-	for i := range p.changes {
-		if i%stepsBetweenYields == 0 {
-			if err := fairqueue.Yield(ctx); err != nil {
-				return nil, err
-			}
-		}
-		name := nameOf(p.changes[i].object())
-		if index, ok := indexes[name]; ok {
-			objects[index] = p.changes[i].before
-			delete(indexes, name) // only the first change of an object counts
+	for i, name := range names {
+		if index, changed := p.rewind.find(name.Namespace, name.Name); changed {
+			objects[i] = p.rewind.objects[index].object
 		}
 	}
 	return objects, nil

@@ -193,7 +193,7 @@ func (s boundedStore) Replace(items []any, version string) error {
 func (c *Cache) retainedBytes() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.store.bytes + c.feed.window.bytes
+	return c.store.bytes + c.feed.window.bytes + c.feed.rewinds.size()
 }
 
 // listOptions requests a list of the latest state in pages, and records that it will be read.
