@@ -212,6 +212,9 @@ func historyError(err error) error {
 var errHistorySilent = errors.New("the API server has not reported how far its history reaches")
 
 // deletions implements history.
+//
+// The API server sends a bookmark only if it is newer than the last event. If the last change of the
+// resource is the last change of the cluster too, that event ends the history.
 func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
 	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
 	defer cancel()
@@ -220,7 +223,7 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 		return nil, historyError(err)
 	}
 	defer events.Stop()
-	began := time.Now()
+	began, reached := time.Now(), since
 	var deleted []latest
 	for event := range events.ResultChan() {
 		object, ok := event.Object.(*Object)
@@ -230,15 +233,20 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 			}
 			return nil, errHistoryEnded
 		}
-		if older(until, object.version) || event.Type == watch.Bookmark && object.version == until {
+		reached = object.version
+		// There may be other deletions at the version of a deletion.
+		if older(until, reached) || reached == until && event.Type != watch.Deleted {
 			return deleted, nil
 		}
-		if event.Type == watch.Deleted { // there may be others at its version
+		if event.Type == watch.Deleted {
 			deleted = append(deleted, latest{object: headOnly(object), deleted: true, version: object.version})
 		}
 	}
-	if time.Since(began) < (historySeconds-1)*time.Second {
+	switch {
+	case time.Since(began) < (historySeconds-1)*time.Second:
 		return nil, errHistoryEnded
+	case reached == until: // the API server has sent all deletions at this version meanwhile
+		return deleted, nil
 	}
 	return nil, errHistorySilent
 }

@@ -261,6 +261,43 @@ func TestAReplicaThatHasJustStartedAsksForWhatWasDeletedBefore(t *testing.T) {
 	})
 }
 
+// TestHistory_EndsWithTheLastChangeOfTheCluster is about an API server that sends no bookmark,
+// because it has no version after the last event.
+func TestHistory_EndsWithTheLastChangeOfTheCluster(t *testing.T) {
+	for name, test := range map[string]struct {
+		last   watch.EventType
+		object string
+		open   time.Duration // how long the watch stays open; 0: until the test ends
+		want   []string
+	}{
+		"a change":   {watch.Modified, "a", 0, []string{"MODIFIED default/a@3 at 3", "DELETED default/deleted@6 at 6"}},
+		"a deletion": {watch.Deleted, "b", historySeconds * time.Second, []string{"MODIFIED default/a@3 at 3", "DELETED default/deleted@6 at 6", "DELETED default/b@10 at 10"}},
+		"a deletion, and the watch ends early": {
+			watch.Deleted, "b", time.Millisecond, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := newFakeAPI(t, coreResources)
+			_, cache, _ := syncedHub(t, api)
+			w := resumed(t, cache, Query{}, Position{Version: "2"})
+			received := make(chan []string)
+			go func() {
+				batch, _ := w.Next(t.Context())
+				received <- describeAll(batch.Events, describeEvent)
+			}()
+			history := api.next(t, "watch").open().
+				send(t, watch.Deleted, typedPod("deleted", "6")).
+				send(t, test.last, typedPod(test.object, "10"))
+			if test.open > 0 {
+				time.Sleep(test.open)
+				history.end()
+			}
+			checkSame(t, test.want, <-received)
+		})
+	}
+}
+
 func TestAHistoryThatDoesNotGoBackSoFarMakesAWatchBeginAnew(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, _ := syncedHub(t, api)
