@@ -22,7 +22,7 @@ import (
 )
 
 // The tests of checked_*_test.go are written from the words of proto/ and docs/ alone. They run with
-// `make soak`, or with SOAK=1s; those of checked_failing_test.go show promises that are not kept yet.
+// `make soak`, or with SOAK=1s.
 
 // checkedReplicas starts replicas without authentication, and returns a client of each.
 func checkedReplicas(t *testing.T, in *harness.Cluster, count int, flags ...string) (clients []resourceClient) {

@@ -14,8 +14,23 @@ import (
 // retryTooNew is the retry time, in seconds, for a version that the cache has not reached.
 const retryTooNew = 1
 
-// Await blocks until the cache has reached a resource version, for at most patience. After that it
-// fails with a Timeout error with a retry time. An invalid version is a BadRequest error.
+// maxReserve bounds the time before the deadline of a call that is reserved for its response.
+const maxReserve = 250 * time.Millisecond
+
+// beforeDeadline returns the time to wait: at most patience, and so that an error can be sent before
+// the deadline of the call. A quarter of a short time is reserved for that.
+func beforeDeadline(ctx context.Context, patience time.Duration) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return patience
+	}
+	left := time.Until(deadline)
+	return max(0, min(patience, left-min(maxReserve, left/4)))
+}
+
+// Await blocks until the cache has reached a resource version, for at most patience, or until
+// shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time. An
+// invalid version is a BadRequest error.
 func (c *Cache) Await(ctx context.Context, version string, patience time.Duration) error {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", version))
@@ -56,7 +71,7 @@ func (c *Cache) awaitUntil(
 	if grown == nil || err != nil {
 		return err == nil, err
 	}
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(beforeDeadline(ctx, patience))
 	defer timeout.Stop()
 	if c.history != nil {
 		asking, stop := context.WithCancel(ctx)

@@ -37,12 +37,12 @@ func (e *SnapshotError) Unwrap() error { return e.Err }
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 // errNoSnapshot is the error of a slow API server that has not failed.
-var errNoSnapshot = fmt.Errorf("the API server has not sent all of it in %s", snapshotPatience)
+var errNoSnapshot = errors.New("the API server has not sent all of it")
 
 // Ready blocks until a cache that was returned by [Hub.Start] has a complete snapshot. It fails as
 // [Hub.Cache] does.
 func (c *Cache) Ready(ctx context.Context) error {
-	waiting, cancel := context.WithTimeoutCause(ctx, snapshotPatience, errNoSnapshot)
+	waiting, cancel := context.WithTimeoutCause(ctx, beforeDeadline(ctx, snapshotPatience), errNoSnapshot)
 	defer cancel()
 	err := c.ready(waiting)
 	var status apierrors.APIStatus

@@ -19,7 +19,7 @@ func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 	}{
 		"nothing is sent": {
 			func(*Cache) {},
-			"the service has no snapshot of pods yet: the API server has not sent all of it in 10s; try again, and if this lasts ask the operator of the service",
+			"the service has no snapshot of pods yet: the API server has not sent all of it; try again, and if this lasts ask the operator of the service",
 			snapshotPatience,
 		},
 		"the last attempt is under way, and one before it has failed": {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
@@ -325,6 +326,15 @@ func TestAReadWaitsForAVersionAsLongAsPatienceLasts(t *testing.T) {
 		}
 		if err := c.Await(t.Context(), "no version", time.Second); err == nil {
 			t.Error(`"no version" is one`)
+		}
+		for _, within := range []time.Duration{10 * time.Millisecond, time.Second, time.Minute} {
+			calling, cancel := context.WithTimeout(t.Context(), within)
+			began := time.Now()
+			err := c.Await(calling, "13", 5*time.Second)
+			if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds <= 0 || calling.Err() != nil {
+				t.Errorf("with a deadline in %v: %v after %v", within, err, time.Since(began))
+			}
+			cancel()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -134,17 +134,17 @@ func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, 
 	if err != nil {
 		return nil, err
 	}
-	watch, err := sender.whileWaiting(ctx, request.GetResumeToken(), func() (*watch, error) {
-		return s.follow(ctx, permit, request, fields)
-	})
+	starting := &startingWatch{request: request, fields: fields, lease: permit}
+	watch, err := sender.whileWaiting(ctx, starting, func() (*watch, error) { return s.follow(ctx, starting) })
 	if err != nil {
 		permit.release()
 	}
 	return watch, err
 }
 
-// follow starts a watch in the scope of a lease.
-func (s *resources) follow(ctx context.Context, permit *accessLease, request *kubeconnectv1.WatchRequest, fields *mask.Mask) (*watch, error) {
+// follow starts a watch in the scope of its lease.
+func (s *resources) follow(ctx context.Context, starting *startingWatch) (*watch, error) {
+	request, permit := starting.request, starting.lease
 	related, err := s.relate(ctx, request.GetRelated(), permit.request.resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 	if err != nil {
 		return nil, err
@@ -157,10 +157,11 @@ func (s *resources) follow(ctx context.Context, permit *accessLease, request *ku
 	if w.query, err = s.queryFor(request, related, permit.scope); err != nil {
 		return nil, err
 	}
-	w.query.Name, w.query.Fields = request.GetName(), fields
+	w.query.Name, w.query.Fields = request.GetName(), starting.fields
 	if w.cache, w.endCache, err = s.cacheToWatch(ctx, permit, w.query, readsMetadata(request) && request.GetFieldSelector() == ""); err != nil {
 		return nil, err
 	}
+	starting.cache.Store(w.cache)
 	if err := s.join(ctx, w, since, request.GetMinResourceVersion()); err != nil {
 		w.endCache()
 		return nil, err

@@ -2,14 +2,33 @@ package server
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
 // waitingAfter is the time without messages after which a stream reports that it waits for a first
-// snapshot, so that the client sees that the service is reachable.
+// snapshot or for a version, so that the client sees that the service is reachable.
 const waitingAfter = time.Second
+
+// startingWatch is a watch that waits for the first snapshot of its resource, or for a version.
+type startingWatch struct {
+	request *kubeconnectv1.WatchRequest
+	fields  *mask.Mask
+	lease   *accessLease
+	cache   atomic.Pointer[informerhub.Cache] // nil before the first snapshot
+}
+
+// freshness returns how current the cache is; stale before the first snapshot.
+func (w *startingWatch) freshness() *kubeconnectv1.Freshness {
+	if cache := w.cache.Load(); cache != nil {
+		return encodeFreshness(cache.Freshness())
+	}
+	return &kubeconnectv1.Freshness{Stale: true}
+}
 
 // begun is the result of starting a watch.
 type begun struct {
@@ -17,9 +36,9 @@ type begun struct {
 	err   error
 }
 
-// whileWaiting calls begin, and sends messages at an interval until begin returns. token is the
-// resume token that the client has sent. It remains valid.
-func (s *eventSender) whileWaiting(ctx context.Context, token string, begin func() (*watch, error)) (*watch, error) {
+// whileWaiting calls begin, and sends messages at an interval until begin returns.
+func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
+	s.setKind(starting.request, starting.lease)
 	done := make(chan begun, 1)
 	go func() { // ends with begin, which whileWaiting waits for
 		watch, err := begin()
@@ -33,7 +52,7 @@ func (s *eventSender) whileWaiting(ctx context.Context, token string, begin func
 			return b.watch, b.err
 		case <-quiet.C:
 		}
-		if err := s.sendWaiting(ctx, token); err != nil {
+		if err := s.sendWaiting(ctx, starting); err != nil {
 			if b := <-done; b.err == nil {
 				b.watch.close()
 			}
@@ -43,11 +62,11 @@ func (s *eventSender) whileWaiting(ctx context.Context, token string, begin func
 	}
 }
 
-// sendWaiting sends a BOOKMARK without a version.
-func (s *eventSender) sendWaiting(ctx context.Context, token string) error {
-	return s.outlet(ctx, nil, guard{}, &kubeconnectv1.WatchResponse{
-		Events:      []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}},
-		ResumeToken: token,
-		Freshness:   &kubeconnectv1.Freshness{Stale: true},
-	})
+// sendWaiting sends a BOOKMARK without a version, with the resume token that the client has sent. The
+// token remains valid.
+func (s *eventSender) sendWaiting(ctx context.Context, starting *startingWatch) error {
+	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
+	s.response.ResumeToken, s.response.Freshness = starting.request.GetResumeToken(), starting.freshness()
+	defer s.response.Reset()
+	return s.outlet(ctx, nil, guard{}, &s.response)
 }

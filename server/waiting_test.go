@@ -32,6 +32,9 @@ func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 	if freshness := waiting.GetFreshness(); !freshness.GetStale() || freshness.LastContact != nil {
 		t.Errorf("it reported %v", freshness)
 	}
+	if waiting.GetKind().GetKind() != "Pod" || waiting.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
+		t.Errorf("it starts with kind %v from %v", waiting.GetKind(), waiting.GetSource())
+	}
 	send()
 	if got := receive(t, stream); eventsOf(got) != "RESET ADDED:a ADDED:b SYNCED" || got.GetKind().GetKind() != "Pod" {
 		t.Errorf("it continues with %v", got)
@@ -57,6 +60,22 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	if waiting := receiveAny(t, stream); eventsOf(waiting) != "BOOKMARK" || waiting.GetResumeToken() != request.GetResumeToken() || request.GetResumeToken() == "" {
 		t.Errorf("it starts with %v", waiting)
+	}
+}
+
+func TestWatch_ThatWaitsForAVersionIsAsFreshAsItsCache(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON, MinResourceVersion: "1000000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	waiting := receiveAny(t, stream)
+	if eventsOf(waiting) != "BOOKMARK" || waiting.GetEvents()[0].GetResourceVersion() != "" {
+		t.Errorf("it starts with %v", waiting)
+	}
+	if freshness := waiting.GetFreshness(); freshness.GetStale() || freshness.LastContact == nil {
+		t.Errorf("it reported %v", freshness)
 	}
 }
 

@@ -91,7 +91,7 @@ type eventSender struct {
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.close()
 	s.part.follow(w.cache.Resource())
-	s.setKind(w)
+	s.setKind(w.projection, w.lease)
 	for {
 		if err := s.followScope(ctx, w); err != nil {
 			return err
@@ -118,15 +118,16 @@ func (s *eventSender) followScope(ctx context.Context, w *watch) error {
 		return err
 	}
 	s.deliveredThrough = nil // no position in the new scope corresponds to what was sent
-	s.setKind(w)
+	s.setKind(w.projection, w.lease)
 	return w.rescope(ctx)
 }
 
 // setKind sets the kind, the source and the namespaces of the stream in the next response.
-func (s *eventSender) setKind(w *watch) {
-	s.response.Kind = shownKind(w.projection, encodeKind(w.cache.Resource()))
-	s.response.Source = sourceOf(w.cache.Resource())
-	s.response.Namespaces, s.response.Warnings = coverageOf(w.lease.request, w.lease.scope)
+func (s *eventSender) setKind(projection projectionRequest, lease *accessLease) {
+	resource := lease.request.resource
+	s.response.Kind = shownKind(projection, encodeKind(resource))
+	s.response.Source = sourceOf(resource)
+	s.response.Namespaces, s.response.Warnings = coverageOf(lease.request, lease.scope)
 }
 
 // renew renews the stream's lease if that is due. While the cluster cannot be asked, only stale
@@ -176,7 +177,7 @@ func (s *eventSender) staleFreshness(confirmed, complete time.Time) informerhub.
 // send sends a batch as one or more messages. Messages that several streams send are encoded once.
 func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batch) error {
 	if batch.Events[0].Type == informerhub.Reset {
-		s.setKind(w)
+		s.setKind(w.projection, w.lease)
 	}
 	var freshness *kubeconnectv1.Freshness
 	switch batch.Events[len(batch.Events)-1].Type {
