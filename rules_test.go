@@ -6,9 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +75,7 @@ var rules = []rule{
 }
 
 func TestEveryPackageKeepsToItsRoom(t *testing.T) {
-	files := sourceFiles(t)
+	files := writtenFiles(t, ".go")
 	if len(files) < 50 {
 		t.Fatalf("found only %d Go files: this test looks in the wrong folder", len(files))
 	}
@@ -160,28 +158,6 @@ func TestAForbiddenImportIsToldWithItsReason(t *testing.T) {
 			}
 		})
 	}
-}
-
-// sourceFiles returns the Go files of the repository, including those of its other modules.
-func sourceFiles(t *testing.T) []string {
-	t.Helper()
-	var files []string
-	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "testdata" ||
-			name != "." && strings.HasPrefix(entry.Name(), ".")):
-			return filepath.SkipDir
-		case path.Ext(name) == ".go":
-			files = append(files, filepath.ToSlash(name))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
 }
 
 // check returns the violations of the rules in a file. source is its content; nil reads the file

@@ -2,9 +2,7 @@ package kubeconnect_test
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +45,7 @@ var wordExceptions = []wordException{
 func TestWords_AreThoseOfTheField(t *testing.T) {
 	t.Parallel()
 	checked := 0
-	for _, file := range textFiles(t) {
+	for _, file := range writtenFiles(t, writtenSuffixes...) {
 		checked++
 		for _, complaint := range checkWords(file, readDoc(t, file)) {
 			t.Error(complaint)
@@ -102,29 +100,6 @@ func checkWords(file, text string) (complaints []string) {
 // writtenSuffixes are the ends of names of files that people write.
 var writtenSuffixes = []string{
 	".go", ".py", ".ts", ".mjs", ".js", ".html", ".css", ".md", ".proto", ".yaml", ".tpl", ".sh", "Makefile", "Dockerfile",
-}
-
-// foreignFolders have files that are installed, built or recorded.
-var foreignFolders = []string{"node_modules", "bin", "dist", "testdata", "artifacts"}
-
-// textFiles returns the files that people write, by their paths in the repository.
-func textFiles(t *testing.T) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(foreignFolders, entry.Name())):
-			return fs.SkipDir
-		case entry.Type().IsRegular() && slices.ContainsFunc(writtenSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }):
-			files = append(files, filepath.ToSlash(name))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
 }
 
 func TestWordExceptions_AreNeeded(t *testing.T) {

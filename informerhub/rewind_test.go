@@ -101,7 +101,7 @@ func TestRewinds_AreBounded(t *testing.T) {
 	r.put(&rewind{from: 2000, objects: make([]earlierVersion, maxRewound+1)})
 	wantTotal(t, &r)
 	if len(r.used) != 0 {
-		t.Errorf("%d rewinds are retained beside one that is too large", len(r.used))
+		t.Errorf("%d rewinds are retained in addition to one that is too large", len(r.used))
 	}
 }
 

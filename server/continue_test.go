@@ -161,11 +161,9 @@ func TestList_OfARelationThatLeadsElsewhereExpires(t *testing.T) {
 	}
 }
 
-// TestList_OfATokenMadeUp lists with forged tokens: of versions that the cluster has not reached,
-// and of other lists.
-func TestList_OfATokenMadeUp(t *testing.T) {
-	s := newService(t, manyPodsAPI(4, "100"), auth.KubeconfigUser{})
-	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
+// firstPageToken requests the first page of a list, and returns the token of the next one.
+func firstPageToken(t *testing.T, s *service, request *kubeconnectv1.ListRequest) pageToken {
+	t.Helper()
 	first, err := s.resources.List(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
@@ -175,6 +173,15 @@ func TestList_OfATokenMadeUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return token
+}
+
+// TestList_OfATokenMadeUp lists with forged tokens: of versions that the cluster has not reached,
+// and of other lists.
+func TestList_OfATokenMadeUp(t *testing.T) {
+	s := newService(t, manyPodsAPI(4, "100"), auth.KubeconfigUser{})
+	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
+	token := firstPageToken(t, s, request)
 	for name, test := range map[string]struct {
 		change func(*pageToken)
 		want   connect.Code // 0 for none

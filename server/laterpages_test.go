@@ -91,15 +91,7 @@ func TestList_ATokenWithManyNamespacesIsRefused(t *testing.T) {
 	api := manyPodsAPI(10, "100")
 	s := withRights(t, api, newFakeRights(auth.Namespaces{All: true}))
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST}
-	first, err := s.resources.List(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.PageToken = first.GetNextPageToken()
-	token, err := readPageToken(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := firstPageToken(t, s, request)
 	var many []string
 	for i := range 1_000 {
 		many = append(many, fmt.Sprintf("n%03d", i))
@@ -180,16 +172,8 @@ func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
 	api.list = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "away", http.StatusServiceUnavailable) })
 	s := newService(t, api, auth.KubeconfigUser{})
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
-	first, err := s.resources.List(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := firstPageToken(t, s, request)
 	api.events <- watchEvent{"DELETED", newPod("pod-03", 101)}
-	request.PageToken = first.GetNextPageToken()
-	token, err := readPageToken(request)
-	if err != nil {
-		t.Fatal(err)
-	}
 	token.position.Version = "101" // as from a replica that knows all deletions
 	request.PageToken = token.write()
 	if page, err := s.resources.List(t.Context(), request); connect.CodeOf(err) != connect.CodeUnavailable {
