@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -112,19 +111,14 @@ func kubeconfigOf(t *testing.T, account account) string {
 	return path
 }
 
+// bodyOf returns the body of a path of the service, or the error as text.
 func bodyOf(ctx context.Context, t *testing.T, service *harness.Service, path string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Address+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := harness.HTTP1(t).Do(request)
+	_, body, err := getPath(ctx, t, service, path)
 	if err != nil {
 		return err.Error()
 	}
-	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body)
-	return string(body)
+	return body
 }
 
 // A custom resource whose conversion webhook is down cannot be listed. It must not make the whole

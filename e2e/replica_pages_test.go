@@ -188,14 +188,11 @@ func (w walkedWorld) patch(ctx context.Context, name, change string, value int) 
 // at returns the objects of the API server at a version.
 func (w walkedWorld) at(ctx context.Context, t *testing.T, version string, selects func(corev1.ConfigMap) bool, compare func(a, b corev1.ConfigMap) int) (held []string) {
 	t.Helper()
-	list, err := w.api().List(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
-	if err != nil {
-		t.Fatal(err)
-	}
+	items := exactList(ctx, t, w.controlPlane, w.namespace, version)
 	if compare != nil {
-		slices.SortStableFunc(list.Items, compare)
+		slices.SortStableFunc(items, compare)
 	}
-	for _, item := range list.Items {
+	for _, item := range items {
 		if selects == nil || selects(item) {
 			held = append(held, item.Name+" "+item.ResourceVersion)
 		}

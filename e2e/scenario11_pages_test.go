@@ -64,8 +64,17 @@ func TestScenario11_PagesTakenDuringWritesMakeOneConsistentList(t *testing.T) {
 
 func pagedName(i int) string { return fmt.Sprintf("paged-%02d", i) }
 
-// heldAt returns the ConfigMaps of a namespace at the API server at a version.
+// heldAt returns the names and versions of the ConfigMaps of a namespace at a version.
 func heldAt(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace, version string) (held []string) {
+	t.Helper()
+	for _, item := range exactList(ctx, t, controlPlane, namespace, version) {
+		held = append(held, item.Name+" "+item.ResourceVersion)
+	}
+	return held
+}
+
+// exactList returns the ConfigMaps of a namespace at the API server at a version.
+func exactList(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace, version string) []corev1.ConfigMap {
 	t.Helper()
 	list, err := controlPlane.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{
 		ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
@@ -73,10 +82,7 @@ func heldAt(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, na
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, item := range list.Items {
-		held = append(held, item.Name+" "+item.ResourceVersion)
-	}
-	return held
+	return list.Items
 }
 
 // TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn continues a list at a replica that has

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -206,17 +207,25 @@ func untilProbe(ctx context.Context, t *testing.T, service *harness.Service, pat
 
 func probe(ctx context.Context, t *testing.T, service *harness.Service, path string, want int) error {
 	t.Helper()
+	status, _, err := getPath(ctx, t, service, path)
+	if err == nil && status != want {
+		err = fmt.Errorf("%s returned %d, want %d", path, status, want)
+	}
+	return err
+}
+
+// getPath returns the status and the body of a path of the service.
+func getPath(ctx context.Context, t *testing.T, service *harness.Service, path string) (status int, body string, err error) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Address+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := harness.HTTP1(t).Do(request)
+	response, err := harness.HTTP1(t).Do(request)
 	if err != nil {
-		return err
+		return 0, "", err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != want {
-		return fmt.Errorf("%s returned %s, want %d", path, answer.Status, want)
-	}
-	return nil
+	defer response.Body.Close()
+	bytes, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(bytes), err
 }
