@@ -631,6 +631,9 @@ func TestChecked_PagesOfARelationThatHasChangedExpire(t *testing.T) {
 				if err == nil {
 					return fmt.Errorf("replica %d answers %v", i, namesOf(answer.GetObjects()))
 				}
+				if name == "another owner" && connect.CodeOf(err) == connect.CodeNotFound {
+					return fmt.Errorf("replica %d has not received the new owner: %w", i, err)
+				}
 				if !isExpired(err) && !(name == "gone" && connect.CodeOf(err) == connect.CodeNotFound) {
 					t.Errorf("%s, replica %d: %v with status %v", name, i, err, statusIn(err))
 				}
