@@ -272,7 +272,7 @@ func TestHistory_EndsWithTheLastChangeOfTheCluster(t *testing.T) {
 		want   []string
 	}{
 		"a change":   {watch.Modified, "a", 0, []string{"MODIFIED default/a@3 at 3", "DELETED default/deleted@6 at 6"}},
-		"a deletion": {watch.Deleted, "b", historySeconds * time.Second, []string{"MODIFIED default/a@3 at 3", "DELETED default/deleted@6 at 6", "DELETED default/b@10 at 10"}},
+		"a deletion": {watch.Deleted, "b", (historySeconds + 1) * time.Second, []string{"MODIFIED default/a@3 at 3", "DELETED default/deleted@6 at 6", "DELETED default/b@10 at 10"}},
 		"a deletion, and the watch ends early": {
 			watch.Deleted, "b", time.Millisecond, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"},
 		},
