@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
 // The tags of google/protobuf/struct.proto.
@@ -226,24 +228,13 @@ func (w *structWriter) string() (string, bool) {
 // escapedString parses a string, after its quote, that has escapes or invalid UTF-8.
 func (w *structWriter) escapedString() (text string, ok bool) {
 	start := w.at - 1
-	for w.at < len(w.text) && w.text[w.at] != '"' {
-		if w.text[w.at] == '\\' {
-			w.at++
-		}
-		w.at++
-	}
-	if w.at >= len(w.text) {
+	if w.at = jsonscan.SkipString(w.text, start); w.at == jsonscan.None {
 		return "", false
 	}
-	w.at++
 	return text, json.Unmarshal(w.text[start:w.at], &text) == nil
 }
 
-func (w *structWriter) skipSpace() {
-	for w.at < len(w.text) && (w.text[w.at] == ' ' || w.text[w.at] == '\n' || w.text[w.at] == '\t' || w.text[w.at] == '\r') {
-		w.at++
-	}
-}
+func (w *structWriter) skipSpace() { w.at = jsonscan.SkipSpace(w.text, w.at) }
 
 // take reads a character if it is the next one.
 func (w *structWriter) take(character byte) bool {
