@@ -68,9 +68,16 @@ func (r release) filesOf(chart *chart.Chart) (map[string]string, error) {
 }
 
 // manifests renders the chart.
-func (r release) manifests(t *testing.T) (all []manifest) {
+func (r release) manifests(t *testing.T) []manifest {
 	t.Helper()
-	files, err := r.files()
+	chart, err := loadChart()
+	succeeds(t, err)
+	return r.manifestsOf(t, chart)
+}
+
+func (r release) manifestsOf(t *testing.T, chart *chart.Chart) (all []manifest) {
+	t.Helper()
+	files, err := r.filesOf(chart)
 	succeeds(t, err)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if filepath.Base(name) != notes {

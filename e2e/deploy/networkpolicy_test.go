@@ -97,7 +97,7 @@ func TestAPolicySelectsThePodsOfItsReleaseAlone(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), cluster(t)
 	namespace := newNamespace(ctx, t, controlPlane, nil)
-	withMetrics := with(values{"replicas": 1, "metrics": values{"enabled": true, "port": 9191}})
+	withMetrics := with(values{"replicaCount": 1, "metrics": values{"enabled": true, "port": 9191}})
 	for _, name := range []string{"one", "other"} {
 		for _, object := range (release{name, namespace, withMetrics}).manifests(t) {
 			succeeds(t, newInstaller(t, controlPlane).create(ctx, object))

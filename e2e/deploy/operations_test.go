@@ -99,7 +99,7 @@ func TestOperationsDoc_NamesValuesThatExist(t *testing.T) {
 	t.Parallel()
 	chart, err := loadChart()
 	succeeds(t, err)
-	named := regexp.MustCompile("`((?:service|balance|flowSchema|termination|connections|metrics|containerResources)\\.[A-Za-z.]+)").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
+	named := regexp.MustCompile("`((?:service|balance|flowSchema|termination|connections|metrics|resources)\\.[A-Za-z.]+)").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
 	if len(named) == 0 {
 		t.Fatal("docs/operations.md names no value")
 	}

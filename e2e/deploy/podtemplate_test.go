@@ -108,7 +108,7 @@ func TestPodTemplate_ToleratesSlowProbes(t *testing.T) {
 
 func TestPodTemplate_HasExtraVariablesAndVolumes(t *testing.T) {
 	t.Parallel()
-	for name, overrides := range map[string]values{"over TLS": {}, "in plain text": {"tls": values{"mode": "off"}}, "without a limit": {"containerResources": values{"limits": nil}}} {
+	for name, overrides := range map[string]values{"over TLS": {}, "in plain text": {"tls": values{"mode": "off"}}, "without a limit": {"resources": values{"limits": nil}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plain := deploymentOfChart(t, overrides).Spec.Template.Spec
@@ -144,10 +144,10 @@ func withExtras(overrides values) values {
 // upgrade would reset it otherwise.
 func TestReplicas_AreLeftToAnAutoscaler(t *testing.T) {
 	t.Parallel()
-	if replicas := deploymentOfChart(t, values{"replicas": nil}).Spec.Replicas; replicas != nil {
+	if replicas := deploymentOfChart(t, values{"replicaCount": nil}).Spec.Replicas; replicas != nil {
 		t.Errorf("%d replicas, want none in the manifest", *replicas)
 	}
-	if replicas := deploymentOfChart(t, values{"replicas": 0}).Spec.Replicas; replicas == nil || *replicas != 0 {
+	if replicas := deploymentOfChart(t, values{"replicaCount": 0}).Spec.Replicas; replicas == nil || *replicas != 0 {
 		t.Errorf("%v replicas, want 0", replicas)
 	}
 }

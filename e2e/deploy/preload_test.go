@@ -13,19 +13,19 @@ func TestPreload_IsWhatIsServed(t *testing.T) {
 		want      []string
 	}{
 		"named resources": {
-			values{"resources": []any{
+			values{"serve": []any{
 				values{"group": "", "resources": []any{"pods", "nodes"}}, values{"group": "apps", "resources": []any{"deployments"}},
 			}},
 			[]string{"pods", "nodes", "deployments.apps"},
 		},
 		"not the resources of *": {
-			values{"resources": []any{
+			values{"serve": []any{
 				values{"group": "*", "resources": []any{"*"}}, values{"group": "apps", "resources": []any{"*"}}, values{"group": "coordination.k8s.io", "resources": []any{"leases"}},
 			}},
 			[]string{"leases.coordination.k8s.io"},
 		},
 		"not the uncached resources": {
-			values{"uncached": []any{"secrets"}, "resources": []any{values{"group": "", "resources": []any{"pods", "secrets"}}}},
+			values{"uncached": []any{"secrets"}, "serve": []any{values{"group": "", "resources": []any{"pods", "secrets"}}}},
 			[]string{"pods"},
 		},
 		"nothing if disabled": {values{"preload": false}, nil},

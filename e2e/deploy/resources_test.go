@@ -1,9 +1,13 @@
 package deploy_test
 
 import (
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // TestTheProcessorsSufficeForTurns is about the limit, which Go takes as the number of processors:
@@ -16,4 +20,54 @@ func TestTheProcessorsSufficeForTurns(t *testing.T) {
 	if limit.MilliValue()%1000 != 0 || limit.Value() < 2 || request.IsZero() || request.Cmp(*limit) > 0 {
 		t.Errorf("request %s, limit %s", request, limit)
 	}
+}
+
+// TestResources_AreThoseOfTheContainer checks that the value is passed on, as in every chart.
+func TestResources_AreThoseOfTheContainer(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		resources values
+		want      corev1.ResourceRequirements
+		limited   bool
+	}{
+		"the default": {
+			nil,
+			corev1.ResourceRequirements{Requests: quantities("cpu", "500m", "memory", "256Mi"), Limits: quantities("cpu", "4", "memory", "2Gi")},
+			true,
+		},
+		"another request and limit": {
+			values{"requests": values{"cpu": 1, "ephemeral-storage": "1Gi"}, "limits": values{"memory": "6Gi", "cpu": nil}},
+			corev1.ResourceRequirements{Requests: quantities("cpu", "1", "memory", "256Mi", "ephemeral-storage", "1Gi"), Limits: quantities("memory", "6Gi")},
+			true,
+		},
+		"no limits": {
+			values{"limits": nil},
+			corev1.ResourceRequirements{Requests: quantities("cpu", "500m", "memory", "256Mi")},
+			false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			overrides := values{}
+			if test.resources != nil {
+				overrides["resources"] = test.resources
+			}
+			container := containerOfChart(t, overrides)
+			if !equality.Semantic.DeepEqual(container.Resources, test.want) {
+				t.Errorf("resources %v, want %v", container.Resources, test.want)
+			}
+			if limited := slices.Contains(container.Args, "--memory-limit=$(MEMORY_LIMIT_MI)M"); limited != test.limited {
+				t.Errorf("flags %q", container.Args)
+			}
+		})
+	}
+}
+
+// quantities returns a list of names that alternate with quantities.
+func quantities(namesAndQuantities ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for pair := range slices.Chunk(namesAndQuantities, 2) {
+		list[corev1.ResourceName(pair[0])] = resource.MustParse(pair[1])
+	}
+	return list
 }

@@ -12,7 +12,7 @@ import (
 // allRules are values that enable every rule of the chart. The re-check interval is so long that a
 // stream observes a change only through the watch of RBAC.
 var allRules = values{
-	"resources": []any{
+	"serve": []any{
 		values{"group": "", "resources": []any{"configmaps"}},
 		values{"group": "apps", "resources": []any{"deployments"}},
 		values{"group": gadgetGroup, "resources": []any{"gadgets"}},
