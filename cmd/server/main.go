@@ -1,5 +1,5 @@
 // Kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC
-// and gRPC-Web. See --help for its flags.
+// and gRPC-Web. docs/flags.md describes its flags.
 package main
 
 import (

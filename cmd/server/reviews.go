@@ -24,25 +24,12 @@ const (
 )
 
 func (s *reviewSettings) addFlags(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&s.extra, "authorizer-extra", nil,
-		"a `key` of a user's extra that an authorizer of the cluster uses, such as a webhook, "+
-			"among those in which the API server names the credential: "+
-			"authentication.kubernetes.io/credential-id, pod-name, pod-uid, node-name and "+
-			"node-uid; repeat the flag, or separate several by commas. RBAC uses none of them. "+
-			"Without the flag, callers that differ in no other attribute share permission "+
-			"decisions, as the pods of a DaemonSet do. All other keys are always part of "+
-			"reviews")
-	flags.DurationVar(&s.permissionInterval, "permission-review-interval", minReviewInterval,
-		"how `long` a permission decision is cached, 10s to 5m, while the service follows RBAC and sees no "+
-			"change. Set 5m only if Node and RBAC are the only authorizers of the cluster: "+
-			"changed decisions of another one, such as a webhook, have effect only after this "+
-			"time")
 	flags.DurationVar(&s.tokenInterval, "token-review-interval", 5*time.Minute,
-		"how `long` the review of a service account's token is cached, 10s to 5m, while the service "+
-			"watches the token's service account and pod, and the issuer's keys at the API "+
-			"server. Tokens that are bound to other objects, or whose pod or service account "+
-			"the service is not allowed to watch, are reviewed every 10s. With 10s all tokens "+
-			"are, and nothing is watched")
+		"how long the review of a service account's token is cached at most; 10s to 5m")
+	flags.DurationVar(&s.permissionInterval, "permission-review-interval", minReviewInterval,
+		"how long a permission decision is cached at most; 10s to 5m")
+	flags.StringSliceVar(&s.extra, "authorizer-extra", nil,
+		"a `key` of a user's extra that an authorizer other than RBAC uses; repeatable")
 }
 
 func (s reviewSettings) check() error {

@@ -94,18 +94,24 @@ func hasPort(service *corev1.Service, name string, number int32) bool {
 	return name == port.Name || number == port.Port
 }
 
-// TestOperationsDoc_NamesValuesThatExist checks the chart values that the page names.
-func TestOperationsDoc_NamesValuesThatExist(t *testing.T) {
+// TestDocs_NameValuesThatExist checks the chart values that pages for operators name.
+func TestDocs_NameValuesThatExist(t *testing.T) {
 	t.Parallel()
 	chart, err := loadChart()
 	succeeds(t, err)
-	named := regexp.MustCompile("`((?:service|balance|flowSchema|termination|connections|metrics|resources)\\.[A-Za-z.]+)").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
-	if len(named) == 0 {
-		t.Fatal("docs/operations.md names no value")
-	}
-	for _, found := range named {
-		if _, ok, _ := unstructured.NestedFieldNoCopy(chart.Values, strings.Split(found[1], ".")...); !ok {
-			t.Errorf("value %s does not exist", found[1])
+	for page, names := range map[string]*regexp.Regexp{
+		"docs/operations.md": regexp.MustCompile("`((?:service|balance|flowSchema|termination|connections|metrics|resources)\\.[A-Za-z.]+)"),
+		"docs/security.md":   regexp.MustCompile("`((?:auth|connections|limits|metrics|networkPolicy|resources|tls|writes)\\.[A-Za-z.]+)"),
+		"docs/flags.md":      regexp.MustCompile("Chart:\\s`([A-Za-z.]+)`"),
+	} {
+		named := names.FindAllStringSubmatch(read(t, page), -1)
+		if len(named) == 0 {
+			t.Errorf("%s names no value", page)
+		}
+		for _, found := range named {
+			if _, ok, _ := unstructured.NestedFieldNoCopy(chart.Values, strings.Split(found[1], ".")...); !ok {
+				t.Errorf("%s names the value %s, which does not exist", page, found[1])
+			}
 		}
 	}
 }

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubeconnect/kubeconnect/server"
+)
+
+const usageHead = `kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC and
+gRPC-Web, on one port, with a console at /.
+
+Usage:
+  kubeconnect [flags]
+
+The cluster is selected by --kubeconfig or --context if given; otherwise, inside a cluster,
+it is that cluster, with the service account; otherwise by KUBECONFIG or the default kubeconfig.
+
+Each flag can also be set as an environment variable: --tls-cert-file is
+KUBECONNECT_TLS_CERT_FILE. A flag takes precedence. A repeatable flag can be given several
+times, or with several values separated by commas. docs/flags.md describes each flag.
+`
+
+// usageColumns is the maximum width of the output of --help, and of the help of a flag.
+const usageColumns = 100
+
+// flagGroup is a group of flags that have a heading in --help, and in docs/flags.md.
+type flagGroup struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// flagGroups returns all flags, which set s and level.
+func (s *settings) flagGroups(level *string) []flagGroup {
+	return []flagGroup{
+		newFlagGroup("Cluster", s.addClusterFlags),
+		newFlagGroup("Address and TLS", s.addListenFlags),
+		newFlagGroup("Callers", s.addCallerFlags),
+		newFlagGroup("Limits for callers", s.addLimitFlags),
+		newFlagGroup("Replicas", s.addReplicaFlags),
+		newFlagGroup("Caches", s.addCacheFlags),
+		newFlagGroup("Process", func(flags *pflag.FlagSet) { s.addProcessFlags(flags, level) }),
+	}
+}
+
+func newFlagGroup(title string, add func(*pflag.FlagSet)) flagGroup {
+	flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	flags.SortFlags = false
+	add(flags)
+	return flagGroup{title, flags}
+}
+
+// usage returns the output of --help.
+func usage(groups []flagGroup) string {
+	var text strings.Builder
+	text.WriteString(usageHead)
+	for _, group := range groups {
+		text.WriteString("\n" + group.title + ":\n" + group.flags.FlagUsagesWrapped(usageColumns))
+	}
+	return text.String()
+}
+
+func (s *settings) addClusterFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "the kubeconfig `file` of the cluster to serve")
+	flags.StringVar(&s.context, "context", "",
+		"the `name` of the kubeconfig's context; its current one by default")
+}
+
+func (s *settings) addListenFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080",
+		"the `address` to serve on, HOST:PORT; port 0 selects a free port")
+	flags.StringVar(&s.certFile, "tls-cert-file", "",
+		"a PEM `file` with the certificate chain; without it, plain text is served")
+	flags.StringVar(&s.keyFile, "tls-private-key-file", "",
+		"a PEM `file` with the private key of --tls-cert-file")
+	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false,
+		"serve plain text beyond this machine; only behind a proxy that terminates TLS")
+	flags.StringSliceVar(&s.corsOrigins, "cors-origin", nil,
+		"an `origin` whose pages are allowed to call, such as https://app.example.com; repeatable")
+}
+
+func (s *settings) addCallerFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.auth, "auth", authCluster,
+		"how callers are authenticated: by the \"cluster\", or \"none\" (as the kubeconfig's user; loopback)")
+	flags.StringSliceVar(&s.audiences, "auth-audience", nil,
+		"an accepted `audience` of bearer tokens; the API server's own by default; repeatable")
+	flags.StringVar(&s.writeAs, "write-as", writeAsToken,
+		"the credential for writes, logs and uncached reads: the caller's \"token\", or \"impersonate\"")
+	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second,
+		"how often the credential and permissions of an open stream are re-checked; at least 1s")
+	s.reviews.addFlags(flags)
+}
+
+func (s *settings) addLimitFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&s.limits.Streams, "caller-max-streams", 5000,
+		"how many streams a caller can have open; 0 is no limit")
+	flags.IntVar(&s.limits.CredentialStreams, "credential-max-streams", 2000,
+		"how many of these streams each credential of a caller can have; 0 is no limit")
+	flags.IntVar(&s.limits.Rate, "caller-request-rate", 500,
+		"how many calls a second a caller can make in the long run; 0 is no limit")
+	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000,
+		"how many calls a caller can make at once after an idle time")
+	flags.IntVar(&s.limits.Calls, "caller-max-calls", 20,
+		"how many concurrent calls a caller can make, streams excluded; 0 is no limit")
+	flags.IntVar(&s.maxConnections, "max-connections", 4096,
+		"how many connections can be open")
+	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048,
+		"how many of these connections one address, or one /64 of IPv6, can have")
+}
+
+func (s *settings) addReplicaFlags(flags *pflag.FlagSet) {
+	flags.DurationVar(&s.maxStreamAge, "max-stream-age", 45*time.Minute,
+		"how long a watch stays open, plus or minus a third, before it moves; 0 disables it")
+	flags.StringVar(&s.peers, "peers", "",
+		"the other replicas, as `HOST:PORT` of their --metrics-listen, to balance streams with")
+	flags.StringVar(&s.tokenGeneration, "token-generation", "",
+		"any `text`, the same at all replicas; change it after etcd was restored from a backup")
+}
+
+func (s *settings) addCacheFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&s.preload, "preload", nil,
+		"a `resource` that is cached from the start, also while it is unused; repeatable")
+	flags.StringSliceVar(&s.uncached, "uncached", nil,
+		"a `resource` that is never cached, such as secrets; repeatable")
+	flags.StringSliceVar(&s.cacheAggregated, "cache-aggregated", nil,
+		"an API `group` that is cached although an aggregated API serves it; repeatable")
+	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute,
+		"how long an unused cache is kept, except those of --preload")
+	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false,
+		"keep metadata.managedFields, which is about half of an object")
+}
+
+func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
+	flags.StringVar(&s.memoryLimit, "memory-limit", "",
+		"the memory to stay below, as a Kubernetes `quantity` such as 2Gi; GOMEMLIMIT by default")
+	flags.StringVar((*string)(&s.compress), "compress", string(server.CompressNone),
+		"how unary responses of 4 KiB and more are compressed: \"none\" or \"gzip\"")
+	flags.StringVar(&s.metricsListen, "metrics-listen", "",
+		"a separate `address`, HOST:PORT, for metrics without authentication; none by default")
+	flags.StringVar(level, "log-level", "info",
+		"the minimum `level` of log lines on standard error: debug, info, warn or error")
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+)
+
+// TestHelp_IsShort bounds the lines of --help, and the help of each flag: docs/flags.md has the
+// details.
+func TestHelp_IsShort(t *testing.T) {
+	groups := new(settings).flagGroups(new(string))
+	for line := range strings.Lines(usage(groups)) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 100 {
+			t.Errorf("longer than 100 characters: %s", line)
+		}
+	}
+	for _, group := range groups {
+		group.flags.VisitAll(func(flag *pflag.Flag) {
+			if length := utf8.RuneCountInString(flag.Usage); length == 0 || length > 100 {
+				t.Errorf("the help of --%s has %d characters, want 1 to 100", flag.Name, length)
+			}
+		})
+	}
+}
+
+// TestFlagsDoc_DescribesEveryFlag compares the sections of docs/flags.md with the flags, in their
+// groups and order.
+func TestFlagsDoc_DescribesEveryFlag(t *testing.T) {
+	var want []string
+	for _, group := range new(settings).flagGroups(new(string)) {
+		want = append(want, "## "+group.title)
+		group.flags.VisitAll(func(flag *pflag.Flag) { want = append(want, "### `--"+flag.Name+"`") })
+	}
+	got := regexp.MustCompile("(?m)^##+ .*$").FindAllString(readFlagsDoc(t), -1)
+	if !slices.Equal(got, want) {
+		t.Errorf("docs/flags.md has the sections\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestFlagsDoc_HasTheDefaults(t *testing.T) {
+	described := map[string]string{}
+	for _, section := range regexp.MustCompile("(?m)^### `--(.*)`\n\nDefault: (none|`[^`]+`)").FindAllStringSubmatch(readFlagsDoc(t), -1) {
+		described[section[1]] = strings.Trim(section[2], "`")
+	}
+	for _, group := range new(settings).flagGroups(new(string)) {
+		group.flags.VisitAll(func(flag *pflag.Flag) {
+			if want := defaultOf(t, flag); described[flag.Name] != want {
+				t.Errorf("docs/flags.md has the default %q of --%s, want %q", described[flag.Name], flag.Name, want)
+			}
+		})
+	}
+}
+
+// defaultOf returns the default of a flag as it is written in docs/flags.md.
+func defaultOf(t *testing.T, flag *pflag.Flag) string {
+	t.Helper()
+	switch {
+	case flag.DefValue == "" || flag.DefValue == "[]":
+		return "none"
+	case flag.Value.Type() != "duration":
+		return flag.DefValue
+	}
+	duration, err := time.ParseDuration(flag.DefValue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile("([hm])(0[ms])+$").ReplaceAllString(duration.String(), "$1")
+}
+
+func readFlagsDoc(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/flags.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
