@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -138,6 +139,16 @@ func withExtras(overrides values) values {
 		all[name] = value
 	}
 	return all
+}
+
+// TestPodTemplate_PassesOnWhatYAMLTakesForSomethingElse checks values that would be a number, or the
+// key of a map, without quotes.
+func TestPodTemplate_PassesOnWhatYAMLTakesForSomethingElse(t *testing.T) {
+	t.Parallel()
+	pod := deploymentOfChart(t, values{"auth": values{"audiences": []any{"urn:state:"}}, "priorityClassName": "1"}).Spec.Template.Spec
+	if args := pod.Containers[0].Args; !slices.Contains(args, "--auth-audience=urn:state:") || pod.PriorityClassName != "1" {
+		t.Errorf("flags %q, priority class %q", args, pod.PriorityClassName)
+	}
 }
 
 // TestReplicas_AreLeftToAnAutoscaler checks that null omits the number of replicas, because each

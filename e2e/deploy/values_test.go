@@ -21,7 +21,9 @@ func TestHelmFindsNothingToComplainAbout(t *testing.T) {
 func TestANamespaceMayHaveANameThatYAMLTakesForSomethingElse(t *testing.T) {
 	t.Parallel()
 	for _, namespace := range []string{"n", "on", "1"} {
-		for _, one := range (release{"r", namespace, monitored(nil)}).manifests(t) {
+		all := monitored(nil)
+		all["callerRoles"] = values{"namespaces": []any{namespace}}
+		for _, one := range (release{"r", namespace, all}).manifests(t) {
 			if value, ok := one.Object["metadata"].(map[string]any)["namespace"]; ok && value != namespace && value != "kube-system" {
 				t.Errorf("%s %s is in namespace %v", one.GetKind(), one.GetName(), value)
 			}
