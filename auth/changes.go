@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// settling is how long after a change of RBAC was seen here the API servers may still decide by
-	// the old state. Their authorizers follow RBAC by watches of their own, so either side can see
-	// a change first.
+	// propagationGrace is how long after a change of RBAC was seen here the API servers may still
+	// decide by the old state. Their authorizers follow RBAC by watches of their own, so either side
+	// can see a change first.
 	propagationGrace = 5 * time.Second
 	// propagationTTL is how long a decision from that time is cached, because it can be from before
 	// the change.

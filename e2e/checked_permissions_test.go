@@ -66,7 +66,7 @@ func (d *district) clients(of account) (clients []resourceClient) {
 	return clients
 }
 
-// keys of what some namespaces have.
+// keysIn returns the keys of the objects of some namespaces.
 func keysIn(namespaces ...string) (keys []string) {
 	for _, namespace := range namespaces {
 		keys = append(keys, namespace+"/a", namespace+"/b")

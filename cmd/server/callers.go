@@ -22,7 +22,7 @@ type callers struct {
 	authorizer    *auth.Authorizer
 	// guard rejects requests that are not allowed at all, before authentication.
 	guard func(http.Handler) http.Handler
-	// asking configures TLS to request a client certificate.
+	// configureTLS configures TLS to request a client certificate.
 	configureTLS func(*tls.Config) *tls.Config
 	// reviews are the statistics of reviews, by their type.
 	reviews map[string]server.ReviewSource
