@@ -64,8 +64,8 @@ func (c *callers) retryAfter(name string) time.Duration {
 	return c.callerLocked(name).retryAfter(c.limits)
 }
 
-// acquireStreams reserves more streams for the open stream of a caller, or returns a *limitError.
-// They count until releaseStreams.
+// acquireStreams reserves more streams for the open stream of a caller, or returns a *limitError; a
+// BadRequest error if the caller can never have these streams. They count until releaseStreams.
 func (c *callers) acquireStreams(name string, more int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,6 +126,9 @@ func (c *caller) open(limits Limits) error {
 }
 
 func (c *caller) acquireStreams(more int, limits Limits) error {
+	if limits.Streams > 0 && more+1 > limits.Streams {
+		return badRequest("%d watches in one stream: a caller can have %d streams open, so another attempt fails too", more+1, limits.Streams)
+	}
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
 		return &limitError{fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), c.retryAfter(limits)}
 	}

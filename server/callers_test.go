@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
@@ -60,6 +62,27 @@ func TestAStreamThatEndsMakesRoom(t *testing.T) {
 		}
 		for range 3 {
 			callers.close("jane")
+		}
+	}
+}
+
+// TestCallers_MoreWatchesThanStreams distinguishes watches for which a caller has no streams left
+// from watches for which it can never have enough.
+func TestCallers_MoreWatchesThanStreams(t *testing.T) {
+	callers := newCallers(Limits{Streams: 3})
+	for range 2 {
+		if err := callers.open("jane"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for more, want := range map[int]connect.Code{1: 0, 2: connect.CodeResourceExhausted, 3: connect.CodeInvalidArgument} {
+		err := callers.acquireStreams("jane", more)
+		if want == 0 && err == nil {
+			callers.releaseStreams("jane", more)
+			continue
+		}
+		if connect.CodeOf(connectError(err)) != want {
+			t.Errorf("with %d more streams: %v, want %v", more, err, want)
 		}
 	}
 }

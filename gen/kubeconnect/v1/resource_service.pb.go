@@ -1998,8 +1998,8 @@ func (x *WatchRequest) GetRequireAllNamespaces() bool {
 // WatchManyRequest asks for several watches in one stream.
 type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The watches, 1 to 100. Each counts as one of the caller's streams. Their resume_token
-	// must be empty.
+	// The watches, 1 to 100. Each counts as one of the caller's streams: more watches than a
+	// caller can have streams are INVALID_ARGUMENT. Their resume_token must be empty.
 	Watches []*WatchRequest `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
 	// The last token received: resume each watch after it, as in WatchRequest. The watches
 	// must be the same, in the same order.

@@ -1052,8 +1052,8 @@ export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
  */
 export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
-   * The watches, 1 to 100. Each counts as one of the caller's streams. Their resume_token
-   * must be empty.
+   * The watches, 1 to 100. Each counts as one of the caller's streams: more watches than a
+   * caller can have streams are INVALID_ARGUMENT. Their resume_token must be empty.
    *
    * @generated from field: repeated kubeconnect.v1.WatchRequest watches = 1;
    */
