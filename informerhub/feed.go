@@ -11,6 +11,22 @@ import (
 // live object at its last change, and the deletions. A feed is not safe for concurrent use: the
 // cache's lock guards it.
 //
+// From old to new, with what a watcher that resumes there receives:
+//
+//	            compactVersion     gap.from  gap.to         window.trimmed    closed ≤ version
+//	                  │                │        │                  │                │
+//	─ evicted ────────┼──── log ───────┼┄ gap ┄┄┼──── log ─────────┼──── window ────┤
+//	  deletions       │ live objects   │ of a   │ live objects     │ every change,  │
+//	                  │ at their last  │ relist │ and tombstones   │ with the object│
+//	                  │ change, and    │        │                  │ before and     │
+//	                  │ tombstones     │        │                  │ after          │
+//	  Reset, snapshot │ latest states  │ Reset, │ latest states    │ every step     │
+//	                                   │ snapshot
+//
+// Deletions that the API server's own history reports (see history.go) move compactVersion back and
+// close gaps. A position of another epoch, whose history was undone, has no place in this line: it
+// is resumed with Reset and a snapshot.
+//
 // A sequence number in the feed counts the changes from 1 since the cache began. It has no meaning
 // in another epoch or at another replica; only resource versions are shared, see locate.
 type feed struct {
@@ -32,6 +48,13 @@ type feed struct {
 	// examined counts the changes, records of the log and namespaces of an index key that were
 	// examined for readers: see store.
 	examined atomic.Int64
+}
+
+// feedEnd is the end of a feed at some time.
+type feedEnd struct {
+	seq     uint64
+	version string
+	closed  string // see feed
 }
 
 // epoch is a period in which versions only increased. It ends when the API server goes back in

@@ -12,32 +12,9 @@ import (
 // snapshotPatience bounds a caller's wait for the first snapshot of a cache.
 const snapshotPatience = 10 * time.Second
 
-// SnapshotError is the error for a cache without a snapshot, because the API server does not send
-// one to the service. It does not depend on the caller: another replica, or a later call, may
-// succeed.
-type SnapshotError struct {
-	Resource Resource
-	Err      error // the last error of the API server, or errNoSnapshot
-}
-
-func (e *SnapshotError) Error() string {
-	if isDenied(e.Err) {
-		return fmt.Sprintf("the service may not list %s: its operator must give it that permission",
-			e.Resource.GroupResource())
-	}
-	return fmt.Sprintf("the service has no snapshot of %s yet: %v; "+
-		"try again, and if this lasts ask the operator of the service",
-		e.Resource.GroupResource(), e.Err)
-}
-
-func (e *SnapshotError) Unwrap() error { return e.Err }
-
 // isDenied reports whether the API server has rejected the credential or the permission of a
 // request.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
-
-// errNoSnapshot is the error of a slow API server that has not failed.
-var errNoSnapshot = errors.New("the API server has not sent all of it")
 
 // Ready blocks until a cache that was returned by [Hub.Start] has a complete snapshot. It fails as
 // [Hub.Cache] does.

@@ -141,8 +141,6 @@ func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
 	return c.history.hasReached(ctx, version)
 }
 
-var errNoHistory = errors.New("the cache has no API server to query")
-
 const (
 	// farAheadTTL is the time for which the API server is not asked again about a version that
 	// is far ahead of it.
@@ -194,11 +192,6 @@ func (u *upstream) watchSince(ctx context.Context, version string) (watch.Interf
 // historySeconds, and waiting streams receive nothing meanwhile.
 const historyPause = 30 * time.Second
 
-var errHistoryEnded = errors.New("the API server ended its history early")
-
-// errHistoryExpired is the error for a version that the API server no longer has.
-var errHistoryExpired = errors.New("the API server's history does not go back that far")
-
 // historyError distinguishes an expired version from other errors of the API server.
 func historyError(err error) error {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
@@ -206,10 +199,6 @@ func historyError(err error) error {
 	}
 	return err
 }
-
-// errHistorySilent is the error of a request during which the API server sent nothing that ends
-// the history.
-var errHistorySilent = errors.New("the API server has not reported how far its history reaches")
 
 // deletions implements history.
 //

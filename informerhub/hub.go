@@ -2,7 +2,6 @@ package informerhub
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -120,9 +119,6 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	h.definitions = newDefinitions(h.resolver, h.schemas, h.definitionsClient)
 	return h, nil
 }
-
-// ErrClosed is the error of methods that are called after Close.
-var ErrClosed = errors.New("the hub has been closed")
 
 // Close ends all caches and their watchers, and waits for them.
 func (h *Hub) Close() {

@@ -80,9 +80,6 @@ func (h *Hub) keepPreloaded(ctx context.Context, name string) {
 	}
 }
 
-// errUncacheable is the error for a resource that must not be cached.
-var errUncacheable = errors.New("the resource is not cached")
-
 // preload blocks until a resource has a snapshot.
 func (h *Hub) preload(ctx context.Context, name string) (Resource, error) {
 	resource, err := h.resolver.Resolve(ctx, name)

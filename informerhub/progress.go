@@ -2,7 +2,6 @@ package informerhub
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -16,8 +15,6 @@ import (
 // askProgressAfter is the time to wait for the Reflector's own watch before asking. A change of
 // this resource arrives through that watch.
 const askProgressAfter = 100 * time.Millisecond
-
-var errNoProgress = errors.New("the API server has not reported its progress")
 
 // keepAskingProgress asks repeatedly until the context ends.
 func (c *Cache) keepAskingProgress(ctx context.Context) {

@@ -2,8 +2,6 @@ package informerhub
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,19 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
-
-// UnavailableError is the error of an unreachable API server. Its message is for the log, because
-// it contains an address inside the cluster.
-type UnavailableError struct {
-	Host string // host that was contacted
-	Err  error
-}
-
-func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("the API server at %s cannot be reached: %v", e.Host, e.Err)
-}
-
-func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // upstream is the connection of one cache to the API server: it lists and watches for the
 // Reflector, and records the outcome in the cache.
@@ -211,23 +196,6 @@ func (u *upstream) recordFailure(ctx context.Context, err error) {
 	}
 }
 
-// asUnavailable converts an error to an UnavailableError, unless it is a response of the API server
-// or the end of the caller's context.
-func asUnavailable(ctx context.Context, client rest.Interface, err error) error {
-	var status apierrors.APIStatus
-	switch {
-	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && apierrors.IsBadRequest(err):
-		// No API server responds like this; something else is listening there.
-		cause, _ := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-		err = fmt.Errorf("%v: %s", err, cause.Message)
-	case errors.As(err, &status):
-		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
-	}
-	return &UnavailableError{Host: client.Get().URL().Host, Err: err}
-}
-
 // endIfUnserved ends the cache if an error shows that the resource is no longer served.
 func (u *upstream) endIfUnserved(ctx context.Context, err error) bool {
 	if !apierrors.IsNotFound(err) {
@@ -242,14 +210,6 @@ func (u *upstream) endIfUnserved(ctx context.Context, err error) bool {
 
 // endUnserved ends the cache, because the API server serves another resource instead.
 func (u *upstream) endUnserved() { u.cache.end(&ResourceGoneError{u.cache.resource}) }
-
-// ResourceGoneError is the error for a resource that the cluster no longer serves: its CRD was
-// deleted, no longer serves this version, or was recreated.
-type ResourceGoneError struct{ Resource Resource }
-
-func (e *ResourceGoneError) Error() string {
-	return fmt.Sprintf("the cluster no longer serves %s", e.Resource)
-}
 
 // supports asks the API server whether it can select by a field.
 func (u *upstream) supports(ctx context.Context, field string) error {

@@ -13,13 +13,6 @@ type throttle struct {
 	timer    *time.Timer // while held: shows the changes
 }
 
-// feedEnd is the end of a feed at some time.
-type feedEnd struct {
-	seq     uint64
-	version string
-	closed  string // see feed
-}
-
 // wakeInterval returns the minimum time between two wake-ups of a watcher group, given its number
 // of watchers.
 type wakeInterval func(watchers int) time.Duration

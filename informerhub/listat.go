@@ -2,19 +2,12 @@ package informerhub
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
-
-// ErrForgotten is the error for a version whose state the cache can no longer reconstruct.
-var ErrForgotten = errors.New("the cache does not reach back to this version")
-
-// ErrUndone is the error for a version of a history that has been undone.
-var ErrUndone = errors.New("this version is of a history that has been undone")
 
 // past reads the state of a cache at an earlier version: the present objects, with the later
 // changes undone. The window has the object before each change, so the cost depends on the changes

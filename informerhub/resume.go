@@ -1,0 +1,132 @@
+package informerhub
+
+import (
+	"context"
+)
+
+// begin sets the watcher's first cursor.
+func (w *Watcher) begin(ctx context.Context) error {
+	w.deliveredThrough = ""
+	if since := w.options.Since; since != nil && !w.cache.undone(*since) {
+		if err := w.prepare(ctx, since.Version); err != nil {
+			return err
+		}
+	}
+	w.join()
+	return nil
+}
+
+// prepare checks that the watcher can resume at a version. A version that this replica has not
+// reached must be one that the API server has reached, and one from before the log began needs
+// history.
+func (w *Watcher) prepare(ctx context.Context, version string) error {
+	reached, err := w.cache.hasReached(ctx, version)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		if err := w.cache.awaitWithoutAPIServer(ctx, version, w.options.Patience, err); err != nil {
+			return err
+		}
+	case reached:
+		w.deliveredThrough = version
+	}
+	w.cache.backfill(ctx, version)
+	return nil
+}
+
+// join sets the watcher's first cursor and its group.
+func (w *Watcher) join() {
+	c := w.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.snapshot, w.catchUp, w.pending, w.needsResync = nil, nil, nil, false
+	w.epoch, w.cursor = c.feed.epoch.id, c.feed.last
+	w.setCursorLocked()
+	w.joinGroupLocked()
+}
+
+// setCursorLocked sets the cursor to resume at. Every step since the position is sent if the window
+// reaches back to it, and the latest states if the log does. Otherwise a snapshot is sent.
+func (w *Watcher) setCursorLocked() {
+	feed := w.cache.feed
+	since := w.options.Since
+	switch {
+	case since == nil || feed.undone(*since):
+		w.beginSnapshotLocked()
+		return
+	case older(feed.version, since.Version) && w.deliveredThrough == "":
+		w.beginSnapshotLocked() // the API server has never reached it
+		return
+	case older(feed.version, since.Version):
+		return
+	}
+	if older(feed.closed, since.Version) {
+		w.deliveredThrough = since.Version // the other replica has delivered all deletions at it
+	}
+	if seq, ok := feed.locateStep(since.Version); ok {
+		w.cursor = seq
+		return
+	}
+	if seq, ok := feed.log.locate(since.Version, feed.last); ok {
+		w.cursor, w.catchUp = seq, &catchUp{since: since.Version, began: seq, end: feed.last}
+		return
+	}
+	w.beginSnapshotLocked()
+}
+
+// joinGroupLocked joins a group. The group is a broad one while the caller may hold states that
+// another replica has delivered and this one does not know.
+func (w *Watcher) joinGroupLocked() {
+	if w.group != nil {
+		w.cache.feed.watchers.leave(w.group)
+	}
+	w.broad = w.deliveredThrough != ""
+	w.group = w.cache.feed.watchers.join(w.selection, w.broad, w.cache.feed.last)
+	w.cache.feed.examined.Add(int64(len(w.group.namespaces)))
+}
+
+// narrowGroup replaces a broad group by a narrow one, if the watcher is at the feed's end.
+func (w *Watcher) narrowGroup() {
+	c := w.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.cursor == c.feed.last && w.epoch == c.feed.epoch.id {
+		w.joinGroupLocked()
+	}
+}
+
+// skippedVersionLocked reports whether the feed has moved past the caller's version without every
+// step there, by a relist or because the window was trimmed. The caller's state then lies between
+// two states that are known here, so the watcher must resync from that version.
+func (w *Watcher) skippedVersionLocked(lagsWindow bool) bool {
+	feed := w.cache.feed
+	return w.deliveredThrough != "" && older(w.deliveredThrough, feed.version) &&
+		(lagsWindow || feed.log.gapAt(w.deliveredThrough) != nil)
+}
+
+// alreadyDelivered reports whether another replica has already delivered an event to the caller.
+func (w *Watcher) alreadyDelivered(event Event) bool {
+	return w.deliveredThrough != "" && !older(w.deliveredThrough, event.ResourceVersion)
+}
+
+// withoutBefore returns an event without Before while the caller's state is unknown: as long as it
+// may hold what a replica that was ahead has delivered.
+func (w *Watcher) withoutBefore(event Event) Event {
+	if w.deliveredThrough != "" {
+		event.Before = nil
+	}
+	return event
+}
+
+// keepPosition keeps the position from going back while this replica is older than the one that the
+// caller comes from.
+func (w *Watcher) keepPosition(batch *Batch) {
+	switch version := batch.Position.Version; {
+	case w.deliveredThrough == "":
+	case older(version, w.deliveredThrough):
+		batch.Position.Version = w.deliveredThrough
+	case !batch.unresumable || older(w.deliveredThrough, version):
+		w.deliveredThrough = ""
+	}
+}
