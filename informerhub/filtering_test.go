@@ -195,7 +195,7 @@ func BenchmarkFilter(b *testing.B) {
 // aWholePod returns a realistic pod.
 func aWholePod(t testing.TB) *corev1.Pod {
 	t.Helper()
-	text, err := os.ReadFile("kubejson/testdata/pod.json")
+	text, err := os.ReadFile("internal/kubejson/testdata/pod.json")
 	if err != nil {
 		t.Fatal(err)
 	}

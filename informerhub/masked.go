@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson"
 )
 
 // Object is a Kubernetes object as the API server sent it, with a parsed head. It is immutable:

@@ -75,7 +75,7 @@ func TestAPageOfSomeFieldsHasMoreObjects(t *testing.T) {
 // tablePod returns a typical pod: a web server with a sidecar proxy.
 func tablePod(t testing.TB, name string) *corev1.Pod {
 	t.Helper()
-	text, err := os.ReadFile("../informerhub/kubejson/testdata/pod.json")
+	text, err := os.ReadFile("../informerhub/internal/kubejson/testdata/pod.json")
 	if err != nil {
 		t.Fatal(err)
 	}

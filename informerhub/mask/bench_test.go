@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson"
 )
 
 // BenchmarkPod cuts a pod to the fields that a table of pods shows.
@@ -41,7 +41,7 @@ func BenchmarkPod(b *testing.B) {
 
 func podMessage(t testing.TB) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../kubejson/testdata/pod.json")
+	text, err := os.ReadFile("../internal/kubejson/testdata/pod.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
-	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 )
 
 // AppendProtobuf appends the masked message of a kind, without the API server's envelope, to dst.

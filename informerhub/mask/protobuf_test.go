@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson/samples"
 )
 
 // thorough multiplies the iterations of random tests.

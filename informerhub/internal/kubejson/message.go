@@ -3,7 +3,7 @@ package kubejson
 import (
 	"reflect"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 )
 
 // message describes the Go type of a message.

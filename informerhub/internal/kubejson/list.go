@@ -3,7 +3,7 @@ package kubejson
 import (
 	"bytes"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 )
 
 // list writes the occurrences of a repeated field. As in an object, the first comma is replaced by

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
-	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson/samples"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 )
 
 // mutationsOfAKind is the number of mutated messages of each kind.

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 )
 
 func TestAFieldIsFoundOnlyWhereItIsAllThere(t *testing.T) {

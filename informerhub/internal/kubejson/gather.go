@@ -1,6 +1,6 @@
 package kubejson
 
-import "github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+import "github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 
 // slot is the position of a field in its message: the value of a single field, or all occurrences
 // of a repeated one, with their tags.

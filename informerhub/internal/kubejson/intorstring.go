@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 )
 
 // The tags of intstr.IntOrString.

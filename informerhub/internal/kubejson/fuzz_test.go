@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson/samples"
 )
 
 // FuzzAppend compares Append with the Go types, for any bytes of any kind.

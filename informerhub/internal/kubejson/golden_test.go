@@ -3,7 +3,7 @@ package kubejson
 import (
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson/samples"
 )
 
 // TestTheSamplesOfEveryKindAreWrittenAsTheirGoTypesDo uses k8s.io/api's own samples of all

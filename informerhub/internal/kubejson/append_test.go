@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson/samples"
 )
 
 func TestAnErrorLeavesTheBytesAsTheyWere(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson/samples"
 )
 
 // thorough multiplies the iterations of random tests.

@@ -3,7 +3,7 @@ package kubejson
 import (
 	"math"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 )
 
 const quantityTag = 1<<3 | protoscan.Bytes
