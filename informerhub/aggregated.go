@@ -170,7 +170,7 @@ func metadataOf(
 	}
 	return &listThenWatch{cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := metadataRequest(client, resource, partialListKind, options).Do(ctx).Get()
+			list, err := metadataRequest(client, resource, PartialListKind, options).Do(ctx).Get()
 			if err != nil {
 				failed()
 			}
@@ -178,14 +178,14 @@ func metadataOf(
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch = true
-			events, err := metadataRequest(client, resource, partialKind, options).Watch(ctx)
+			events, err := metadataRequest(client, resource, PartialKind, options).Watch(ctx)
 			return events, noted(err)
 		},
 	}}
 }
 
 func metadataRequest(client rest.Interface, resource Resource, kind string, options metav1.ListOptions) *rest.Request {
-	return onlyMetadata(client.Get(), resource, kind).
+	return RequestMetadata(client.Get(), resource, kind).
 		Resource(resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
@@ -202,7 +202,7 @@ func (s *serviceStore) Add(object any) error { return s.Update(object) }
 // Update implements cache.ReflectorStore.
 func (s *serviceStore) Update(object any) error {
 	// An APIService is named VERSION.GROUP.
-	_, group, _ := strings.Cut(object.(*Object).name, ".")
+	_, group, _ := strings.Cut(object.(*Object).Name(), ".")
 	s.session.recordRegrouped(group)
 	return nil
 }

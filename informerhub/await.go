@@ -100,7 +100,7 @@ func (c *Cache) unreached(version string) (<-chan struct{}, error) {
 	if c.state.ended != nil {
 		return nil, c.state.ended
 	}
-	if !older(c.feed.version, version) {
+	if !Older(c.feed.version, version) {
 		return nil, nil
 	}
 	return c.feed.nextVersion(), nil

@@ -18,7 +18,7 @@ func nextBefore(t *testing.T, w *Watcher) []string {
 		if event.Before == nil {
 			return event.ResourceVersion
 		}
-		return event.ResourceVersion + "<" + event.Before.version
+		return event.ResourceVersion + "<" + event.Before.ResourceVersion()
 	})
 }
 
@@ -83,9 +83,9 @@ func TestOnTheWayToAnotherSelectionNothingIsSaidOfBefore(t *testing.T) {
 
 func TestAPatchIsMadeOnceForTheObjectBefore(t *testing.T) {
 	a, b, c := pod(t, "a", 1), pod(t, "a", 2), pod(t, "a", 3)
-	cacheEncodings(c)
+	c.CacheEncodings()
 	made := 0
-	encode := func(before, _ *Object) []byte { made++; return []byte(before.version) }
+	encode := func(before, _ *Object) []byte { made++; return []byte(before.ResourceVersion()) }
 	ask := func(before *Object) string { return string(Event{Object: c, Before: before}.EncodedPatch(2, encode)) }
 	checkSame(t, []string{"2", "2"}, []string{ask(b), ask(b)})
 	if made != 1 {
@@ -94,7 +94,7 @@ func TestAPatchIsMadeOnceForTheObjectBefore(t *testing.T) {
 	if ask(a) != "1" || ask(nil) != "" || made != 2 {
 		t.Errorf("another one was encoded %d times", made)
 	}
-	dropEncodings(c)
+	c.DropEncodings()
 	if ask(a) != "1" || made != 3 {
 		t.Errorf("one outside the window was encoded %d times", made)
 	}

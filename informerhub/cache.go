@@ -222,12 +222,12 @@ func (c *Cache) Add(object any) error { return c.Update(object) }
 // Update implements cache.ReflectorStore.
 func (c *Cache) Update(item any) error {
 	after := item.(*Object)
-	if after.name == "" {
+	if after.Name() == "" {
 		return nil // unreadable: see codec
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.applyLocked(changesBetween(c.store.get(after.namespace, after.name), after)...)
+	c.applyLocked(changesBetween(c.store.get(after.Namespace(), after.Name()), after)...)
 	return nil
 }
 
@@ -236,8 +236,8 @@ func (c *Cache) Delete(item any) error {
 	deleted := item.(*Object)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if before := c.store.get(deleted.namespace, deleted.name); before != nil {
-		c.applyLocked(change{before: before, version: deleted.version})
+	if before := c.store.get(deleted.Namespace(), deleted.Name()); before != nil {
+		c.applyLocked(change{before: before, version: deleted.ResourceVersion()})
 	}
 	return nil
 }
@@ -296,11 +296,11 @@ func (c *Cache) changesTo(objects []*Object, version string) []change {
 // that version. This also detects a restored backup whose versions have since grown past the
 // feed's, naturally or by etcdutl's --bump-revision.
 func (c *Cache) continuesLocked(changes []change, version string) bool {
-	if !c.state.synced || older(version, c.feed.version) {
+	if !c.state.synced || Older(version, c.feed.version) {
 		return false
 	}
 	return !c.rewritesLocked(changes, version) && !slices.ContainsFunc(changes, func(change change) bool {
-		return change.after != nil && !change.keepsVersion() && !older(c.feed.version, change.after.version)
+		return change.after != nil && !change.keepsVersion() && !Older(c.feed.version, change.after.ResourceVersion())
 	})
 }
 
@@ -311,7 +311,7 @@ func (c *Cache) startOverLocked(objects []*Object, version string) {
 		entries[i], _ = c.store.put(object)
 	}
 	slices.SortStableFunc(entries, func(a, b *entry) int {
-		return compareVersions(a.object.version, b.object.version)
+		return CompareVersions(a.object.ResourceVersion(), b.object.ResourceVersion())
 	})
 	c.feed.restart(time.Now(), entries, version)
 }
@@ -329,13 +329,13 @@ func (c *Cache) applyRelistLocked(changes []change, version string) {
 // the feed had already reached. A stream that resumes at that version could hold either content, so
 // the feed must begin a new epoch.
 func (c *Cache) rewritesLocked(changes []change, version string) bool {
-	return !older(c.feed.version, version) && slices.ContainsFunc(changes, change.keepsVersion)
+	return !Older(c.feed.version, version) && slices.ContainsFunc(changes, change.keepsVersion)
 }
 
 func readable(items []any) []*Object {
 	objects := make([]*Object, 0, len(items))
 	for _, item := range items {
-		if object := item.(*Object); object.name != "" {
+		if object := item.(*Object); object.Name() != "" {
 			objects = append(objects, object)
 		}
 	}
@@ -347,20 +347,20 @@ func readable(items []any) []*Object {
 func changesBetween(before, after *Object) []change {
 	switch {
 	case before == nil:
-		return []change{{after: after, version: after.version}}
-	case before.uid != after.uid:
-		return []change{{before: before, version: after.version}, {after: after, version: after.version}}
-	case before.version == after.version:
+		return []change{{after: after, version: after.ResourceVersion()}}
+	case before.UID() != after.UID():
+		return []change{{before: before, version: after.ResourceVersion()}, {after: after, version: after.ResourceVersion()}}
+	case before.ResourceVersion() == after.ResourceVersion():
 		return nil
 	}
-	return []change{{before: before, after: after, version: after.version}}
+	return []change{{before: before, after: after, version: after.ResourceVersion()}}
 }
 
 // relistedChanges returns the changes between a state of an object and its state in a later
 // snapshot. The content of an object can change without its version: when the schema or the
 // conversion of a CRD changes, or when the API server is another release with other defaults.
 func relistedChanges(before, after *Object, version string) []change {
-	if before.uid == after.uid && before.version == after.version && !before.sameContent(after) {
+	if before.UID() == after.UID() && before.ResourceVersion() == after.ResourceVersion() && !before.SameContent(after) {
 		return []change{{before: before, after: after, version: version}}
 	}
 	return changesBetween(before, after)
@@ -368,7 +368,7 @@ func relistedChanges(before, after *Object, version string) []change {
 
 // keepsVersion reports whether only the object's content has changed, at the same version.
 func (c change) keepsVersion() bool {
-	return c.before != nil && c.after != nil && c.before.version == c.after.version
+	return c.before != nil && c.after != nil && c.before.ResourceVersion() == c.after.ResourceVersion()
 }
 
 // diffSnapshots returns the changes between two snapshots, in the order of resource versions. Both
@@ -390,7 +390,7 @@ func diffSnapshots(before, after []*Object, version string) []change {
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {
-		return compareVersions(a.version, b.version)
+		return CompareVersions(a.version, b.version)
 	})
 	return changes
 }
@@ -403,5 +403,5 @@ func compareFirst(a, b []*Object) int {
 	case len(b) == 0:
 		return -1
 	}
-	return a[0].compare(b[0].namespace, b[0].name)
+	return a[0].Compare(b[0].Namespace(), b[0].Name())
 }

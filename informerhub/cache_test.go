@@ -37,40 +37,40 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 		},
 		"an object that is changed": {
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.version = "11" }))))
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Version = "11" }))))
 			},
 			want: []string{"MODIFIED default/a@11 at 11"},
 		},
 		"an object that is deleted, at the version of the deletion": {
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Delete(podObject(t, changed(func(to *traits) { to.version = "11" }))))
+				must(t, c.Delete(podObject(t, changed(func(to *traits) { to.Version = "11" }))))
 			},
 			want: []string{"DELETED default/a@3 at 11"},
 		},
 		"an object that was deleted and recreated": {
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.uid, to.version = "other", "12" }))))
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.UID, to.Version = "other", "12" }))))
 			},
 			want: []string{"DELETED default/a@3 at 12", "ADDED default/a@12 at 12"},
 		},
 		"an object that leaves by a label, with its old content": {
 			query: Query{LabelSelector: "app=web"},
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.labels, to.version = nil, "11" }))))
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Labels, to.Version = nil, "11" }))))
 			},
 			want: []string{"DELETED default/a@3 at 11"},
 		},
 		"an object that enters by a label": {
 			query: Query{LabelSelector: "app=db"},
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.labels, to.version = map[string]string{"app": "db"}, "11" }))))
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Labels, to.Version = map[string]string{"app": "db"}, "11" }))))
 			},
 			want: []string{"ADDED default/a@11 at 11"},
 		},
 		"an object that leaves by a field": {
 			query: Query{FieldSelector: "spec.nodeName=node-1"},
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.node, to.version = "node-2", "11" }))))
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Node, to.Version = "node-2", "11" }))))
 			},
 			want: []string{"DELETED default/a@3 at 11"},
 		},
@@ -86,7 +86,7 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 		},
 		"an object without a name, which could not be read": {
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(&Object{kind: new(pods.GroupVersionKind()), version: "11"}))
+				must(t, c.Update(podObject(t, traits{Version: "11"})))
 			},
 		},
 		"a relist that finds nothing new": {
@@ -102,40 +102,40 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 		},
 		"a relist after a deletion and another of its name": {
 			change: func(t *testing.T, c *Cache) {
-				other := changed(func(to *traits) { to.uid, to.version = "other", "15" })
+				other := changed(func(to *traits) { to.UID, to.Version = "other", "15" })
 				must(t, c.Replace(items(podObject(t, other), pod(t, "b", 16)), "16"))
 			},
 			want: []string{"DELETED default/a@3 at 15", "ADDED default/a@15 at 15", "MODIFIED default/b@16 at 16"},
 		},
 		"a relist that finds another content at the same version": {
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 14)), "20"))
+				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.Node = "node-2" })), pod(t, "b", 14)), "20"))
 			},
 			want: []string{"MODIFIED default/b@14 at 14", "MODIFIED default/a@3 at 20"},
 		},
 		"a relist that finds another content, by which an object leaves": {
 			query: Query{FieldSelector: "spec.nodeName=node-1"},
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 4)), "20"))
+				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.Node = "node-2" })), pod(t, "b", 4)), "20"))
 			},
 			want: []string{"DELETED default/a@3 at 20"},
 		},
 		"a relist that finds another content, by which an object enters": {
 			query: Query{FieldSelector: "spec.nodeName=node-2"},
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 4)), "20"))
+				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.Node = "node-2" })), pod(t, "b", 4)), "20"))
 			},
 			want: []string{"ADDED default/a@3 at 20"},
 		},
 		"a relist that finds another content at the feed's version": {
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 4)), "10"))
+				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.Node = "node-2" })), pod(t, "b", 4)), "10"))
 			},
 			want: []string{"RESET at 10", "ADDED default/a@3 at 3", "ADDED default/b@4 at 4", "SYNCED at 10"},
 		},
 		"an event that repeats a version with another content": {
 			change: func(t *testing.T, c *Cache) {
-				must(t, c.Update(podObject(t, changed(func(to *traits) { to.node = "node-2" }))))
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.Node = "node-2" }))))
 			},
 		},
 		"a relist at a lower version: a restored cluster": {

@@ -60,7 +60,7 @@ func (c *catchUp) complete(part logPart, backfilled []latest) []latest {
 	}
 	states, logged := part.states, len(part.states)
 	for _, state := range newerThan(backfilled, c.since) {
-		if !part.all && older(part.version, state.version) {
+		if !part.all && Older(part.version, state.version) {
 			break
 		}
 		states = append(states, state)
@@ -80,7 +80,7 @@ func (c *catchUp) complete(part logPart, backfilled []latest) []latest {
 func (c *catchUp) dropRepeatedDeletions(states []latest) []latest {
 	kept := states[:0]
 	for _, state := range states {
-		uid := state.object.uid
+		uid := state.object.UID()
 		if state.deleted && c.deleted[uid] {
 			continue
 		}

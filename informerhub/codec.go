@@ -15,20 +15,20 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// codec makes a REST client of client-go decode responses of the API server into [Object]s, for any
+// Codec makes a REST client of client-go decode responses of the API server into [Object]s, for any
 // resource. It implements runtime.NegotiatedSerializer.
 //
 // Only the head is decoded. One object that cannot be read does not affect the others of its kind:
 // it has an error instead of its content. It is left out, and logged, only if not even its name can
 // be read.
-type codec struct {
-	kind              schema.GroupVersionKind // empty: the kind is read from the response
-	keepManagedFields bool
+type Codec struct {
+	Kind              schema.GroupVersionKind // empty: the kind is read from the response
+	KeepManagedFields bool
 }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer: client-go's own framing, with the
 // decoders of this package.
-func (c *codec) SupportedMediaTypes() []runtime.SerializerInfo {
+func (c *Codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	var infos []runtime.SerializerInfo
 	for _, info := range scheme.Codecs.SupportedMediaTypes() {
 		switch info.MediaType {
@@ -45,12 +45,12 @@ func (c *codec) SupportedMediaTypes() []runtime.SerializerInfo {
 }
 
 // EncoderForVersion implements runtime.NegotiatedSerializer.
-func (c *codec) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
+func (c *Codec) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
 	return encoder
 }
 
 // DecoderToVersion implements runtime.NegotiatedSerializer.
-func (c *codec) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
+func (c *Codec) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
 	return decoder
 }
 
@@ -72,7 +72,7 @@ func (d decoder) Encode(runtime.Object, io.Writer) error {
 
 func (d decoder) Identifier() runtime.Identifier { return "informerhub" }
 
-func (c *codec) decodeProtobuf(body []byte) (runtime.Object, error) {
+func (c *Codec) decodeProtobuf(body []byte) (runtime.Object, error) {
 	e, err := openEnvelope(body)
 	if err != nil {
 		return nil, err
@@ -81,22 +81,22 @@ func (c *codec) decodeProtobuf(body []byte) (runtime.Object, error) {
 	case e.kind == "Status" && e.apiVersion == "v1":
 		status := &metav1.Status{}
 		return status, status.Unmarshal(e.message)
-	case e.kind == c.kind.Kind+"List", e.kind == partialListKind:
+	case e.kind == c.Kind.Kind+"List", e.kind == PartialListKind:
 		return c.decodeProtobufList(e.message)
 	}
 	return c.forKind(e.apiVersion, e.kind).protobufObject(e.message), nil
 }
 
 // forKind returns a codec for the kind of a response, unless the codec already has a kind.
-func (c *codec) forKind(apiVersion, kind string) *codec {
-	if !c.kind.Empty() {
+func (c *Codec) forKind(apiVersion, kind string) *Codec {
+	if !c.Kind.Empty() {
 		return c
 	}
-	return &codec{kind: schema.FromAPIVersionAndKind(apiVersion, kind), keepManagedFields: c.keepManagedFields}
+	return &Codec{Kind: schema.FromAPIVersionAndKind(apiVersion, kind), KeepManagedFields: c.KeepManagedFields}
 }
 
-func (c *codec) decodeProtobufList(message []byte) (runtime.Object, error) {
-	list := &objectList{}
+func (c *Codec) decodeProtobufList(message []byte) (runtime.Object, error) {
+	list := &List{}
 	var nested error
 	err := eachField(message, func(f field) bool {
 		switch f.number {
@@ -110,16 +110,16 @@ func (c *codec) decodeProtobufList(message []byte) (runtime.Object, error) {
 	return list, errors.Join(err, nested)
 }
 
-func (c *codec) protobufObject(message []byte) *Object {
-	raw, err := copyProtobufObject(message, c.keepManagedFields)
+func (c *Codec) protobufObject(message []byte) *Object {
+	raw, err := copyProtobufObject(message, c.KeepManagedFields)
 	if err != nil {
 		raw = bytes.Clone(message)
 	}
-	object := &Object{kind: &c.kind, format: formatProtobuf, raw: raw}
+	object := &Object{kind: &c.Kind, format: formatProtobuf, raw: raw}
 	return c.markUnreadable(object, errors.Join(err, object.readProtobufHead()))
 }
 
-func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
+func (c *Codec) decodeJSON(body []byte) (runtime.Object, error) {
 	var kind, apiVersion string
 	var metadata, items []byte
 	body = bytes.TrimSpace(body)
@@ -142,14 +142,14 @@ func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
 	case kind == "Status" && apiVersion == "v1":
 		status := &metav1.Status{}
 		return status, json.Unmarshal(body, status)
-	case kind != c.kind.Kind && items != nil: // a custom resource can name its list kind freely
+	case kind != c.Kind.Kind && items != nil: // a custom resource can name its list kind freely
 		return c.decodeJSONList(metadata, items)
 	}
 	return c.forKind(apiVersion, kind).jsonObject(body), nil
 }
 
-func (c *codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
-	list := &objectList{}
+func (c *Codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
+	list := &List{}
 	if len(metadata) > 0 {
 		if err := json.Unmarshal(metadata, &list.ListMeta); err != nil {
 			return nil, err
@@ -166,11 +166,11 @@ func (c *codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
 
 // withKind returns an item of a list as a separate object. If the API server has a Go type for the
 // kind, only the list has the kind.
-func (c *codec) withKind(item []byte) []byte {
-	if c.kind.Empty() || !bytes.HasPrefix(item, []byte("{")) || len(jsonMember(item, "kind")) > 0 {
+func (c *Codec) withKind(item []byte) []byte {
+	if c.Kind.Empty() || !bytes.HasPrefix(item, []byte("{")) || len(jsonMember(item, "kind")) > 0 {
 		return item
 	}
-	apiVersion, kind := c.kind.ToAPIVersionAndKind()
+	apiVersion, kind := c.Kind.ToAPIVersionAndKind()
 	// In the order of metav1.TypeMeta, in which an event has the same object.
 	named := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, kind, apiVersion)
 	if !bytes.HasPrefix(bytes.TrimSpace(item[1:]), []byte("}")) {
@@ -179,21 +179,21 @@ func (c *codec) withKind(item []byte) []byte {
 	return append(named, item[1:]...)
 }
 
-func (c *codec) jsonObject(text []byte) *Object {
-	raw, err := copyJSONObject(text, c.keepManagedFields)
+func (c *Codec) jsonObject(text []byte) *Object {
+	raw, err := copyJSONObject(text, c.KeepManagedFields)
 	if err != nil {
 		raw = bytes.Clone(text)
 	}
-	object := &Object{kind: &c.kind, format: formatJSON, raw: raw}
+	object := &Object{kind: &c.Kind, format: formatJSON, raw: raw}
 	return c.markUnreadable(object, errors.Join(err, object.readJSONHead()))
 }
 
 // markUnreadable marks an object as unreadable if reading its head has failed. The head has the
 // fields that could be read.
-func (c *codec) markUnreadable(object *Object, err error) *Object {
+func (c *Codec) markUnreadable(object *Object, err error) *Object {
 	if err != nil {
 		object.format = formatUnreadable
-		slog.Error("an object cannot be read", "kind", c.kind.String(), "object", object.key(), "error", err)
+		slog.Error("an object cannot be read", "kind", c.Kind.String(), "object", object.Key(), "error", err)
 	}
 	return object
 }

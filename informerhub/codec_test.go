@@ -11,30 +11,31 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // TestObjectsDoNotShareTheMemoryOfTheBody wipes each body after it was read, as client-go does when
 // it reads the next one into the same buffer.
 func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
 	full := traits{"some-namespace", "some-name", "some-uid", "7", map[string]string{"some-label": "some-value"}, "some-node", []string{"some-owner"}}
-	withManaged := newPod(full)
+	withManaged := NewPod(full)
 	withManaged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "someone"}}
-	list := &corev1.PodList{Items: []corev1.Pod{*newPod(full), *withManaged}}
+	list := &corev1.PodList{Items: []corev1.Pod{*NewPod(full), *withManaged}}
 	for name, sent := range map[string][]byte{
-		"protobuf":                       protobufBody(t, newPod(full)),
-		"protobuf without managedFields": protobufBody(t, withManaged),
-		"a protobuf list":                protobufBody(t, list),
-		"JSON":                           jsonOf(t, newPod(full)),
-		"JSON without managedFields":     jsonOf(t, withManaged),
-		"a JSON list":                    jsonOf(t, list),
+		"protobuf":                       ProtobufBody(t, NewPod(full)),
+		"protobuf without managedFields": ProtobufBody(t, withManaged),
+		"a protobuf list":                ProtobufBody(t, list),
+		"JSON":                           JSONOf(t, NewPod(full)),
+		"JSON without managedFields":     JSONOf(t, withManaged),
+		"a JSON list":                    JSONOf(t, list),
 	} {
 		for _, keep := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				body := slices.Clone(sent)
-				objects := decodeAll(t, &codec{kind: pods.GroupVersionKind(), keepManagedFields: keep}, body)
+				objects := decodeAll(t, &Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: keep}, body)
 				clear(body)
 				for _, object := range objects {
-					if diff := headOf(object); diff.Name != full.name || diff.UID != full.uid || diff.Labels["some-label"] != "some-value" {
+					if diff := headOf(object); diff.Name != full.Name || diff.UID != full.UID || diff.Labels["some-label"] != "some-value" {
 						t.Errorf("the head has changed: %+v", diff)
 					}
 					if text, err := object.JSON(); err != nil || !bytes.Contains(text, []byte("some-node")) {
@@ -48,8 +49,8 @@ func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
 
 func TestWhatReadObjectAnswersDoesNotShareTheMemoryOfTheBody(t *testing.T) {
 	for name, body := range map[string][]byte{
-		"protobuf": protobufBody(t, newPod(traits{name: "some-name", version: "7"})),
-		"JSON":     jsonOf(t, newPod(traits{name: "some-name", version: "7"})),
+		"protobuf": ProtobufBody(t, NewPod(traits{Name: "some-name", Version: "7"})),
+		"JSON":     JSONOf(t, NewPod(traits{Name: "some-name", Version: "7"})),
 	} {
 		t.Run(name, func(t *testing.T) {
 			object, err := ReadObject(body)
@@ -65,12 +66,12 @@ func TestWhatReadObjectAnswersDoesNotShareTheMemoryOfTheBody(t *testing.T) {
 }
 
 func TestManagedFieldsAreDroppedUnlessKept(t *testing.T) {
-	pod := newPod(traits{name: "a", version: "7", node: "n"})
+	pod := NewPod(traits{Name: "a", Version: "7", Node: "n"})
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "one"}, {Manager: "two", FieldsV1: metav1.NewFieldsV1(`{"f:x":{}}`)}}
-	for name, body := range map[string][]byte{"protobuf": protobufBody(t, pod), "JSON": jsonOf(t, pod)} {
+	for name, body := range map[string][]byte{"protobuf": ProtobufBody(t, pod), "JSON": JSONOf(t, pod)} {
 		t.Run(name, func(t *testing.T) {
-			kept := decodeOne(t, &codec{kind: pods.GroupVersionKind(), keepManagedFields: true}, body)
-			dropped := decodeOne(t, &codec{kind: pods.GroupVersionKind()}, body)
+			kept := decodeOne(t, &Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: true}, body)
+			dropped := decodeOne(t, &Codec{Kind: pods.GroupVersionKind()}, body)
 			if text := contentOf(t, kept); !strings.Contains(text, "f:x") {
 				t.Errorf("kept, but missing in %s", text)
 			}
@@ -89,7 +90,7 @@ func TestManagedFieldsAreDroppedUnlessKept(t *testing.T) {
 
 func TestAStatusIsReadAsAStatus(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old").ErrStatus
-	for name, decode := range decoders(&codec{kind: pods.GroupVersionKind()}) {
+	for name, decode := range decoders(&Codec{Kind: pods.GroupVersionKind()}) {
 		t.Run(name, func(t *testing.T) {
 			decoded, err := decode(t, &expired)
 			status, ok := decoded.(*metav1.Status)
@@ -104,15 +105,15 @@ func TestAListIsReadWithItsVersionAndContinuation(t *testing.T) {
 	remaining := int64(5)
 	list := &corev1.PodList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "more", RemainingItemCount: &remaining},
-		Items:    []corev1.Pod{*newPod(traits{name: "a", version: "1"}), *newPod(traits{name: "b", version: "2"})},
+		Items:    []corev1.Pod{*NewPod(traits{Name: "a", Version: "1"}), *NewPod(traits{Name: "b", Version: "2"})},
 	}
-	for name, decode := range decoders(&codec{kind: pods.GroupVersionKind()}) {
+	for name, decode := range decoders(&Codec{Kind: pods.GroupVersionKind()}) {
 		t.Run(name, func(t *testing.T) {
 			decoded, err := decode(t, list)
 			if err != nil {
 				t.Fatal(err)
 			}
-			read := decoded.(*objectList)
+			read := decoded.(*List)
 			if read.ResourceVersion != "9" || read.Continue != "more" || read.RemainingItemCount == nil || *read.RemainingItemCount != 5 {
 				t.Errorf("metadata is %+v", read.ListMeta)
 			}
@@ -132,7 +133,7 @@ func TestABookmarkThatEndsTheInitialEventsIsKnownBySomethingNoObjectHas(t *testi
 	annotations := map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	bookmark := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: annotations}}
 	plain := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}}
-	for name, decode := range decoders(&codec{kind: pods.GroupVersionKind()}) {
+	for name, decode := range decoders(&Codec{Kind: pods.GroupVersionKind()}) {
 		t.Run(name, func(t *testing.T) {
 			for _, test := range []struct {
 				object *corev1.Pod
@@ -154,7 +155,7 @@ func TestABookmarkThatEndsTheInitialEventsIsKnownBySomethingNoObjectHas(t *testi
 func TestACustomListMayBeNamedAsItLikes(t *testing.T) {
 	body := `{"kind":"Gadgets","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":` +
 		`[ {"metadata":{"name":"a","resourceVersion":"3"}} , {"metadata":{"name":"b","resourceVersion":"4"}}]}`
-	objects := decodeAll(t, &codec{kind: widgetKind()}, []byte(body))
+	objects := decodeAll(t, &Codec{Kind: widgetKind()}, []byte(body))
 	if got := names(objects); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("items are %v", got)
 	}
@@ -162,14 +163,14 @@ func TestACustomListMayBeNamedAsItLikes(t *testing.T) {
 
 func TestAnObjectWithItemsOfItsOwnIsNoList(t *testing.T) {
 	body := `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"3"},"items":[{"metadata":{"name":"b"}}]}`
-	if object := decodeOne(t, &codec{kind: widgetKind()}, []byte(body)); object.Name() != "a" {
+	if object := decodeOne(t, &Codec{Kind: widgetKind()}, []byte(body)); object.Name() != "a" {
 		t.Errorf("read as %q", object.Name())
 	}
 }
 
 func TestAListWithNullForItemsIsEmpty(t *testing.T) {
 	body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":null}`
-	if objects := decodeAll(t, &codec{kind: widgetKind()}, []byte(body)); len(objects) != 0 {
+	if objects := decodeAll(t, &Codec{Kind: widgetKind()}, []byte(body)); len(objects) != 0 {
 		t.Errorf("items are %v", names(objects))
 	}
 }
@@ -180,7 +181,7 @@ func TestAnItemOfAListHasItsKindWhereOnlyTheListSaysIt(t *testing.T) {
 		`{"kind":"Widget","apiVersion":"x/v1","metadata":{"name":"a"}}`: `{"kind":"Widget","apiVersion":"x/v1","metadata":{"name":"a"}}`,
 	} {
 		body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[` + item + `]}`
-		objects := decodeAll(t, &codec{kind: widgetKind()}, []byte(body))
+		objects := decodeAll(t, &Codec{Kind: widgetKind()}, []byte(body))
 		if got := contentOf(t, objects[0]); got != want {
 			t.Errorf("%s is stored as %s", item, got)
 		}
@@ -190,11 +191,11 @@ func TestAnItemOfAListHasItsKindWhereOnlyTheListSaysIt(t *testing.T) {
 func TestOneUnreadableItemDoesNotTakeTheOthersAlong(t *testing.T) {
 	silenceLog(t)
 	body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":7},{"metadata":{"name" "b"}},{"metadata":{"name":"c"}}]}`
-	decoded, err := (&codec{kind: widgetKind()}).decodeJSON([]byte(body))
+	decoded, err := (&Codec{Kind: widgetKind()}).decodeJSON([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := readable(items(decoded.(*objectList).Items...))
+	objects := slices.DeleteFunc(decoded.(*List).Items, func(object *Object) bool { return object.Name() == "" })
 	if got := names(objects); !slices.Equal(got, []string{"a", "c"}) {
 		t.Errorf("kept %v", got)
 	}
@@ -202,14 +203,14 @@ func TestOneUnreadableItemDoesNotTakeTheOthersAlong(t *testing.T) {
 
 func TestWhatIsCutOffBehindTheMetadataIsNotServedAsWhole(t *testing.T) {
 	silenceLog(t)
-	pod := newPod(traits{name: "a", version: "7", node: "n"})
+	pod := NewPod(traits{Name: "a", Version: "7", Node: "n"})
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	message, err := pod.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, keep := range []bool{false, true} {
-		object := (&codec{kind: pods.GroupVersionKind(), keepManagedFields: keep}).protobufObject(message[:len(message)-4])
+		object := (&Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: keep}).protobufObject(message[:len(message)-4])
 		if text, err := object.JSON(); err == nil {
 			t.Errorf("managedFields kept: %v: returned without an error: %s", keep, text)
 		}
@@ -217,16 +218,16 @@ func TestWhatIsCutOffBehindTheMetadataIsNotServedAsWhole(t *testing.T) {
 }
 
 // decoders read a typed object that was sent in each of the two forms.
-func decoders(c *codec) map[string]func(*testing.T, runtime.Object) (runtime.Object, error) {
+func decoders(c *Codec) map[string]func(*testing.T, runtime.Object) (runtime.Object, error) {
 	return map[string]func(*testing.T, runtime.Object) (runtime.Object, error){
 		"protobuf": func(t *testing.T, o runtime.Object) (runtime.Object, error) {
-			return c.decodeProtobuf(protobufBody(t, o))
+			return c.decodeProtobuf(ProtobufBody(t, o))
 		},
-		"JSON": func(t *testing.T, o runtime.Object) (runtime.Object, error) { return c.decodeJSON(jsonOf(t, o)) },
+		"JSON": func(t *testing.T, o runtime.Object) (runtime.Object, error) { return c.decodeJSON(JSONOf(t, o)) },
 	}
 }
 
-func decodeAll(t tester, c *codec, body []byte) []*Object {
+func decodeAll(t tester, c *Codec, body []byte) []*Object {
 	t.Helper()
 	decode := c.decodeJSON
 	if bytes.HasPrefix(body, protobufPrefix) {
@@ -236,7 +237,7 @@ func decodeAll(t tester, c *codec, body []byte) []*Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, ok := decoded.(*objectList); ok {
+	if list, ok := decoded.(*List); ok {
 		return list.Items
 	}
 	return []*Object{decoded.(*Object)}
@@ -256,4 +257,18 @@ func silenceLog(t testing.TB) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { slog.SetDefault(before) })
+}
+
+// An aggregated API server with Go types writes kind and apiVersion into events, and not into the
+// items of lists.
+func TestAListedObject_IsWrittenAsAWatchedOne(t *testing.T) {
+	c := &Codec{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}}
+	const rest = `"metadata":{"name":"a","namespace":"d","uid":"u","resourceVersion":"7"},"spec":{}}`
+	watched, err := c.decodeJSON([]byte(`{"kind":"Widget","apiVersion":"example.com/v1",` + rest))
+	must(t, err)
+	list, err := c.decodeJSON([]byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{` + rest + `]}`))
+	must(t, err)
+	if listed := list.(*List).Items[0]; !watched.(*Object).SameContent(listed) {
+		t.Errorf("listed %s, watched %s", contentOf(t, listed), contentOf(t, watched.(*Object)))
+	}
 }

@@ -27,19 +27,6 @@ func isPathUnknown(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// Fits reports whether an object, as the API server sent it, has the kind and the scope that
-// discovery reports for its resource.
-func (r Resource) Fits(object *Object) bool {
-	if (object.namespace != "") != r.Namespaced {
-		return false
-	}
-	if object.format != formatJSON {
-		return true // protobuf is used only for built-in kinds
-	}
-	kind := jsonString(jsonMember(object.raw, "kind"))
-	return kind == "" || kind == partialKind || kind == r.Kind
-}
-
 // ResolveFresh resolves a resource as Resolve does, with a discovery request that is sent after
 // this call.
 func (r *Resolver) ResolveFresh(ctx context.Context, name string) (Resource, error) {

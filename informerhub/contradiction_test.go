@@ -90,7 +90,7 @@ func definedAs(uid string, generation int64, version string) *metav1.PartialObje
 
 func tellDefinition(t *testing.T, watched *call, definition *metav1.PartialObjectMetadata) {
 	t.Helper()
-	text := jsonBody(t, map[string]any{"type": string(watch.Modified), "object": definition})
+	text := JSONBody(t, map[string]any{"type": string(watch.Modified), "object": definition})
 	watched.do(func() {
 		_, _ = watched.writer.Write(append(text, '\n'))
 		watched.flush()

@@ -27,7 +27,7 @@ func (h *Hub) CurrentVersion(
 	}
 	// Without a version in the request, the response is not older than the request.
 	options := metav1.ListOptions{Limit: 1}
-	version, err := listedVersion(ctx, onlyMetadata(client.Get(), resource, partialListKind).
+	version, err := listedVersion(ctx, RequestMetadata(client.Get(), resource, PartialListKind).
 		NamespaceIfScoped(namespace, namespace != "").
 		Resource(resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
@@ -44,7 +44,7 @@ func listedVersion(ctx context.Context, request *rest.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, ok := got.(*objectList)
+	list, ok := got.(*List)
 	if !ok {
 		return "", errors.New("the API server's response is not a list")
 	}

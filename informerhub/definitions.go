@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -418,7 +417,7 @@ func (s *definitionsSession) failed() {
 }
 
 func (s *definitionsSession) recordLocked(object *Object) {
-	now, name := readDefinition(object), strings.Clone(object.name) // the object is not retained
+	now, name := readDefinition(object), strings.Clone(object.Name()) // the object is not retained
 	before, known := s.known[name]
 	s.known[name] = now
 	switch {
@@ -442,6 +441,5 @@ func (s *definitionsSession) wakeLocked() {
 }
 
 func readDefinition(object *Object) definition {
-	generation, _ := strconv.ParseInt(string(jsonMember(jsonMember(object.raw, "metadata"), "generation")), 10, 64)
-	return definition{uid: strings.Clone(object.uid), generation: generation}
+	return definition{uid: strings.Clone(object.UID()), generation: object.Generation()}
 }

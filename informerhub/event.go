@@ -70,22 +70,11 @@ func (b Batch) PositionAfter(i int) (Position, bool) {
 // event retains.
 func (b Batch) Sizes() (all, largest int) {
 	for _, event := range b.Events {
-		size := retainedBytes(event.Object) + retainedBytes(event.Before)
+		size := event.Object.RetainedSize() + event.Before.RetainedSize()
 		all += size
 		largest = max(largest, size)
 	}
 	return all, largest
-}
-
-// retainedBytes returns the memory that an object retains. A masked object retains the whole one.
-func retainedBytes(o *Object) int {
-	switch {
-	case o == nil:
-		return 0
-	case o.masking != nil:
-		return o.Size() + o.masking.source.Size()
-	}
-	return o.Size()
 }
 
 // bookmark returns a batch with a Bookmark: everything up to its position has been delivered.
@@ -94,4 +83,13 @@ func bookmark(position Position, freshness Freshness) Batch {
 		Events:   []Event{{Type: Bookmark, ResourceVersion: position.Version}},
 		Position: position, Freshness: freshness,
 	}
+}
+
+// EncodedPatch returns a Modified object as a difference to the previous one, in one of the
+// encodings; nil if it cannot be expressed. It is encoded once for all callers, as in Encoded.
+func (e Event) EncodedPatch(encoding int, encode func(before, after *Object) []byte) []byte {
+	if e.Before == nil {
+		return nil
+	}
+	return e.Object.EncodedPatch(e.Before, encoding, encode)
 }

@@ -336,7 +336,7 @@ func (c *call) list(t *testing.T, list runtime.Object) {
 	t.Helper()
 	contentType, body := runtime.ContentTypeJSON, []byte(nil)
 	if c.protobuf() {
-		contentType, body = runtime.ContentTypeProtobuf, protobufBody(t, list)
+		contentType, body = runtime.ContentTypeProtobuf, ProtobufBody(t, list)
 	} else {
 		body = jsonText(t, list)
 	}
@@ -377,7 +377,7 @@ func (c *call) frame(t *testing.T, what watch.EventType, object runtime.Object) 
 	var frame bytes.Buffer
 	var err error
 	if c.protobuf() {
-		event.Object.Raw = protobufBody(t, object)
+		event.Object.Raw = ProtobufBody(t, object)
 		raw := protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme)
 		err = raw.Encode(event, protobuf.LengthDelimitedFramer.NewFrameWriter(&frame))
 	} else {
@@ -399,7 +399,7 @@ func jsonText(t tester, object runtime.Object) []byte {
 		}
 		return text
 	}
-	return jsonOf(t, object)
+	return JSONOf(t, object)
 }
 
 func (api *fakeAPI) config() *rest.Config { return &rest.Config{Host: api.server.URL} }

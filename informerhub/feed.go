@@ -108,7 +108,7 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	f.log.restart(version)
 	for _, e := range entries {
 		f.last++
-		f.log.changed(e, true, f.last, e.object.version)
+		f.log.changed(e, true, f.last, e.object.ResourceVersion())
 		e.createdSeq = 0 // the time of its creation is unknown
 	}
 	f.version, f.closed = version, version
@@ -145,7 +145,7 @@ func (f *feed) append(c change, e *entry, isNew bool) {
 // shows that everything at that version is known. A change other than a deletion is alone at its
 // version.
 func (f *feed) updateVersion(c *change) {
-	if older(f.version, c.version) {
+	if Older(f.version, c.version) {
 		f.closed = f.version
 	}
 	f.version = c.version
@@ -169,7 +169,7 @@ func (f *feed) settle(before feedEnd, now time.Time) {
 // advance records that there was no change up to a version. At the version of the last deletion it
 // does not exclude further deletions: the API server may send a bookmark between two of them.
 func (f *feed) advance(version string) {
-	if older(f.version, version) {
+	if Older(f.version, version) {
 		f.version, f.closed = version, version
 	}
 	f.wakeWaiters()

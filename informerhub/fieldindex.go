@@ -21,7 +21,7 @@ const indexPart = 256
 // The existing entries are added in parts, and their fields are read without the lock. Changes are
 // added meanwhile as they arrive. Adding an entry twice has no effect.
 type fieldIndex struct {
-	reader   fieldReader
+	reader   FieldReader
 	complete bool        // all entries have been added: the index can be used
 	building bool        // a caller is adding entries
 	cursor   *ObjectName // the last entry that was read for adding; nil before the first one
@@ -63,11 +63,11 @@ func (p *partition) unindexField(name string, e *entry, values []string) {
 // building: without the index, more objects are examined for the selection.
 func (c *Cache) index(ctx context.Context, sel *Selection) error {
 	for _, condition := range sel.conditions {
-		if !condition.indexable() || c.isIndexed(condition.field) {
+		if !condition.Indexable() || c.isIndexed(condition.Field) {
 			continue
 		}
-		if store, index := c.beginIndex(condition.field, condition.reader); index != nil {
-			if err := c.buildIndex(ctx, store, condition.field, index); err != nil {
+		if store, index := c.beginIndex(condition.Field, condition.Reader); index != nil {
+			if err := c.buildIndex(ctx, store, condition.Field, index); err != nil {
 				return err
 			}
 		}
@@ -86,7 +86,7 @@ func (c *Cache) isIndexed(field string) bool {
 }
 
 // beginIndex returns an index that the caller must build; nil if there is nothing to build.
-func (c *Cache) beginIndex(field string, reads fieldReader) (*store, *fieldIndex) {
+func (c *Cache) beginIndex(field string, reads FieldReader) (*store, *fieldIndex) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	index := c.store.fields[field]
@@ -112,7 +112,7 @@ func (c *Cache) buildIndex(ctx context.Context, in *store, field string, index *
 	defer end()
 	for part := c.addToIndex(in, field, nil); len(part) > 0; part = c.addToIndex(in, field, part) {
 		for i := range part {
-			part[i].values = index.reader.values(part[i].object)
+			part[i].values = index.reader.Values(part[i].object)
 		}
 		if err := fairqueue.Yield(ctx); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (s *store) appendUnindexed(part []unindexed, index *fieldIndex) []unindexed
 			break
 		}
 		part = append(part, unindexed{partition: p, entry: e, object: e.object})
-		index.cursor = &ObjectName{Namespace: p.namespace, Name: e.object.name}
+		index.cursor = &ObjectName{Namespace: p.namespace, Name: e.object.Name()}
 	}
 	if index.cursor != nil {
 		index.cursor.Name = strings.Clone(index.cursor.Name) // Name points into the object

@@ -11,23 +11,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// maxFilterResults is the number of filter results that are cached for an object. The object before
-// a change is the object after the previous one, so a filter has usually evaluated it already.
-const maxFilterResults = 4
-
-// filterResult is the result of a filter for an object.
-type filterResult struct {
-	filter  *filter.Filter
-	matches bool
-	err     error
-}
-
 // passesFilter reports whether the selection's filter, if any, is true for an object.
 func (s *Selection) passesFilter(object *Object) bool {
 	if s.filter == nil {
 		return true
 	}
-	matches, _ := object.passesFilter(s.filter, nil)
+	matches, _ := object.PassesFilter(s.filter, nil)
 	return matches
 }
 
@@ -36,52 +25,9 @@ func (s *Selection) matchesCounting(object *Object, unvalued *unvaluedCount) boo
 	if s.filter == nil || !s.matchesWithoutFilter(object) {
 		return s.filter == nil && s.matchesWithoutFilter(object)
 	}
-	matches, err := object.passesFilter(s.filter, nil)
+	matches, err := object.PassesFilter(s.filter, nil)
 	unvalued.add(object, err)
 	return matches
-}
-
-// passesFilter evaluates a filter for the object. The result is cached while the object is in the
-// window. The error is the reason why the filter has no value for the object.
-func (o *Object) passesFilter(f *filter.Filter, budget *filter.Budget) (bool, error) {
-	cached := o.encodings.Load()
-	if cached == nil {
-		return o.evaluate(f, budget)
-	}
-	slot := &cached.filterResults[f.Number()%maxFilterResults]
-	if result := slot.Load(); result != nil && result.filter == f {
-		return result.matches, result.err
-	}
-	matches, err := o.evaluate(f, budget)
-	slot.Store(&filterResult{f, matches, err})
-	return matches, err
-}
-
-func (o *Object) evaluate(f *filter.Filter, budget *filter.Budget) (bool, error) {
-	s := maskScratches.Get().(*maskScratch)
-	defer s.release()
-	text, err := s.read(o, f)
-	if err != nil {
-		return false, err
-	}
-	return f.Matches(text, budget)
-}
-
-// read returns the JSON that a filter reads of an object. It is valid until the scratch is
-// released, and may contain more than the filter's fields.
-func (s *maskScratch) read(o *Object, f *filter.Filter) (text []byte, err error) {
-	mask := f.Mask()
-	switch {
-	case mask == nil:
-		s.text, err = o.AppendJSON(s.text[:0])
-	case o.format == formatProtobuf:
-		err = s.cut(o, mask)
-	default:
-		if text, err = o.sentJSON(); err == nil {
-			s.text, err = mask.AppendJSON(s.text[:0], text)
-		}
-	}
-	return s.text, err
 }
 
 // filtering evaluates one filter for the objects of one list.
@@ -113,7 +59,7 @@ func (f *filtering) passes(ctx context.Context, object *Object) (bool, error) {
 		return false, apierrors.NewBadRequest(fmt.Sprintf(
 			"filter: %v for all objects together: select fewer by namespace, labels or fields, or ask for less", err))
 	}
-	matches, err := object.passesFilter(f.filter, &f.budget)
+	matches, err := object.PassesFilter(f.filter, &f.budget)
 	f.unvalued.add(object, err)
 	return matches, nil
 }
@@ -132,7 +78,7 @@ type unvaluedCount struct {
 func (l *unvaluedCount) add(object *Object, reason error) {
 	one := unvaluedCount{total: 1}
 	if reason != nil {
-		one = unvaluedCount{total: 1, count: 1, first: object.key(), reason: reason}
+		one = unvaluedCount{total: 1, count: 1, first: object.Key(), reason: reason}
 	}
 	l.merge(one)
 }

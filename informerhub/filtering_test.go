@@ -62,7 +62,7 @@ func TestACustomObjectIsFilteredByWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := decodeOne(t, &codec{kind: widgets.GroupVersionKind()}, text)
+	object := decodeOne(t, &Codec{Kind: widgets.GroupVersionKind()}, text)
 	for text, want := range map[string]bool{
 		`object.spec.size == 3 && type(object.spec.size) == int`:            true,
 		`object.spec.sides.exists(s, has(s.color) && s.color == 'red')`:     true,
@@ -143,23 +143,6 @@ func TestAWatchTellsWhatEntersAndLeavesAFilter(t *testing.T) {
 	checkSame(t, append(want, "DELETED default/b@12 at 15"), nextLines(t, labelled))
 }
 
-func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
-	object := on(t, "a", "n1", 1)
-	cacheEncodings(object)
-	filters := []*filter.Filter{filterOf(t, `object.spec.nodeName == 'n1'`), filterOf(t, `object.spec.nodeName == 'n2'`), filterOf(t, `object.x == 1`)}
-	for range 2 {
-		for i, f := range filters {
-			matches, err := object.passesFilter(f, nil)
-			if matches != (i == 0) || (err != nil) != (i == 2) {
-				t.Errorf("%s: %v, %v", f, matches, err)
-			}
-		}
-	}
-	if kept := object.encodings.Load().filterResults[filters[0].Number()%maxFilterResults].Load(); kept == nil || kept.filter != filters[0] || !kept.matches {
-		t.Errorf("cached %v", kept)
-	}
-}
-
 func TestSelectionsWithDifferentFiltersAreDifferent(t *testing.T) {
 	c := syncedPods(t, 10)
 	keys := make(map[string]bool)
@@ -174,7 +157,7 @@ func TestSelectionsWithDifferentFiltersAreDifferent(t *testing.T) {
 // BenchmarkFilter measures the evaluation of a filter for a pod, with only the fields that it reads
 // and with the whole object.
 func BenchmarkFilter(b *testing.B) {
-	object := decodeOne(b, &codec{kind: pods.GroupVersionKind()}, protobufBody(b, aWholePod(b)))
+	object := decodeOne(b, &Codec{Kind: pods.GroupVersionKind()}, ProtobufBody(b, aWholePod(b)))
 	for name, text := range map[string]string{
 		"fields":     `object.status.phase == 'Running' && object.spec.nodeName == 'n1'`,
 		"containers": `object.spec.containers.exists(c, c.image.endsWith(':latest'))`,

@@ -229,7 +229,7 @@ func (c *Cache) compareVersions(ctx context.Context) {
 		return // the next watch is compared when it is open
 	}
 	version, err := c.history.current(ctx)
-	if err != nil || !older(version, cached) {
+	if err != nil || !Older(version, cached) {
 		return // without a response, the next bookmark asks again
 	}
 	c.history.relist()
@@ -252,9 +252,9 @@ func (c *Cache) caughtUp(ctx context.Context) bool {
 	switch {
 	case err != nil:
 		return false
-	case older(version, cached) && following.listing:
+	case Older(version, cached) && following.listing:
 		return false // the list shows the present state
-	case older(version, cached): // etcd was restored from a backup
+	case Older(version, cached): // etcd was restored from a backup
 		c.history.relist()
 		return true
 	}

@@ -19,7 +19,7 @@ const maxGaps = 256
 
 // recordGap records the version range that a relist has skipped.
 func (l *changeLog) recordGap(from, to string) {
-	if !older(from, to) {
+	if !Older(from, to) {
 		return
 	}
 	l.gaps = append(l.gaps, gap{from: from, to: to, knownSince: to})
@@ -31,8 +31,8 @@ func (l *changeLog) recordGap(from, to string) {
 
 // gapAt returns the gap that contains a version; nil if there is none.
 func (l *changeLog) gapAt(version string) *gap {
-	at := sort.Search(len(l.gaps), func(i int) bool { return older(version, l.gaps[i].to) })
-	if at == len(l.gaps) || !older(l.gaps[at].from, version) {
+	at := sort.Search(len(l.gaps), func(i int) bool { return Older(version, l.gaps[i].to) })
+	if at == len(l.gaps) || !Older(l.gaps[at].from, version) {
 		return nil
 	}
 	return &l.gaps[at]

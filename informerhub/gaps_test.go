@@ -15,8 +15,8 @@ func relistedOver(t *testing.T, known bool) *Cache {
 	c := syncedPods(t, 10, labelled(t, "a", "other", 5), labelled(t, "gone", "web", 6))
 	if known {
 		c.history = &replicas{version: 40, deleted: []traits{
-			{namespace: "default", name: "between", uid: "uid-between", version: "25"},
-			{namespace: "default", name: "gone", uid: "uid-gone", version: "40"},
+			{Namespace: "default", Name: "between", UID: "uid-between", Version: "25"},
+			{Namespace: "default", Name: "gone", UID: "uid-gone", Version: "40"},
 		}}
 	}
 	return c
@@ -30,7 +30,7 @@ func leap(t *testing.T, c *Cache) {
 func labelled(t *testing.T, name, app string, version int) *Object {
 	t.Helper()
 	return podObject(t, traits{
-		namespace: "default", name: name, uid: "uid-" + name, version: fmt.Sprint(version), labels: map[string]string{"app": app},
+		Namespace: "default", Name: name, UID: "uid-" + name, Version: fmt.Sprint(version), Labels: map[string]string{"app": app},
 	})
 }
 
@@ -102,8 +102,8 @@ func TestAWatcherFromAReplicaThatWasAheadIsToldOfDeletionsBehindTheWindow(t *tes
 func TestAnOlderPositionThanOneThatWasAskedForIsToldTheLaterDeletionsToo(t *testing.T) {
 	c := syncedPods(t, 10)
 	c.history = &replicas{deleted: []traits{
-		{namespace: "default", name: "first", uid: "uid-first", version: "3"},
-		{namespace: "default", name: "second", uid: "uid-second", version: "6"},
+		{Namespace: "default", Name: "first", UID: "uid-first", Version: "3"},
+		{Namespace: "default", Name: "second", UID: "uid-second", Version: "6"},
 	}}
 	checkSame(t, []string{"DELETED default/second@6 at 6"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "5"})))
 	checkSame(t, []string{"DELETED default/first@3 at 3", "DELETED default/second@6 at 6"},

@@ -144,10 +144,10 @@ func (w world) selected(t tester, query Query) []traits {
 	var found []traits
 	for _, place := range slices.SortedFunc(maps.Keys(w), key.compare) {
 		state := w[place]
-		values := fields.Set{"metadata.name": state.name, "metadata.namespace": state.namespace, "spec.nodeName": state.node}
-		if (query.Namespace == "" || query.Namespace == state.namespace) && (query.Name == "" || query.Name == state.name) &&
-			(query.Namespaces == nil || slices.Contains(query.Namespaces, state.namespace)) &&
-			byLabel.Matches(labels.Set(state.labels)) && byField.Matches(values) && state.related(t, query.Related) {
+		values := fields.Set{"metadata.name": state.Name, "metadata.namespace": state.Namespace, "spec.nodeName": state.Node}
+		if (query.Namespace == "" || query.Namespace == state.Namespace) && (query.Name == "" || query.Name == state.Name) &&
+			(query.Namespaces == nil || slices.Contains(query.Namespaces, state.Namespace)) &&
+			byLabel.Matches(labels.Set(state.Labels)) && byField.Matches(values) && state.related(t, query.Related) {
 			found = append(found, state)
 		}
 	}
@@ -162,19 +162,19 @@ func (state traits) related(t tester, to Related) bool {
 		t.Fatal(err)
 	}
 	for _, of := range to.Fields {
-		if !slices.Contains(of.Values, map[string]string{"spec.nodeName": state.node}[of.Field]) {
+		if !slices.Contains(of.Values, map[string]string{"spec.nodeName": state.Node}[of.Field]) {
 			return false
 		}
 	}
-	return (to.Namespace == "" || to.Namespace == state.namespace) &&
-		(to.Owner == "" || slices.Contains(state.owners, to.Owner)) &&
-		(to.Among == nil || slices.Contains(to.Among, ObjectName{state.namespace, state.name, state.uid})) &&
-		byLabel.Matches(labels.Set(state.labels))
+	return (to.Namespace == "" || to.Namespace == state.Namespace) &&
+		(to.Owner == "" || slices.Contains(state.Owners, to.Owner)) &&
+		(to.Among == nil || slices.Contains(to.Among, ObjectName{state.Namespace, state.Name, state.UID})) &&
+		byLabel.Matches(labels.Set(state.Labels))
 }
 
 // describe returns what tests compare of an object: its identity and version.
 func (state traits) describe() string {
-	return fmt.Sprintf("%s/%s %s@%s", state.namespace, state.name, state.uid, state.version)
+	return fmt.Sprintf("%s/%s %s@%s", state.Namespace, state.Name, state.UID, state.Version)
 }
 
 // describe returns what tests compare of an object that was sent for a query: under a mask its
@@ -190,7 +190,7 @@ func (q Query) describe(o *Object) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf("%s/%s %s %s", o.namespace, o.name, o.uid, text)
+	return fmt.Sprintf("%s/%s %s %s", o.Namespace(), o.Name(), o.UID(), text)
 }
 
 // describeSelected returns what tests compare of all objects that a query selects.
@@ -200,7 +200,7 @@ func (w world) describeSelected(t tester, query Query) []string {
 }
 
 func describeObject(o *Object) string {
-	return fmt.Sprintf("%s/%s %s@%s", o.namespace, o.name, o.uid, o.version)
+	return fmt.Sprintf("%s/%s %s@%s", o.Namespace(), o.Name(), o.UID(), o.ResourceVersion())
 }
 
 func describeAll[T any](all []T, describe func(T) string) []string {

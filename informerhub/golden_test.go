@@ -30,12 +30,12 @@ func TestTheSamplesOfEveryKindReadTheSame(t *testing.T) {
 			if err := json.Unmarshal(text, &want); err != nil {
 				t.Fatal(err)
 			}
-			checkContent(t, decodeOne(t, &codec{kind: kind, keepManagedFields: true}, body), want)
-			checkContent(t, decodeOne(t, &codec{kind: kind, keepManagedFields: true}, text), want)
+			checkContent(t, decodeOne(t, &Codec{Kind: kind, KeepManagedFields: true}, body), want)
+			checkContent(t, decodeOne(t, &Codec{Kind: kind, KeepManagedFields: true}, text), want)
 
 			unstructured.RemoveNestedField(want, "metadata", "managedFields")
-			checkContent(t, decodeOne(t, &codec{kind: kind}, body), want)
-			checkContent(t, decodeOne(t, &codec{kind: kind}, text), want)
+			checkContent(t, decodeOne(t, &Codec{Kind: kind}, body), want)
+			checkContent(t, decodeOne(t, &Codec{Kind: kind}, text), want)
 		})
 	}
 	if tried < 120 {

@@ -49,15 +49,15 @@ func TestTheHeadIsWhatClientGoReads(t *testing.T) {
 		for _, keep := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, managedFields kept: %v", name, keep), func(t *testing.T) {
 				pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "n"}}
-				fromProtobuf := decodeOne(t, &codec{kind: pods.GroupVersionKind(), keepManagedFields: keep}, protobufBody(t, pod))
+				fromProtobuf := decodeOne(t, &Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: keep}, ProtobufBody(t, pod))
 				checkHead(t, fromProtobuf, pod)
 
 				fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 				if err != nil {
 					t.Fatal(err)
 				}
-				body := jsonBody(t, fields)
-				checkHead(t, decodeOne(t, &codec{kind: widgetKind(), keepManagedFields: keep}, body), unstructuredFrom(t, withKind(t, fields)))
+				body := JSONBody(t, fields)
+				checkHead(t, decodeOne(t, &Codec{Kind: widgetKind(), KeepManagedFields: keep}, body), unstructuredFrom(t, withKind(t, fields)))
 			})
 		}
 	}
@@ -66,7 +66,7 @@ func TestTheHeadIsWhatClientGoReads(t *testing.T) {
 func withKind(t tester, fields map[string]any) []byte {
 	t.Helper()
 	fields["kind"], fields["apiVersion"] = "Widget", "example.com/v1"
-	return jsonBody(t, fields)
+	return JSONBody(t, fields)
 }
 
 func checkHead(t *testing.T, object *Object, want metav1.Object) {
@@ -95,7 +95,7 @@ func TestTheHeadOfEveryBuiltInKindIsWhatClientGoReads(t *testing.T) {
 		}
 		tried++
 		t.Run(kind.String(), func(t *testing.T) {
-			object := decodeOne(t, &codec{kind: kind}, protobufBody(t, typed.(runtime.Object)))
+			object := decodeOne(t, &Codec{Kind: kind}, ProtobufBody(t, typed.(runtime.Object)))
 			checkHead(t, object, typed)
 		})
 	}

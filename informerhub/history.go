@@ -73,7 +73,7 @@ func (c *Cache) backfill(ctx context.Context, version string) {
 // does not reach back to that version: clients can send arbitrary old versions. historyMu must be
 // held.
 func (c *Cache) deletions(ctx context.Context, since, until string) ([]latest, error) {
-	if time.Since(c.expiredAt) < historyPause && !older(c.expiredVersion, since) {
+	if time.Since(c.expiredAt) < historyPause && !Older(c.expiredVersion, since) {
 		return nil, errHistoryExpired
 	}
 	deleted, err := c.history.deletions(ctx, since, until)
@@ -106,7 +106,7 @@ func (c *Cache) needsBackfill(version string) bool {
 	if _, found := c.feed.locate(version); found || c.history == nil {
 		return false
 	}
-	if older(version, c.feed.log.compactVersion) && (c.wantedVersion == "" || older(version, c.wantedVersion)) {
+	if Older(version, c.feed.log.compactVersion) && (c.wantedVersion == "" || Older(version, c.wantedVersion)) {
 		c.wantedVersion = version
 	}
 	return true
@@ -123,7 +123,7 @@ func (c *Cache) takeWantedRange(version string) (since, until string) {
 		return gap.from, until
 	}
 	since, c.wantedVersion = c.wantedVersion, ""
-	if since == "" || older(version, since) {
+	if since == "" || Older(version, since) {
 		since = version // another call took the wanted version, and failed
 	}
 	return since, until
@@ -157,12 +157,12 @@ func (u *upstream) hasReached(ctx context.Context, version string) (bool, error)
 		return false, nil
 	}
 	current, err := u.versions.refresh(ctx)
-	return err == nil && !older(current, version), err
+	return err == nil && !Older(current, version), err
 }
 
 // isFarAhead reports whether an API server at one version cannot soon reach another.
 func isFarAhead(current, version string) bool {
-	now, then := versionNumber(current), versionNumber(version)
+	now, then := VersionNumber(current), VersionNumber(version)
 	return now < math.MaxUint64-mostChanges && then > now+mostChanges
 }
 
@@ -222,13 +222,13 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 			}
 			return nil, errHistoryEnded
 		}
-		reached = object.version
+		reached = object.ResourceVersion()
 		// There may be other deletions at the version of a deletion.
-		if older(until, reached) || reached == until && event.Type != watch.Deleted {
+		if Older(until, reached) || reached == until && event.Type != watch.Deleted {
 			return deleted, nil
 		}
 		if event.Type == watch.Deleted {
-			deleted = append(deleted, latest{object: headOnly(object), deleted: true, version: object.version})
+			deleted = append(deleted, latest{object: object.HeadOnly(), deleted: true, version: object.ResourceVersion()})
 		}
 	}
 	switch {

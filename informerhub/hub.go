@@ -208,7 +208,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 // upstreamOf returns the connection of a cache to the API server, through a client.
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource), definitions: h.definitions}
-	cache.selectableFields = newSelectableFields(cache.resource, up.supports)
+	cache.selectableFields = NewSelectableFields(cache.resource, up.supports)
 	up.versions = newCoalescer("version", up.askCurrent)
 	cache.history = up
 	return up
@@ -282,7 +282,7 @@ func (h *Hub) clientFor(resource Resource, client *http.Client, kind schema.Grou
 	if resource.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = &codec{kind: kind, keepManagedFields: h.options.KeepManagedFields}
+	config.NegotiatedSerializer = &Codec{Kind: kind, KeepManagedFields: h.options.KeepManagedFields}
 	config.ContentType = runtime.ContentTypeJSON
 	config.AcceptContentTypes = runtime.ContentTypeJSON
 	if resource.BuiltIn() {

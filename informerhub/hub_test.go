@@ -20,7 +20,7 @@ import (
 )
 
 func typedPod(name, version string) *corev1.Pod {
-	return newPod(traits{namespace: "default", name: name, uid: "uid-" + name, version: version})
+	return NewPod(traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: version})
 }
 
 // bookmarkAt returns the bookmark that ends the initial events of a watch-list.

@@ -90,7 +90,7 @@ func TestRecall_AVersionThatIsTooOldIsAskedForOnce(t *testing.T) {
 func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var asked, atOnce atomic.Int32
-		fields := newSelectableFields(widgets, func(context.Context, string) error {
+		fields := NewSelectableFields(widgets, func(context.Context, string) error {
 			asked.Add(1)
 			if atOnce.Add(1) > 1 {
 				t.Error("two concurrent requests")
@@ -101,7 +101,7 @@ func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
 		})
 		queue := fairqueue.New(fairqueue.Limits{Total: 1})
 		find := func(caller, field string) error {
-			_, err := fields.find(fairqueue.With(t.Context(), queue, caller), field)
+			_, err := fields.Find(fairqueue.With(t.Context(), queue, caller), field)
 			return err
 		}
 		var all sync.WaitGroup
@@ -153,12 +153,12 @@ func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
 
 func TestSelectableFields_WhatIsNotAnsweredIsNotRemembered(t *testing.T) {
 	asked := 0
-	fields := newSelectableFields(widgets, func(context.Context, string) error {
+	fields := NewSelectableFields(widgets, func(context.Context, string) error {
 		asked++
 		return errors.New("unreachable")
 	})
 	for range 2 {
-		if _, err := fields.find(t.Context(), "spec.color"); err == nil {
+		if _, err := fields.Find(t.Context(), "spec.color"); err == nil {
 			t.Error("found without a response")
 		}
 	}

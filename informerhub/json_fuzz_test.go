@@ -29,8 +29,8 @@ func FuzzReadJSON(f *testing.F) {
 	}
 	silenceLog(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		_, _ = (&codec{kind: widgetKind()}).decodeJSON(body)
-		_, _ = (&codec{kind: widgetKind(), keepManagedFields: true}).decodeJSON(body)
+		_, _ = (&Codec{Kind: widgetKind()}).decodeJSON(body)
+		_, _ = (&Codec{Kind: widgetKind(), KeepManagedFields: true}).decodeJSON(body)
 		_, _ = ReadObject(body)
 		var want map[string]any
 		if json.Unmarshal(body, &want) != nil || want == nil || !unambiguous(body) {
@@ -40,7 +40,7 @@ func FuzzReadJSON(f *testing.F) {
 		if !ok {
 			return
 		}
-		object := (&codec{kind: widgetKind()}).jsonObject(body)
+		object := (&Codec{Kind: widgetKind()}).jsonObject(body)
 		object.Owners()
 		if got, want := headOf(object), headIn(metadata); !reflect.DeepEqual(got, want) {
 			t.Errorf("the head is %+v, want %+v", got, want)

@@ -22,7 +22,7 @@ type past struct {
 // objectName identifies an object. Its strings share the object's memory.
 type objectName struct{ namespace, name string }
 
-func nameOf(object *Object) objectName { return objectName{object.namespace, object.name} }
+func nameOf(object *Object) objectName { return objectName{object.Namespace(), object.Name()} }
 
 // pendingLocked returns the changes up to the present that the rewind does not include yet. It
 // fails with ErrForgotten or ErrUndone.
@@ -33,7 +33,7 @@ func (p *past) pendingLocked() ([]change, error) {
 		return nil, ErrUndone
 	case p.rewind == nil:
 		seq, ok := feed.locateStep(p.at.Version)
-		if !ok || older(feed.version, p.at.Version) {
+		if !ok || Older(feed.version, p.at.Version) {
 			return nil, ErrForgotten
 		}
 		p.rewind = p.cache.feed.rewinds.get(feed.epoch.id, seq)
@@ -159,7 +159,7 @@ func (p *past) next(
 	c.mu.RUnlock()
 	if !all {
 		end := present[len(present)-1]
-		last = &ObjectName{Namespace: strings.Clone(end.namespace), Name: strings.Clone(end.name)}
+		last = &ObjectName{Namespace: strings.Clone(end.Namespace()), Name: strings.Clone(end.Name())}
 	}
 	if err := p.include(ctx, pending); err != nil {
 		return nil, nil, err
@@ -229,7 +229,7 @@ func (c *Cache) Holds(at Position) error {
 	switch _, known := c.feed.locateStep(at.Version); {
 	case c.feed.undone(at):
 		return ErrUndone
-	case !known || older(c.feed.version, at.Version):
+	case !known || Older(c.feed.version, at.Version):
 		return ErrForgotten
 	}
 	return nil
@@ -262,7 +262,7 @@ func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
 	if c.state.ended != nil {
 		return nil, c.state.ended
 	}
-	if !older(c.feed.closed, version) {
+	if !Older(c.feed.closed, version) {
 		return nil, nil
 	}
 	return c.feed.nextVersion(), nil

@@ -39,20 +39,20 @@ func (r *remembered) note() {
 func (r *remembered) change(rnd *rand.Rand) {
 	r.version++
 	state := traits{
-		namespace: fmt.Sprint("ns-", rnd.IntN(3)), name: fmt.Sprintf("pod-%02d", rnd.IntN(40)), version: strconv.Itoa(r.version),
-		labels: map[string]string{"app": []string{"x", "y"}[rnd.IntN(2)]}, node: fmt.Sprint("node-", rnd.IntN(3)),
+		Namespace: fmt.Sprint("ns-", rnd.IntN(3)), Name: fmt.Sprintf("pod-%02d", rnd.IntN(40)), Version: strconv.Itoa(r.version),
+		Labels: map[string]string{"app": []string{"x", "y"}[rnd.IntN(2)]}, Node: fmt.Sprint("node-", rnd.IntN(3)),
 	}
-	key := state.namespace + "/" + state.name
+	key := state.Namespace + "/" + state.Name
 	before := r.now[key]
 	switch {
 	case before != nil && rnd.IntN(3) == 0:
-		state.uid = before.uid
+		state.UID = before.UID()
 		delete(r.now, key)
 		must(r.t, r.Delete(podObject(r.t, state)))
 	default:
-		state.uid = fmt.Sprint("uid-", r.version)
+		state.UID = fmt.Sprint("uid-", r.version)
 		if before != nil {
-			state.uid = before.uid
+			state.UID = before.UID()
 		}
 		r.now[key] = podObject(r.t, state)
 		must(r.t, r.Update(r.now[key]))
@@ -62,7 +62,7 @@ func (r *remembered) change(rnd *rand.Rand) {
 
 func namesOfObjects(objects []*Object) (names []ObjectName) {
 	for _, object := range objects {
-		names = append(names, ObjectName{Namespace: object.namespace, Name: object.name})
+		names = append(names, ObjectName{Namespace: object.Namespace(), Name: object.Name()})
 	}
 	return names
 }
@@ -89,7 +89,7 @@ func (r *remembered) walk(rnd *rand.Rand, sel *Selection, at Position, page int)
 			r.t.Fatalf("a page has %d objects, want %d", len(objects), page)
 		}
 		last := walked[len(walked)-1]
-		behind = ObjectName{Namespace: last.namespace, Name: last.name}
+		behind = ObjectName{Namespace: last.Namespace(), Name: last.Name()}
 		r.change(rnd)
 	}
 }
@@ -197,7 +197,7 @@ func BenchmarkCache_ListAt(b *testing.B) {
 	version := 1
 	put := func(i int) {
 		version++
-		must(b, c.Update(podObject(b, traits{namespace: "ns", name: fmt.Sprintf("pod-%05d", i), uid: fmt.Sprint("u", i), version: fmt.Sprint(version)})))
+		must(b, c.Update(podObject(b, traits{Namespace: "ns", Name: fmt.Sprintf("pod-%05d", i), UID: fmt.Sprint("u", i), Version: fmt.Sprint(version)})))
 	}
 	for i := range 20_000 {
 		put(i)

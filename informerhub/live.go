@@ -54,7 +54,7 @@ func (h *Hub) Live(resource Resource, client *http.Client) (*Live, error) {
 // matched here, so all fields are supported.
 func selectorOf(resource Resource) selector {
 	supported := func(context.Context, string) error { return nil }
-	return selector{resource: resource, selectableFields: newSelectableFields(resource, supported)}
+	return selector{resource: resource, selectableFields: NewSelectableFields(resource, supported)}
 }
 
 // Get returns one object, or one of its subresources if subresource is not empty. The subresource
@@ -65,7 +65,7 @@ func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*O
 	case subresource != "":
 		request = l.part.Get().SubResource(subresource)
 	case l.metadataOnly:
-		request = onlyMetadata(request, l.resource, partialKind)
+		request = RequestMetadata(request, l.resource, PartialKind)
 	}
 	got, err := request.
 		NamespaceIfScoped(namespace, l.resource.Namespaced).
@@ -179,10 +179,10 @@ func (r *liveList) readAll(ctx context.Context, namespace string) error {
 	}
 }
 
-func (r *liveList) read(ctx context.Context, namespace string, options metav1.ListOptions) (*objectList, error) {
+func (r *liveList) read(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
 	request := r.client.Get()
 	if r.metadataOnly {
-		request = onlyMetadata(request, r.resource, partialListKind)
+		request = RequestMetadata(request, r.resource, PartialListKind)
 	}
 	result := request.
 		NamespaceIfScoped(namespace, namespace != "").
@@ -199,7 +199,7 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 			r.warnings = append(r.warnings, warning.Text)
 		}
 	}
-	page, ok := got.(*objectList)
+	page, ok := got.(*List)
 	if !ok {
 		return nil, fmt.Errorf("%s: the API server's response is not a list", r.resource)
 	}
@@ -207,7 +207,7 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 }
 
 // add adds the selected objects of a page, in a processor slot.
-func (r *liveList) add(ctx context.Context, page *objectList) error {
+func (r *liveList) add(ctx context.Context, page *List) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (r *liveList) add(ctx context.Context, page *objectList) error {
 			page.ResourceVersion, r.exact))
 	}
 	for _, object := range page.Items {
-		if object.name == "" {
+		if object.Name() == "" {
 			continue // unreadable: see codec
 		}
 		keep, err := r.filtering.matches(ctx, r.selection, object)

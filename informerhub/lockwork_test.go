@@ -32,15 +32,15 @@ func tenants(t *testing.T) *Cache {
 	must(t, c.Replace(nil, "1"))
 	for i := range tenantObjects {
 		must(t, c.Add(podObject(t, traits{
-			namespace: "theirs", name: fmt.Sprintf("pod-%04d", i), uid: fmt.Sprint("u", i), version: fmt.Sprint(2 + i),
-			labels: map[string]string{"app": []string{"x", "y"}[i%2], "marker": "secret"}, node: fmt.Sprint("node-", i%7),
-			owners: []string{"owner"},
+			Namespace: "theirs", Name: fmt.Sprintf("pod-%04d", i), UID: fmt.Sprint("u", i), Version: fmt.Sprint(2 + i),
+			Labels: map[string]string{"app": []string{"x", "y"}[i%2], "marker": "secret"}, Node: fmt.Sprint("node-", i%7),
+			Owners: []string{"owner"},
 		})))
 	}
 	for i := range ownObjects {
 		must(t, c.Add(podObject(t, traits{
-			namespace: "ours", name: fmt.Sprintf("pod-%04d", i), uid: fmt.Sprint("o", i), version: fmt.Sprint(9000 + i),
-			labels: map[string]string{"app": "x"},
+			Namespace: "ours", Name: fmt.Sprintf("pod-%04d", i), UID: fmt.Sprint("o", i), Version: fmt.Sprint(9000 + i),
+			Labels: map[string]string{"app": "x"},
 		})))
 	}
 	return c
@@ -144,12 +144,29 @@ func TestCache_WorkUnderTheLockIsBounded(t *testing.T) {
 	}
 }
 
+// customFields has one field, "spec.custom", that a test reads in its own way.
+type customFields struct {
+	fieldFinder
+	read func(*Object) string
+}
+
+func customField(others fieldFinder, read func(*Object) string) fieldFinder {
+	return customFields{others, read}
+}
+
+func (c customFields) Find(ctx context.Context, field string) (func(*Object) string, error) {
+	if field == "spec.custom" {
+		return c.read, nil
+	}
+	return c.fieldFinder.Find(ctx, field)
+}
+
 // No field of an object is read under the lock: objects are matched, and indexes are built, without
 // it.
 func TestCache_NothingIsMatchedUnderTheLock(t *testing.T) {
 	c := tenants(t)
 	reads, locked := 0, 0
-	c.selectableFields.found["spec.custom"] = func(object *Object) string {
+	c.selectableFields = customField(c.selectableFields, func(object *Object) string {
 		reads++
 		if !c.mu.TryLock() {
 			locked++
@@ -157,7 +174,7 @@ func TestCache_NothingIsMatchedUnderTheLock(t *testing.T) {
 		}
 		c.mu.Unlock()
 		return object.Name()
-	}
+	})
 	for way, use := range ways(t, c) {
 		for _, query := range []Query{
 			{FieldSelector: "spec.custom=pod-0001"}, {FieldSelector: "spec.custom!=pod-0001", LabelSelector: "app in (x,y)"},
@@ -261,16 +278,16 @@ func TestDistinctTerms(t *testing.T) {
 // An index that is built while objects change has all of them.
 func TestFieldIndex_IsMadeInPartsWhileObjectsChange(t *testing.T) {
 	c := tenants(t)
-	store, index := c.beginIndex("spec.nodeName", oneValue(mustFind(t, c, "spec.nodeName")))
+	store, index := c.beginIndex("spec.nodeName", OneValue(mustFind(t, c, "spec.nodeName")))
 	part := c.addToIndex(store, "spec.nodeName", nil)
 	for step := 0; len(part) > 0; step++ {
 		for i := range part {
-			part[i].values = index.reader.values(part[i].object)
+			part[i].values = index.reader.Values(part[i].object)
 		}
 		if place := step * indexPart; place+9 < tenantObjects { // both are in the part
 			changed, deleted := fmt.Sprintf("pod-%04d", place+5), fmt.Sprintf("pod-%04d", place+9)
-			must(t, c.Update(podObject(t, traits{namespace: "theirs", name: changed, uid: fmt.Sprint("u", place+5), version: fmt.Sprint(10_000 + 2*step), node: "moved"})))
-			must(t, c.Delete(podObject(t, traits{namespace: "theirs", name: deleted, version: fmt.Sprint(10_001 + 2*step)})))
+			must(t, c.Update(podObject(t, traits{Namespace: "theirs", Name: changed, UID: fmt.Sprint("u", place+5), Version: fmt.Sprint(10_000 + 2*step), Node: "moved"})))
+			must(t, c.Delete(podObject(t, traits{Namespace: "theirs", Name: deleted, Version: fmt.Sprint(10_001 + 2*step)})))
 		}
 		part = c.addToIndex(store, "spec.nodeName", part)
 	}
@@ -283,7 +300,7 @@ func TestFieldIndex_IsMadeInPartsWhileObjectsChange(t *testing.T) {
 
 func mustFind(t *testing.T, c *Cache, field string) func(*Object) string {
 	t.Helper()
-	read, err := c.selectableFields.find(t.Context(), field)
+	read, err := c.selectableFields.Find(t.Context(), field)
 	must(t, err)
 	return read
 }
@@ -294,12 +311,12 @@ func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 		c := tenants(t)
 		reads, leaveAt := 0, 0
 		var leave context.CancelFunc
-		c.selectableFields.found["spec.custom"] = func(object *Object) string {
+		c.selectableFields = customField(c.selectableFields, func(object *Object) string {
 			if reads++; reads == leaveAt {
 				leave()
 			}
 			return object.Name()
-		}
+		})
 		query := Query{FieldSelector: "spec.custom!=pod-0001"}
 		sel := selectFrom(t, c, query)
 		begin := func() (ctx context.Context) {
@@ -322,7 +339,7 @@ func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 			must(t, err)
 			for _, event := range batch.Events {
 				if synced = event.Type == Synced; event.Type == Added {
-					found[event.Object.key()]++
+					found[event.Object.Key()]++
 				}
 			}
 		}
@@ -381,7 +398,7 @@ func TestCache_CallersTakeTurns(t *testing.T) {
 		})
 	}
 	for i := range changes {
-		must(t, c.Update(podObject(t, traits{namespace: "ours", name: "pod-0001", uid: "o1", version: fmt.Sprint(20_001 + i)})))
+		must(t, c.Update(podObject(t, traits{Namespace: "ours", Name: "pod-0001", UID: "o1", Version: fmt.Sprint(20_001 + i)})))
 	}
 	good.Wait()
 }

@@ -44,8 +44,8 @@ func lookupsOf(sel *Selection) (all []*lookup) {
 		}
 	}
 	for _, c := range sel.conditions {
-		if c.indexable() {
-			all = append(all, &lookup{field: c.field, values: c.values})
+		if c.Indexable() {
+			all = append(all, &lookup{field: c.Field, values: c.Values})
 		}
 	}
 	return all

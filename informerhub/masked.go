@@ -115,7 +115,7 @@ var maskScratches = sync.Pool{New: func() any { return new(maskScratch) }}
 func (s *maskScratch) cut(o *Object, fields *mask.Mask) (err error) {
 	s.message = fields.AppendProtobuf(s.message[:0], *o.kind, o.raw)
 	if s.text, err = kubejson.Append(s.text[:0], *o.kind, s.message); err != nil {
-		return fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.key(), err)
+		return fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.Key(), err)
 	}
 	return nil
 }
@@ -127,9 +127,9 @@ func (s *maskScratch) release() {
 	}
 }
 
-// equalUnder reports whether two states of an object are certainly equal under a mask. Messages
+// EqualUnder reports whether two states of an object are certainly equal under a mask. Messages
 // that differ may be equal in JSON: see [mask.Mask.AppendProtobuf].
-func equalUnder(fields *mask.Mask, before, after *Object) bool {
+func EqualUnder(fields *mask.Mask, before, after *Object) bool {
 	if fields == nil || before.format != after.format {
 		return false
 	}

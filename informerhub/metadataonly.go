@@ -11,13 +11,13 @@ import (
 // PartialObjectMetadata. In protobuf this is a valid message of any kind with only metadata, and is
 // read as such.
 const (
-	partialKind     = "PartialObjectMetadata"
-	partialListKind = partialKind + "List"
+	PartialKind     = "PartialObjectMetadata"
+	PartialListKind = PartialKind + "List"
 )
 
-// onlyMetadata makes a request return the metadata of a resource's objects, as
+// RequestMetadata makes a request return the metadata of a resource's objects, as
 // PartialObjectMetadata or a list of these.
-func onlyMetadata(request *rest.Request, resource Resource, kind string) *rest.Request {
+func RequestMetadata(request *rest.Request, resource Resource, kind string) *rest.Request {
 	asPartial := ";as=" + kind + ";g=meta.k8s.io;v=v1"
 	accept := []string{runtime.ContentTypeJSON + asPartial, runtime.ContentTypeJSON}
 	if resource.BuiltIn() {

@@ -80,7 +80,7 @@ func (c *cluster) expire(t *rapid.T) {
 	version := strconv.Itoa(c.next())
 	for _, place := range append([]key{first}, rapid.SliceOfDistinct(aPlace, rapid.ID[key]).Draw(t, "expiring")...) {
 		if last, ok := c.holds[place]; ok {
-			last.version = version
+			last.Version = version
 			delete(c.holds, place)
 			c.expiring = append(c.expiring, last)
 		}
@@ -104,7 +104,7 @@ func (c *cluster) newUID() string { c.uids++; return fmt.Sprint("u", c.uids) }
 
 // change creates or changes the object with a key, and returns its new state.
 func (c *cluster) change(t *rapid.T, place key) traits {
-	uid := c.holds[place].uid
+	uid := c.holds[place].UID
 	if uid == "" {
 		uid = c.newUID()
 	}
@@ -126,7 +126,7 @@ func (c *cluster) delete(t *rapid.T) {
 	c.allExpire(t)
 	if place, ok := c.somePlace(t); ok {
 		last := c.holds[place]
-		last.version = strconv.Itoa(c.next())
+		last.Version = strconv.Itoa(c.next())
 		delete(c.holds, place)
 		must(t, c.cache.Delete(podObject(t, last)))
 	}
@@ -175,8 +175,8 @@ func (c *cluster) relist(t *rapid.T) {
 func (c *cluster) rewrite(t *rapid.T) {
 	for _, place := range rapid.SliceOf(aPlace).Draw(t, "rewritten") {
 		if state, ok := c.holds[place]; ok {
-			version, _ := strconv.Atoi(state.version)
-			c.holds[place] = someTraits(t, place, state.uid, version)
+			version, _ := strconv.Atoi(state.Version)
+			c.holds[place] = someTraits(t, place, state.UID, version)
 		}
 	}
 	c.next()
@@ -191,7 +191,7 @@ func (c *cluster) restore(t *rapid.T) {
 	c.allExpire(t)
 	c.version = rapid.IntRange(1, c.version-1).Draw(t, "restored to")
 	for place, state := range c.holds {
-		if n, _ := strconv.Atoi(state.version); n > c.version {
+		if n, _ := strconv.Atoi(state.Version); n > c.version {
 			delete(c.holds, place)
 		}
 	}

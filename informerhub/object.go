@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -71,17 +72,19 @@ func (o *Object) Size() int {
 	return len(o.raw) + int(unsafe.Sizeof(*o)) + len(o.labels)*int(unsafe.Sizeof(o.labels[0]))
 }
 
+// probe returns an object with only a name, to search for that name among ordered objects.
+func probe(name string) *Object { return &Object{name: name} }
+
 // HasContent reports whether the object has more than its head. An object that was deleted long ago
 // has only its head.
 func (o *Object) HasContent() bool { return o.format != formatHeadOnly }
 
-// headOnly returns an object without its content, for a tombstone. It shares no memory with the
-// object.
-func headOnly(o *Object) *Object { return newTombstone(o, o.uid, o.version) }
+// HeadOnly returns the object without its content. It shares no memory with the object.
+func (o *Object) HeadOnly() *Object { return o.Tombstone(o.uid, o.version) }
 
-// newTombstone returns an object with only a head: the name of o, a UID, and the version at which
-// it does not exist. The UID is empty if it is unknown.
-func newTombstone(o *Object, uid, version string) *Object {
+// Tombstone returns an object with only a head: the name of o, a UID, and the version at which it
+// does not exist. The UID is empty if it is unknown.
+func (o *Object) Tombstone(uid, version string) *Object {
 	raw := []byte(o.namespace + o.name + uid + version)
 	head := &Object{kind: o.kind, format: formatHeadOnly}
 	for _, part := range []struct {
@@ -139,7 +142,7 @@ func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 	dst = slices.Grow(dst, jsonPerProtobuf*len(o.raw))
 	dst, err := kubejson.Append(dst, *o.kind, o.raw)
 	if err != nil {
-		return dst, fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.key(), err)
+		return dst, fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.Key(), err)
 	}
 	return dst, nil
 }
@@ -155,17 +158,17 @@ const maxJSONBuffer = 64 << 10
 // sentJSON returns the object's JSON if the API server sent JSON.
 func (o *Object) sentJSON() ([]byte, error) {
 	if o.format != formatJSON {
-		return nil, fmt.Errorf("%s %s: the bytes that the API server sent cannot be read", o.kind.Kind, o.key())
+		return nil, fmt.Errorf("%s %s: the bytes that the API server sent cannot be read", o.kind.Kind, o.Key())
 	}
 	if !json.Valid(o.raw) {
-		return nil, fmt.Errorf("%s %s: the API server's JSON cannot be read", o.kind.Kind, o.key())
+		return nil, fmt.Errorf("%s %s: the API server's JSON cannot be read", o.kind.Kind, o.Key())
 	}
 	return o.raw, nil
 }
 
-// sameContent reports whether the API server sent the same bytes for both objects, apart from
+// SameContent reports whether the API server sent the same bytes for both objects, apart from
 // surrounding white space: a watch's events end with a line break, a list's items do not.
-func (o *Object) sameContent(other *Object) bool {
+func (o *Object) SameContent(other *Object) bool {
 	if o.format != other.format {
 		return false
 	}
@@ -175,15 +178,15 @@ func (o *Object) sameContent(other *Object) bool {
 	return bytes.Equal(o.raw, other.raw)
 }
 
-func (o *Object) key() string {
+func (o *Object) Key() string {
 	if o.namespace == "" {
 		return o.name
 	}
 	return o.namespace + "/" + o.name
 }
 
-// compare orders objects by namespace, then name.
-func (o *Object) compare(namespace, name string) int {
+// Compare orders objects by namespace, then name.
+func (o *Object) Compare(namespace, name string) int {
 	switch {
 	case o.namespace < namespace:
 		return -1
@@ -195,6 +198,13 @@ func (o *Object) compare(namespace, name string) int {
 		return 1
 	}
 	return 0
+}
+
+// Generation returns the object's metadata.generation, if the API server sent it as JSON; 0
+// otherwise.
+func (o *Object) Generation() int64 {
+	generation, _ := strconv.ParseInt(string(jsonMember(jsonMember(o.raw, "metadata"), "generation")), 10, 64)
+	return generation
 }
 
 // GetObjectKind implements runtime.Object.
@@ -217,16 +227,28 @@ func (o *Object) GetObjectMeta() metav1.Object {
 	return meta
 }
 
-// objectList is the decoded result of a LIST.
-type objectList struct {
+// List is the decoded result of a LIST.
+type List struct {
 	metav1.ListMeta
 	Items []*Object
 }
 
-func (l *objectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-func (l *objectList) DeepCopyObject() runtime.Object   { return l }
+func (l *List) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+func (l *List) DeepCopyObject() runtime.Object   { return l }
 
 // view returns b as a string that shares b's memory; b must never change.
 func view(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// RetainedSize returns the memory that the object retains; 0 for a nil object. A masked object
+// retains the whole one.
+func (o *Object) RetainedSize() int {
+	switch {
+	case o == nil:
+		return 0
+	case o.masking != nil:
+		return o.Size() + o.masking.source.Size()
+	}
+	return o.Size()
 }

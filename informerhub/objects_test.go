@@ -33,20 +33,20 @@ type tester interface {
 
 // traits are the properties of a pod that tests vary.
 type traits struct {
-	namespace, name, uid, version string
-	labels                        map[string]string
-	node                          string
-	owners                        []string // UIDs
+	Namespace, Name, UID, Version string
+	Labels                        map[string]string
+	Node                          string
+	Owners                        []string // UIDs
 }
 
-func newPod(state traits) *corev1.Pod {
+func NewPod(state traits) *corev1.Pod {
 	made := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: state.namespace, Name: state.name, UID: types.UID(state.uid), ResourceVersion: state.version, Labels: state.labels,
+			Namespace: state.Namespace, Name: state.Name, UID: types.UID(state.UID), ResourceVersion: state.Version, Labels: state.Labels,
 		},
-		Spec: corev1.PodSpec{NodeName: state.node},
+		Spec: corev1.PodSpec{NodeName: state.Node},
 	}
-	for _, uid := range state.owners {
+	for _, uid := range state.Owners {
 		made.OwnerReferences = append(made.OwnerReferences, metav1.OwnerReference{
 			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "owner-" + uid, UID: types.UID(uid),
 		})
@@ -57,9 +57,9 @@ func newPod(state traits) *corev1.Pod {
 // podObject returns a pod as a cache has it.
 func podObject(t tester, state traits) *Object {
 	t.Helper()
-	object := decodeOne(t, &codec{kind: pods.GroupVersionKind()}, protobufBody(t, newPod(state)))
-	if object.name != state.name {
-		t.Fatalf("a pod named %q came back as %q", state.name, object.name)
+	object := decodeOne(t, &Codec{Kind: pods.GroupVersionKind()}, ProtobufBody(t, NewPod(state)))
+	if object.Name() != state.Name {
+		t.Fatalf("a pod named %q came back as %q", state.Name, object.Name())
 	}
 	return object
 }
@@ -70,8 +70,8 @@ func pod(t tester, name string, version int) *Object {
 	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, "", nil})
 }
 
-// protobufBody returns the body that an API server sends for an object, with its envelope.
-func protobufBody(t tester, object runtime.Object) []byte {
+// ProtobufBody returns the body that an API server sends for an object, with its envelope.
+func ProtobufBody(t tester, object runtime.Object) []byte {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {
@@ -86,8 +86,8 @@ func protobufBody(t tester, object runtime.Object) []byte {
 	return body.Bytes()
 }
 
-// jsonOf returns the JSON that an API server sends for an object.
-func jsonOf(t tester, object runtime.Object) []byte {
+// JSONOf returns the JSON that an API server sends for an object.
+func JSONOf(t tester, object runtime.Object) []byte {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {
@@ -102,8 +102,8 @@ func jsonOf(t tester, object runtime.Object) []byte {
 	return body
 }
 
-// jsonBody returns the JSON that an API server sends for a custom resource.
-func jsonBody(t tester, object map[string]any) []byte {
+// JSONBody returns the JSON that an API server sends for a custom resource.
+func JSONBody(t tester, object map[string]any) []byte {
 	t.Helper()
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -112,7 +112,7 @@ func jsonBody(t tester, object map[string]any) []byte {
 	return body
 }
 
-func decodeOne(t tester, c *codec, body []byte) *Object {
+func decodeOne(t tester, c *Codec, body []byte) *Object {
 	t.Helper()
 	decode := c.decodeJSON
 	if bytes.HasPrefix(body, protobufPrefix) {
@@ -140,7 +140,7 @@ func cacheOf(resource Resource, windowBytes int) *Cache {
 
 func cacheWithin(resource Resource, limits limits) *Cache {
 	c := newCache(resource, limits, &activity{})
-	c.selectableFields = newSelectableFields(resource, func(_ context.Context, field string) error {
+	c.selectableFields = NewSelectableFields(resource, func(_ context.Context, field string) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", field))
 	})
 	return c
@@ -217,9 +217,16 @@ func unstructuredFrom(t tester, text []byte) *unstructured.Unstructured {
 func names(objects []*Object) []string {
 	keys := make([]string, 0, len(objects))
 	for _, object := range objects {
-		keys = append(keys, object.key())
+		keys = append(keys, object.Key())
 	}
 	return keys
 }
 
 var _ tester = (*testing.T)(nil)
+
+// panicker is a tester outside of a test.
+type panicker struct{}
+
+func (panicker) Helper()                           {}
+func (panicker) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
+func (panicker) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }

@@ -91,16 +91,16 @@ func readJSONOwner(text []byte) Owner {
 	return owner
 }
 
-// ownerField is the name of the field by which objects are selected by owner. It has a value for
+// OwnerField is the name of the field by which objects are selected by owner. It has a value for
 // each owner. Field selectors cannot name it.
-const ownerField = "metadata.ownerReferences.uid"
+const OwnerField = "metadata.ownerReferences.uid"
 
-var ownerUIDs = fieldReader{
-	has: func(object *Object, uid string) (owned bool) {
+var OwnerUIDs = FieldReader{
+	Has: func(object *Object, uid string) (owned bool) {
 		object.eachOwner(func(owner Owner) { owned = owned || owner.UID == uid })
 		return owned
 	},
-	values: func(object *Object) (uids []string) {
+	Values: func(object *Object) (uids []string) {
 		object.eachOwner(func(owner Owner) {
 			if owner.UID != "" {
 				uids = append(uids, owner.UID)

@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // preloadingHub returns a hub that preloads resources, on a fake API server.

@@ -54,14 +54,14 @@ func (c *Cache) hasApplied(event watch.Event) bool {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if older(c.feed.version, object.version) {
+	if Older(c.feed.version, object.ResourceVersion()) {
 		return false
 	}
-	cached := c.store.get(object.namespace, object.name)
+	cached := c.store.get(object.Namespace(), object.Name())
 	if event.Type == watch.Deleted {
-		return cached == nil || cached.uid != object.uid
+		return cached == nil || cached.UID() != object.UID()
 	}
-	return cached != nil && cached.uid == object.uid && !older(cached.version, object.version)
+	return cached != nil && cached.UID() == object.UID() && !Older(cached.ResourceVersion(), object.ResourceVersion())
 }
 
 // closeAfter is the time for which a deletion may be the last change before the API server is asked
@@ -115,7 +115,7 @@ func (u *upstream) progress(ctx context.Context, since string, known func(watch.
 		object, ok := event.Object.(*Object)
 		switch {
 		case ok && event.Type == watch.Bookmark:
-			return object.version, nil
+			return object.ResourceVersion(), nil
 		case !known(event):
 			return "", errNoProgress
 		}

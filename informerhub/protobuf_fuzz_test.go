@@ -17,17 +17,17 @@ import (
 func FuzzReadProtobuf(f *testing.F) {
 	expired := apierrors.NewResourceExpired("too old").ErrStatus
 	for _, meta := range metadata {
-		f.Add(protobufBody(f, &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "n"}}))
+		f.Add(ProtobufBody(f, &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "n"}}))
 	}
-	f.Add(protobufBody(f, &expired))
-	f.Add(protobufBody(f, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "c"}, Items: []corev1.Pod{{}, {}}}))
+	f.Add(ProtobufBody(f, &expired))
+	f.Add(ProtobufBody(f, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "c"}, Items: []corev1.Pod{{}, {}}}))
 	f.Add([]byte("k8s\x00"))
 	f.Add([]byte("k8s\x00\x12\x02\x0a\x00"))
 	f.Add([]byte("k8s\x00\x12\x0a\x0a\x02\x0a\x00\x0a\x04\x8a\x01\x01\x00"))
 	silenceLog(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, keep := range []bool{false, true} {
-			c := &codec{kind: pods.GroupVersionKind(), keepManagedFields: keep}
+			c := &Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: keep}
 			decoded, err := c.decodeProtobuf(body)
 			_, _ = ReadObject(body)
 			if object, ok := decoded.(*Object); ok && err == nil {

@@ -1,7 +1,6 @@
 package informerhub
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -81,8 +80,8 @@ func (r *reader) rescope(t tester) {
 	r.delivered = make(map[string]bool) // objects of added namespaces are sent again
 	r.drain(t)
 	for _, held := range r.held {
-		if !to.includesNamespace(held.namespace) {
-			t.Fatalf("%s is held, but is not in %q", held.key(), r.query.Namespaces)
+		if !to.includesNamespace(held.Namespace()) {
+			t.Fatalf("%s is held, but is not in %q", held.Key(), r.query.Namespaces)
 		}
 	}
 }
@@ -167,7 +166,7 @@ func describeEvent(event Event) string {
 	if event.Object == nil {
 		return fmt.Sprintf("%s at %s", kind, event.ResourceVersion)
 	}
-	return fmt.Sprintf("%s %s@%s at %s", kind, event.Object.key(), event.Object.version, event.ResourceVersion)
+	return fmt.Sprintf("%s %s@%s at %s", kind, event.Object.Key(), event.Object.ResourceVersion(), event.ResourceVersion)
 }
 
 // apply applies an event, and returns what is wrong with it.
@@ -201,7 +200,7 @@ func (r *reader) apply(event Event) (wrong string) {
 
 func (r *reader) applyObject(event Event) string {
 	object := event.Object
-	place := key{object.namespace, object.name}
+	place := key{object.Namespace(), object.Name()}
 	if !r.over && !r.started && numberOf(event.ResourceVersion) <= r.bookmarked {
 		return fmt.Sprintf("it comes after a bookmark at %d", r.bookmarked)
 	}
@@ -210,10 +209,10 @@ func (r *reader) applyObject(event Event) string {
 		return "" // it may be repeated, with a later version at a replica that has relisted
 	}
 	r.held[place] = object
-	if before := event.Before; before != nil && (!ok || event.Type != Modified || !bytes.Equal(before.raw, held.raw) || r.query.describe(before) != r.query.describe(held)) {
+	if before := event.Before; before != nil && (!ok || event.Type != Modified || !before.SameContent(held) || r.query.describe(before) != r.query.describe(held)) {
 		return "what was before is not what is held"
 	}
-	if change := object.uid + "@" + event.ResourceVersion; r.delivered[change] {
+	if change := object.UID() + "@" + event.ResourceVersion; r.delivered[change] {
 		return "the change of " + change + " was delivered before"
 	} else if r.delivered != nil {
 		r.delivered[change] = true
@@ -222,19 +221,19 @@ func (r *reader) applyObject(event Event) string {
 		if event.Type == Deleted {
 			delete(r.held, place)
 		}
-		return r.when(ok && numberOf(event.ResourceVersion) <= numberOf(held.version), "the object went back, or came twice")
+		return r.when(ok && numberOf(event.ResourceVersion) <= numberOf(held.ResourceVersion()), "the object went back, or came twice")
 	}
 	switch event.Type {
 	case Added:
-		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.version && !r.over && !r.rewritten, "ADDED at another version")
+		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.ResourceVersion() && !r.over && !r.rewritten, "ADDED at another version")
 	case Modified:
-		return r.when(!ok, "MODIFIED is not held") + r.when(ok && held.uid != object.uid, "MODIFIED to another UID") +
+		return r.when(!ok, "MODIFIED is not held") + r.when(ok && held.UID() != object.UID(), "MODIFIED to another UID") +
 			r.when(ok && !isLater(event, held), "the object went back, or came twice") +
 			r.when(ok && r.query.Fields != nil && r.query.describe(object) == r.query.describe(held), "MODIFIED changes nothing under the mask")
 	}
 	delete(r.held, place)
 	if r.over {
-		return r.when(!ok || held.uid != object.uid, "DELETED is not held")
+		return r.when(!ok || held.UID() != object.UID(), "DELETED is not held")
 	}
 	return r.when(!ok || r.query.describe(held) != r.query.describe(object), "DELETED is not the object that was held")
 }
@@ -242,10 +241,10 @@ func (r *reader) applyObject(event Event) string {
 // isLater reports whether an event has a later state of the object than the held one. Another
 // content of the same version has the version of the relist that found it.
 func isLater(event Event, held *Object) bool {
-	if event.Object.version == held.version {
-		return numberOf(event.ResourceVersion) > numberOf(held.version)
+	if event.Object.ResourceVersion() == held.ResourceVersion() {
+		return numberOf(event.ResourceVersion) > numberOf(held.ResourceVersion())
 	}
-	return numberOf(event.Object.version) > numberOf(held.version)
+	return numberOf(event.Object.ResourceVersion()) > numberOf(held.ResourceVersion())
 }
 
 // moveOn checks the order of versions.

@@ -40,14 +40,14 @@ func (n ObjectName) compare(other ObjectName) int {
 func (c *selector) relate(ctx context.Context, sel *Selection, related Related) error {
 	sel.limitToNamespace(related.Namespace)
 	if related.Owner != "" {
-		sel.conditions = append(sel.conditions, condition{ownerField, ownerUIDs, []string{related.Owner}, true})
+		sel.conditions = append(sel.conditions, Condition{OwnerField, OwnerUIDs, []string{related.Owner}, true})
 	}
 	for _, field := range related.Fields {
-		read, err := c.selectableFields.find(ctx, field.Field)
+		read, err := c.selectableFields.Find(ctx, field.Field)
 		if err != nil {
 			return err
 		}
-		sel.conditions = append(sel.conditions, condition{field.Field, oneValue(read), field.Values, true})
+		sel.conditions = append(sel.conditions, Condition{field.Field, OneValue(read), field.Values, true})
 	}
 	sel.limitToNames(related.Among)
 	return sel.addLabels("the other object's selector", related.LabelSelector)
@@ -80,11 +80,11 @@ func (s *Selection) limitToNames(names []ObjectName) {
 // mayBeNamed reports whether an object has one of the names that the selection is limited to.
 func (s *Selection) mayBeNamed(object *Object) bool {
 	return s.onlyNames == nil || slices.ContainsFunc(s.onlyNames, func(name ObjectName) bool {
-		return name.Namespace == object.namespace && name.Name == object.name
+		return name.Namespace == object.Namespace() && name.Name == object.Name()
 	})
 }
 
 // isNamed reports whether an object is one of those that the selection is limited to.
 func (s *Selection) isNamed(object *Object) bool {
-	return s.onlyNames == nil || slices.Contains(s.onlyNames, ObjectName{object.namespace, object.name, object.uid})
+	return s.onlyNames == nil || slices.Contains(s.onlyNames, ObjectName{object.Namespace(), object.Name(), object.UID()})
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
@@ -115,23 +114,9 @@ func TestLatestStates_DoNotTellADeletionAfterWhatFollowedIt(t *testing.T) {
 	w := resumed(t, c, Query{}, Position{Version: "10"})
 	checkSame(t, []string{"DELETED default/a@20 at 20", "MODIFIED default/a@20 at 20"}, nextLines(t, w))
 	c.mu.Lock()
-	c.feed.log.backfill([]latest{{object: headOnly(pod(t, "a", 15)), deleted: true, version: "15"}}, "10", "30")
+	c.feed.log.backfill([]latest{{object: pod(t, "a", 15).HeadOnly(), deleted: true, version: "15"}}, "10", "30")
 	c.mu.Unlock()
 	checkSame(t, []string{"MODIFIED default/c@21 at 21", "MODIFIED default/d@22 at 22"}, nextLines(t, w))
-}
-
-// An aggregated API server with Go types writes kind and apiVersion into events, and not into the
-// items of lists.
-func TestAListedObject_IsWrittenAsAWatchedOne(t *testing.T) {
-	c := &codec{kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}}
-	const rest = `"metadata":{"name":"a","namespace":"d","uid":"u","resourceVersion":"7"},"spec":{}}`
-	watched, err := c.decodeJSON([]byte(`{"kind":"Widget","apiVersion":"example.com/v1",` + rest))
-	must(t, err)
-	list, err := c.decodeJSON([]byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{` + rest + `]}`))
-	must(t, err)
-	if listed := list.(*objectList).Items[0]; !watched.(*Object).sameContent(listed) {
-		t.Errorf("listed %s, watched %s", listed.raw, watched.(*Object).raw)
-	}
 }
 
 func TestFreshness_AListOfAnyAgeIsNotAsOfWhenItBegan(t *testing.T) {

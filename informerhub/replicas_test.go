@@ -91,7 +91,7 @@ func (c *replicas) queueStep(step func(*Cache)) {
 
 func (c *replicas) put(t *rapid.T) {
 	place := aPlace.Draw(t, "place")
-	uid := c.worlds[c.version][place].uid
+	uid := c.worlds[c.version][place].UID
 	if uid == "" {
 		c.uids++
 		uid = fmt.Sprint("u", c.uids)
@@ -120,7 +120,7 @@ func (c *replicas) deleteAll(places []key, t tester) {
 		if !ok {
 			continue
 		}
-		last.version = version
+		last.Version = version
 		delete(now, place)
 		c.deleted = append(c.deleted, last)
 		c.queueStep(func(cache *Cache) { must(t, cache.Delete(podObject(t, last))) })
@@ -233,7 +233,7 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 	// It may have received some of the deletions at the next version, and not others.
 	for place, state := range c.worlds[at] {
 		_, holds := r.held[place]
-		if holds || !c.deletedUpTo(state.uid, max(numberOf(r.cache.feed.version), r.version)) {
+		if holds || !c.deletedUpTo(state.UID, max(numberOf(r.cache.feed.version), r.version)) {
 			continue
 		}
 		gone := r.query.describe(podObject(t, state))
@@ -244,7 +244,7 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 
 // deletedUpTo reports whether an object was deleted at or before a version.
 func (c *replicas) deletedUpTo(uid string, version int) bool {
-	return slices.ContainsFunc(c.deleted, func(state traits) bool { return state.uid == uid && numberOf(state.version) <= version })
+	return slices.ContainsFunc(c.deleted, func(state traits) bool { return state.UID == uid && numberOf(state.Version) <= version })
 }
 
 // current implements history.
@@ -270,8 +270,8 @@ func (c *replicas) deletions(_ context.Context, since, until string) ([]latest, 
 	}
 	var received []latest
 	for _, state := range c.deleted {
-		if older(since, state.version) && !older(until, state.version) {
-			received = append(received, latest{object: &Object{namespace: state.namespace, name: state.name, uid: state.uid, version: state.version}, deleted: true, version: state.version})
+		if Older(since, state.Version) && !Older(until, state.Version) {
+			received = append(received, latest{object: podObject(panicker{}, state).HeadOnly(), deleted: true, version: state.Version})
 		}
 	}
 	return received, nil

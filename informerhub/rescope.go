@@ -127,7 +127,7 @@ func (p scopeDifference) addPending(ctx context.Context, from, to *Selection, ba
 		if err := fairqueue.Yield(ctx); err != nil {
 			return err
 		}
-		if !from.includesNamespace(step.object().namespace) {
+		if !from.includesNamespace(step.object().Namespace()) {
 			continue
 		}
 		if event, ok := to.transition(step, &batch.unvalued); ok {
@@ -143,14 +143,14 @@ func (p scopeDifference) addPending(ctx context.Context, from, to *Selection, ba
 func (p scopeDifference) addRemoved(ctx context.Context, from, to *Selection, batch *Batch) error {
 	changed := make(map[string]bool) // by key
 	remove := func(object *Object) error {
-		if object != nil && !to.includesNamespace(object.namespace) && from.Matches(object) {
-			head := newTombstone(object, object.uid, p.version)
+		if object != nil && !to.includesNamespace(object.Namespace()) && from.Matches(object) {
+			head := object.Tombstone(object.UID(), p.version)
 			batch.Events = append(batch.Events, Event{Type: Deleted, Object: head, ResourceVersion: p.version})
 		}
 		return fairqueue.Yield(ctx)
 	}
 	for _, step := range p.changes {
-		if key := step.object().key(); !changed[key] {
+		if key := step.object().Key(); !changed[key] {
 			changed[key] = true
 			if err := remove(step.before); err != nil {
 				return err
@@ -162,7 +162,7 @@ func (p scopeDifference) addRemoved(ctx context.Context, from, to *Selection, ba
 		return err
 	}
 	for _, object := range removed {
-		if !changed[object.key()] {
+		if !changed[object.Key()] {
 			if err := remove(object); err != nil {
 				return err
 			}
@@ -181,7 +181,7 @@ func (p scopeDifference) addAdded(ctx context.Context, from, to *Selection, batc
 		if err := fairqueue.Yield(ctx); err != nil {
 			return err
 		}
-		if !from.includesNamespace(object.namespace) && to.matchesCounting(object, &batch.unvalued) {
+		if !from.includesNamespace(object.Namespace()) && to.matchesCounting(object, &batch.unvalued) {
 			batch.Events = append(batch.Events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.version})
 		}
 	}

@@ -58,3 +58,16 @@ func (r Resource) String() string {
 func (r Resource) BuiltIn() bool {
 	return scheme.Scheme.Recognizes(r.GroupVersionKind())
 }
+
+// Fits reports whether an object, as the API server sent it, has the kind and the scope that
+// discovery reports for its resource.
+func (r Resource) Fits(object *Object) bool {
+	if (object.namespace != "") != r.Namespaced {
+		return false
+	}
+	if object.format != formatJSON {
+		return true // protobuf is used only for built-in kinds
+	}
+	kind := jsonString(jsonMember(object.raw, "kind"))
+	return kind == "" || kind == PartialKind || kind == r.Kind
+}

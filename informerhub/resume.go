@@ -55,13 +55,13 @@ func (w *Watcher) setCursorLocked() {
 	case since == nil || feed.undone(*since):
 		w.beginSnapshotLocked()
 		return
-	case older(feed.version, since.Version) && w.deliveredThrough == "":
+	case Older(feed.version, since.Version) && w.deliveredThrough == "":
 		w.beginSnapshotLocked() // the API server has never reached it
 		return
-	case older(feed.version, since.Version):
+	case Older(feed.version, since.Version):
 		return
 	}
-	if older(feed.closed, since.Version) {
+	if Older(feed.closed, since.Version) {
 		w.deliveredThrough = since.Version // the other replica has delivered all deletions at it
 	}
 	if seq, ok := feed.locateStep(since.Version); ok {
@@ -101,13 +101,13 @@ func (w *Watcher) narrowGroup() {
 // two states that are known here, so the watcher must resync from that version.
 func (w *Watcher) skippedVersionLocked(lagsWindow bool) bool {
 	feed := w.cache.feed
-	return w.deliveredThrough != "" && older(w.deliveredThrough, feed.version) &&
+	return w.deliveredThrough != "" && Older(w.deliveredThrough, feed.version) &&
 		(lagsWindow || feed.log.gapAt(w.deliveredThrough) != nil)
 }
 
 // alreadyDelivered reports whether another replica has already delivered an event to the caller.
 func (w *Watcher) alreadyDelivered(event Event) bool {
-	return w.deliveredThrough != "" && !older(w.deliveredThrough, event.ResourceVersion)
+	return w.deliveredThrough != "" && !Older(w.deliveredThrough, event.ResourceVersion)
 }
 
 // withoutBefore returns an event without Before while the caller's state is unknown: as long as it
@@ -124,9 +124,9 @@ func (w *Watcher) withoutBefore(event Event) Event {
 func (w *Watcher) keepPosition(batch *Batch) {
 	switch version := batch.Position.Version; {
 	case w.deliveredThrough == "":
-	case older(version, w.deliveredThrough):
+	case Older(version, w.deliveredThrough):
 		batch.Position.Version = w.deliveredThrough
-	case !batch.unresumable || older(w.deliveredThrough, version):
+	case !batch.unresumable || Older(w.deliveredThrough, version):
 		w.deliveredThrough = ""
 	}
 }

@@ -84,9 +84,9 @@ func TestAResumedWatchIsToldOfAnotherContentOfTheSameVersion(t *testing.T) {
 	for name, window := range map[string]int{"in the window": 1 << 20, "behind the window": 1} {
 		t.Run(name, func(t *testing.T) {
 			c := podCache(window)
-			a := traits{namespace: "default", name: "a", uid: "uid-a", version: "3"}
+			a := traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "3"}
 			must(t, c.Replace(items(podObject(t, a), pod(t, "b", 4)), "10"))
-			a.node = "node-2"
+			a.Node = "node-2"
 			must(t, c.Replace(items(podObject(t, a), pod(t, "b", 12)), "20"))
 			checkSame(t, []string{"MODIFIED default/b@12 at 12", "MODIFIED default/a@3 at 20"},
 				nextLines(t, resumed(t, c, Query{}, Position{Version: "10"})))
@@ -361,7 +361,7 @@ func TestTheLogKeepsOneRecordForEachObject(t *testing.T) {
 
 func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 	labelled := func(name, app string, version int) *Object {
-		return podObject(t, traits{namespace: "default", name: name, uid: "uid-" + name, version: fmt.Sprint(version), labels: map[string]string{"app": app}})
+		return podObject(t, traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: fmt.Sprint(version), Labels: map[string]string{"app": app}})
 	}
 	c := syncedPods(t, 10)
 	groupOf := func(query Query) *watcherGroup {
@@ -391,7 +391,7 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 		for i, group := range groups {
 			woken := len(group.seqs) > before[group]
 			if want := contains(step.wakes, group); woken != want {
-				t.Errorf("at %s group %d was woken: %v", step.change.version, i, woken)
+				t.Errorf("at %s group %d was woken: %v", step.change.ResourceVersion(), i, woken)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (r *rewind) extend(ctx context.Context, changes []change) (*rewind, error) 
 			}
 		}
 		object := c.object()
-		if _, ok := r.find(object.namespace, object.name); ok || added[nameOf(object)] {
+		if _, ok := r.find(object.Namespace(), object.Name()); ok || added[nameOf(object)] {
 			continue // only the first change of an object counts
 		}
 		added[nameOf(object)] = true
@@ -68,7 +68,7 @@ func mergeEarlier(a, b []earlierVersion) []earlierVersion {
 // find returns the index of an object's earlier version, or the index at which it would be.
 func (r *rewind) find(namespace, name string) (index int, found bool) {
 	return slices.BinarySearchFunc(r.objects, struct{}{}, func(e earlierVersion, _ struct{}) int {
-		return e.changed.compare(namespace, name)
+		return e.changed.Compare(namespace, name)
 	})
 }
 

@@ -120,7 +120,7 @@ func wantTotal(t *testing.T, r *rewinds) {
 func TestRewind_WithinASpan(t *testing.T) {
 	r := &rewind{}
 	for i := range 20 {
-		r.objects = append(r.objects, earlierVersion{changed: podObject(t, traits{namespace: "ns", name: fmt.Sprintf("pod-%02d", 2*i)})})
+		r.objects = append(r.objects, earlierVersion{changed: podObject(t, traits{Namespace: "ns", Name: fmt.Sprintf("pod-%02d", 2*i)})})
 	}
 	bound := func(i int) *ObjectName {
 		if i < 0 {

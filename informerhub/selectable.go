@@ -17,9 +17,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// selectableFields finds the values of the fields that a resource can be selected by. The API
+// SelectableFields finds the values of the fields that a resource can be selected by. The API
 // server decides which fields these are: an unknown field is tested there, once.
-type selectableFields struct {
+type SelectableFields struct {
 	resource Resource
 	// supported asks the API server whether it supports a field; its error is the API server's own.
 	supported func(ctx context.Context, field string) error
@@ -50,8 +50,8 @@ const (
 	maxFieldsWaiting = 16
 )
 
-func newSelectableFields(resource Resource, supported func(context.Context, string) error) *selectableFields {
-	return &selectableFields{
+func NewSelectableFields(resource Resource, supported func(context.Context, string) error) *SelectableFields {
+	return &SelectableFields{
 		resource:  resource,
 		supported: supported,
 		queue:     fairqueue.New(fairqueue.Limits{Total: 1, Waiting: maxFieldsWaiting}),
@@ -61,9 +61,9 @@ func newSelectableFields(resource Resource, supported func(context.Context, stri
 	}
 }
 
-// find returns a function that reads the field from an object. The error is the API server's own,
+// Find returns a function that reads the field from an object. The error is the API server's own,
 // or a TooManyRequests error if the caller uses too many unknown fields.
-func (s *selectableFields) find(ctx context.Context, field string) (func(*Object) string, error) {
+func (s *SelectableFields) Find(ctx context.Context, field string) (func(*Object) string, error) {
 	switch {
 	case field == "metadata.name":
 		return (*Object).Name, nil
@@ -82,7 +82,7 @@ func (s *selectableFields) find(ctx context.Context, field string) (func(*Object
 
 // cachedReader returns the cached result for a field: its reader, or the error of the API server.
 // Both are nil if the API server must be asked.
-func (s *selectableFields) cachedReader(field string) (func(*Object) string, error) {
+func (s *SelectableFields) cachedReader(field string) (func(*Object) string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if missed, ok := s.missed.Get(field); ok && time.Since(missed.(missedField).asked) < fieldMissesRemembered {
@@ -93,7 +93,7 @@ func (s *selectableFields) cachedReader(field string) (func(*Object) string, err
 
 // askAPIServer asks the API server about a field, in the caller's turn. Concurrent callers with the
 // same field share the result.
-func (s *selectableFields) askAPIServer(ctx context.Context, field string) (func(*Object) string, error) {
+func (s *SelectableFields) askAPIServer(ctx context.Context, field string) (func(*Object) string, error) {
 	release, err := s.queue.Acquire(ctx, fairqueue.Key(ctx), 1)
 	if errors.Is(err, fairqueue.ErrFull) {
 		return nil, apierrors.NewTooManyRequests(
@@ -117,7 +117,7 @@ func (s *selectableFields) askAPIServer(ctx context.Context, field string) (func
 }
 
 // recordMiss caches that the API server has rejected a field.
-func (s *selectableFields) recordMiss(field string, err error) {
+func (s *SelectableFields) recordMiss(field string, err error) {
 	if apierrors.IsBadRequest(err) && len(field) <= maxMissedName {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *selectableFields) recordMiss(field string, err error) {
 	}
 }
 
-func (s *selectableFields) addReader(field string) func(*Object) string {
+func (s *SelectableFields) addReader(field string) func(*Object) string {
 	read := jsonField(strings.Split(field, "."))
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -112,10 +112,10 @@ func TestSelectableFieldsAreReadFromProtobuf(t *testing.T) {
 	tried := make(map[string]bool)
 	for _, sample := range samplesOfFields {
 		c := cacheOf(sample.resource, 0)
-		object := decodeOne(t, &codec{kind: sample.resource.GroupVersionKind()}, protobufBody(t, sample.object))
+		object := decodeOne(t, &Codec{Kind: sample.resource.GroupVersionKind()}, ProtobufBody(t, sample.object))
 		for field, want := range sample.want {
 			tried[sample.resource.GroupResource().String()+" "+field] = true
-			read, err := c.selectableFields.find(t.Context(), field)
+			read, err := c.selectableFields.Find(t.Context(), field)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,19 +141,19 @@ func TestAVersionThatClientGoDoesNotKnowIsAskedFor(t *testing.T) {
 	if scheme.Scheme.Recognizes(future.GroupVersionKind()) {
 		t.Skip("client-go knows it")
 	}
-	if _, err := cacheOf(future, 0).selectableFields.find(t.Context(), "spec.nodeName"); err == nil {
+	if _, err := cacheOf(future, 0).selectableFields.Find(t.Context(), "spec.nodeName"); err == nil {
 		t.Error("found without asking the API server")
 	}
 }
 
 func TestAFieldOfACustomResourceIsReadAsTheAPIServerPrintsIt(t *testing.T) {
-	object := decodeOne(t, &codec{kind: widgetKind()}, []byte(`{"metadata":{"name":"a"},"spec":{"color":"re\"d","size":3,"on":true,"off":null,"deep":{"er":"x"}}}`))
+	object := decodeOne(t, &Codec{Kind: widgetKind()}, []byte(`{"metadata":{"name":"a"},"spec":{"color":"re\"d","size":3,"on":true,"off":null,"deep":{"er":"x"}}}`))
 	for field, want := range map[string]string{
 		"spec.color": `re"d`, "spec.size": "3", "spec.on": "true", "spec.off": "", "spec.missing": "", "spec.deep.er": "x",
 		"nothing.here.at.all": "", "spec.color.below": "",
 	} {
 		t.Run(field, func(t *testing.T) {
-			read := newSelectableFields(widgets, nil).addReader(field)
+			read := NewSelectableFields(widgets, nil).addReader(field)
 			if got := read(object); got != want {
 				t.Errorf("read %q, want %q", got, want)
 			}

@@ -42,13 +42,13 @@ type Selection struct {
 	limited      bool     // to namespaces
 	namespaces   []string // in order
 	requirements labels.Requirements
-	conditions   []condition
+	conditions   []Condition
 	onlyNames    []ObjectName // in order; nil is no limit
 	filter       *filter.Filter
 	fields       *mask.Mask
 	lookups      []*lookup // indexes for some of the conditions
 	indexKey     indexKey  // index key of its watchers
-	indexReader  fieldReader
+	indexReader  FieldReader
 	scopeKey     indexKey // index key that does not depend on the content of objects
 	key          string   // equal for equal selections of one resource
 }
@@ -78,7 +78,13 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 // selector parses the queries of a resource.
 type selector struct {
 	resource         Resource
-	selectableFields *selectableFields
+	selectableFields fieldFinder
+}
+
+// fieldFinder finds the function that reads a selectable field from an object. It is a
+// [SelectableFields], except in tests.
+type fieldFinder interface {
+	Find(ctx context.Context, field string) (func(*Object) string, error)
 }
 
 func (c *selector) parse(ctx context.Context, query Query) (*Selection, error) {
@@ -153,7 +159,7 @@ func (s *Selection) checkSize(fieldRequirements int) error {
 		values += len(requirement.ValuesUnsorted())
 	}
 	for _, c := range s.conditions {
-		values += len(c.values)
+		values += len(c.Values)
 	}
 	if count := len(s.requirements) + len(s.conditions) + fieldRequirements; count > maxRequirements {
 		return apierrors.NewBadRequest(fmt.Sprintf(
@@ -216,15 +222,15 @@ func (c *selector) addFields(ctx context.Context, sel *Selection, text string) e
 		return err // before the API server is asked for fields
 	}
 	for _, requirement := range requirements {
-		read, err := c.selectableFields.find(ctx, requirement.Field)
+		read, err := c.selectableFields.Find(ctx, requirement.Field)
 		if err != nil {
 			return err
 		}
-		sel.conditions = append(sel.conditions, condition{
-			field:  requirement.Field,
-			reader: oneValue(read),
-			values: []string{requirement.Value},
-			equal:  requirement.Operator != selection.NotEquals,
+		sel.conditions = append(sel.conditions, Condition{
+			Field:  requirement.Field,
+			Reader: OneValue(read),
+			Values: []string{requirement.Value},
+			Equal:  requirement.Operator != selection.NotEquals,
 		})
 		sel.useNameCondition(requirement)
 	}
@@ -264,9 +270,9 @@ func (s *Selection) selectsAll() bool {
 
 // canContain reports whether the selection can contain an object with that name at all.
 func (s *Selection) canContain(object *Object) bool {
-	return (s.namespace == "" || s.namespace == object.namespace) &&
-		(s.name == "" || s.name == object.name) &&
-		s.includesNamespace(object.namespace) && s.mayBeNamed(object)
+	return (s.namespace == "" || s.namespace == object.Namespace()) &&
+		(s.name == "" || s.name == object.Name()) &&
+		s.includesNamespace(object.Namespace()) && s.mayBeNamed(object)
 }
 
 // includesNamespace reports whether the selection includes a namespace.
@@ -290,12 +296,12 @@ func (s *Selection) matchesWithoutFilter(object *Object) bool {
 		return false
 	}
 	for i := range s.requirements {
-		if !s.requirements[i].Matches(object.labels) {
+		if !s.requirements[i].Matches(object.Labels()) {
 			return false
 		}
 	}
 	for _, c := range s.conditions {
-		if !c.meets(object) {
+		if !c.Meets(object) {
 			return false
 		}
 	}

@@ -37,9 +37,9 @@ func TestASelectionThatCannotBeUnderstoodIsABadRequest(t *testing.T) {
 
 func TestAFieldIsTriedAtTheAPIServerOnce(t *testing.T) {
 	asked := 0
-	fields := newSelectableFields(widgets, func(context.Context, string) error { asked++; return nil })
+	fields := NewSelectableFields(widgets, func(context.Context, string) error { asked++; return nil })
 	for range 3 {
-		if _, err := fields.find(t.Context(), "spec.color"); err != nil {
+		if _, err := fields.Find(t.Context(), "spec.color"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,12 +50,12 @@ func TestAFieldIsTriedAtTheAPIServerOnce(t *testing.T) {
 
 func TestAFieldThatTheAPIServerDoesNotSupportIsTriedAgain(t *testing.T) {
 	refusal := errors.New("not supported")
-	fields := newSelectableFields(widgets, func(context.Context, string) error { return refusal })
-	if _, err := fields.find(t.Context(), "spec.color"); !errors.Is(err, refusal) {
+	fields := NewSelectableFields(widgets, func(context.Context, string) error { return refusal })
+	if _, err := fields.Find(t.Context(), "spec.color"); !errors.Is(err, refusal) {
 		t.Errorf("error %v", err)
 	}
 	refusal = nil // the CRD supports the field meanwhile
-	if _, err := fields.find(t.Context(), "spec.color"); err != nil {
+	if _, err := fields.Find(t.Context(), "spec.color"); err != nil {
 		t.Errorf("error %v", err)
 	}
 }
@@ -84,7 +84,7 @@ func FuzzSelect(f *testing.F) {
 			t.Errorf("in the list: %v, matches: %v", held, sel.Matches(object))
 		}
 		byLabel, _ := labels.Parse(labelSelector)
-		if namespace == "" && name == "" && fieldSelector == "" && byLabel.Matches(labels.Set(state.labels)) != sel.Matches(object) {
+		if namespace == "" && name == "" && fieldSelector == "" && byLabel.Matches(labels.Set(state.Labels)) != sel.Matches(object) {
 			t.Errorf("matches: %v, unlike client-go", sel.Matches(object))
 		}
 	})

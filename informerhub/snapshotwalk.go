@@ -23,7 +23,7 @@ type snapshotWalk struct {
 
 // passed reports whether a walk at a cursor has passed an object.
 func (cursor *ObjectName) passed(object *Object) bool {
-	return cursor != nil && object.compare(cursor.Namespace, cursor.Name) <= 0
+	return cursor != nil && object.Compare(cursor.Namespace, cursor.Name) <= 0
 }
 
 // beginSnapshotLocked makes the watcher begin with a snapshot, at the feed's end.
@@ -53,7 +53,7 @@ func (w *Watcher) readSnapshotLocked() readResult {
 	if n := len(part.objects); n > 0 {
 		last := part.objects[n-1]
 		// The strings of an object retain its bytes.
-		walk.cursor = &ObjectName{Namespace: strings.Clone(last.namespace), Name: strings.Clone(last.name)}
+		walk.cursor = &ObjectName{Namespace: strings.Clone(last.Namespace()), Name: strings.Clone(last.Name())}
 	}
 	if part.ends {
 		w.snapshot = nil
@@ -93,7 +93,7 @@ func (p *snapshotPart) complete(ctx context.Context, batch *Batch, sel *Selectio
 			return err
 		}
 		if keeps {
-			event := Event{Type: Added, Object: object.Masked(sel.fields), ResourceVersion: object.version}
+			event := Event{Type: Added, Object: object.Masked(sel.fields), ResourceVersion: object.ResourceVersion()}
 			batch.Events = append(batch.Events, event)
 		}
 		p.objects = p.objects[1:]

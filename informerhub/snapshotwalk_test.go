@@ -25,7 +25,8 @@ func TestAReaderThatStandsStill_KeepsAPartOfTheObjects(t *testing.T) {
 			var old []weak.Pointer[byte]
 			for i := range objects {
 				object := pod(t, fmt.Sprint("pod-", i), 2+i)
-				old = append(old, weak.Make(&object.raw[0]))
+				message, _ := object.Protobuf()
+				old = append(old, weak.Make(&message[0]))
 				must(t, c.Add(object))
 			}
 			w := watch(c)

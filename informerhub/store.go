@@ -70,7 +70,7 @@ func (s *store) emptyCopy() *store {
 	return empty
 }
 
-func compareNames(a, b *entry) int { return cmp.Compare(a.object.name, b.object.name) }
+func compareNames(a, b *entry) int { return cmp.Compare(a.object.Name(), b.object.Name()) }
 
 func (s *store) get(namespace, name string) *Object {
 	s.examined.Add(1)
@@ -81,7 +81,7 @@ func (s *store) get(namespace, name string) *Object {
 }
 
 func (p *partition) get(name string) *Object {
-	if found, ok := p.entries.Get(&entry{object: &Object{name: name}}); ok {
+	if found, ok := p.entries.Get(&entry{object: probe(name)}); ok {
 		return found.object
 	}
 	return nil
@@ -91,15 +91,15 @@ func (p *partition) get(name string) *Object {
 // the entry is new.
 func (s *store) put(object *Object) (e *entry, isNew bool) {
 	s.bytes += object.Size()
-	p := s.partitionFor(object.namespace)
+	p := s.partitionFor(object.Namespace())
 	found, ok := p.entries.Get(&entry{object: object})
 	if !ok {
 		added := &entry{object: object}
 		s.count++
 		p.entries.ReplaceOrInsert(added)
-		p.indexLabels(added, object.labels)
+		p.indexLabels(added, object.Labels())
 		for name, index := range s.fields {
-			p.indexField(name, added, index.reader.values(object))
+			p.indexField(name, added, index.reader.Values(object))
 		}
 		return added, true
 	}
@@ -117,7 +117,7 @@ func (s *store) partitionFor(namespace string) *partition {
 		p = &partition{
 			// The clone prevents the partition from retaining the bytes of an object.
 			namespace: strings.Clone(namespace),
-			entries:   btree.NewWithFreeListG(32, func(a, b *entry) bool { return a.object.name < b.object.name }, s.nodes),
+			entries:   btree.NewWithFreeListG(32, func(a, b *entry) bool { return a.object.Name() < b.object.Name() }, s.nodes),
 			byLabel:   make(postings[unique.Handle[Label]]),
 		}
 		s.byNamespace[p.namespace] = p
@@ -137,7 +137,7 @@ func (p *partition) compare(namespace string) int { return cmp.Compare(p.namespa
 
 // delete removes an object and returns its entry; nil if there is none.
 func (s *store) delete(object *Object) *entry {
-	p := s.byNamespace[object.namespace]
+	p := s.byNamespace[object.Namespace()]
 	if p == nil {
 		return nil
 	}
@@ -147,9 +147,9 @@ func (s *store) delete(object *Object) *entry {
 	}
 	s.count--
 	s.bytes -= removed.object.Size()
-	p.unindexLabels(removed, removed.object.labels)
+	p.unindexLabels(removed, removed.object.Labels())
 	for name, index := range s.fields {
-		p.unindexField(name, removed, index.reader.values(removed.object))
+		p.unindexField(name, removed, index.reader.Values(removed.object))
 	}
 	if p.entries.Len() == 0 {
 		at := s.partitionIndex(p.namespace)
@@ -173,12 +173,12 @@ func (p *partition) unindexLabels(e *entry, labels Labels) {
 
 // reindex updates the indexes for the labels and fields that differ.
 func (s *store) reindex(p *partition, e *entry, before, after *Object) {
-	if !slices.Equal(before.labels, after.labels) {
-		p.unindexLabels(e, before.labels)
-		p.indexLabels(e, after.labels)
+	if !slices.Equal(before.Labels(), after.Labels()) {
+		p.unindexLabels(e, before.Labels())
+		p.indexLabels(e, after.Labels())
 	}
 	for name, index := range s.fields {
-		if from, to := index.reader.values(before), index.reader.values(after); !slices.Equal(from, to) {
+		if from, to := index.reader.Values(before), index.reader.Values(after); !slices.Equal(from, to) {
 			p.unindexField(name, e, from)
 			p.indexField(name, e, to)
 		}
@@ -205,4 +205,4 @@ func (p *partition) appendAll(objects []*Object) []*Object {
 // sortObjects sorts by namespace and name.
 func sortObjects(objects []*Object) { slices.SortFunc(objects, compareObjects) }
 
-func compareObjects(a, b *Object) int { return a.compare(b.namespace, b.name) }
+func compareObjects(a, b *Object) int { return a.Compare(b.Namespace(), b.Name()) }

@@ -20,11 +20,11 @@ func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 				version++
 				state := someTraits(t, aPlace.Draw(t, "place"), "u", version)
 				c.store.put(podObject(t, state))
-				true_[key{state.namespace, state.name}] = state
+				true_[key{state.Namespace, state.Name}] = state
 			},
 			"delete": func(t *rapid.T) {
 				place := aPlace.Draw(t, "place")
-				c.store.delete(podObject(t, traits{namespace: place.namespace, name: place.name}))
+				c.store.delete(podObject(t, traits{Namespace: place.namespace, Name: place.name}))
 				delete(true_, place)
 			},
 			"find": func(t *rapid.T) {
@@ -48,7 +48,7 @@ func checkIndex(t tester, s *store) {
 	want, size := make(map[unique.Handle[Label]][]*Object), 0
 	for _, object := range s.all() {
 		size += object.Size()
-		for _, label := range object.labels {
+		for _, label := range object.Labels() {
 			want[label] = append(want[label], object)
 		}
 	}
@@ -104,7 +104,7 @@ func TestTheSmallestIndexIsTheOneLookedThrough(t *testing.T) {
 		if i == 7 {
 			labels["leader"] = "yes"
 		}
-		c.store.put(podObject(t, traits{namespace: "a", name: fmt.Sprint("pod-", i), labels: labels}))
+		c.store.put(podObject(t, traits{Namespace: "a", Name: fmt.Sprint("pod-", i), Labels: labels}))
 	}
 	for selector, want := range map[string]int{
 		"app=web,leader=yes":          1,
@@ -126,9 +126,9 @@ func TestTheSmallestIndexIsTheOneLookedThrough(t *testing.T) {
 func TestAFieldIsLookedUpInItsIndex(t *testing.T) {
 	c := podCache(1 << 20)
 	for i := range 100 {
-		at := traits{namespace: fmt.Sprint("ns-", i%2), name: fmt.Sprint("pod-", i), node: fmt.Sprint("node-", i%10)}
+		at := traits{Namespace: fmt.Sprint("ns-", i%2), Name: fmt.Sprint("pod-", i), Node: fmt.Sprint("node-", i%10)}
 		if i == 99 {
-			at.node = ""
+			at.Node = ""
 		}
 		c.store.put(podObject(t, at))
 	}
@@ -156,7 +156,7 @@ func TestOneObjectAndOneNamespaceAreFoundWithoutLookingAtTheRest(t *testing.T) {
 	c := podCache(1 << 20)
 	for _, namespace := range []string{"a", "a-b", "b"} {
 		for i := range 10 {
-			c.store.put(podObject(t, traits{namespace: namespace, name: fmt.Sprint("pod-", i)}))
+			c.store.put(podObject(t, traits{Namespace: namespace, Name: fmt.Sprint("pod-", i)}))
 		}
 	}
 	for name, test := range map[string]struct {
@@ -183,7 +183,7 @@ func TestTheObjectsOfSeveralValuesComeInOrder(t *testing.T) {
 	c := podCache(1 << 20)
 	for i := range 20 {
 		labels := map[string]string{"app": []string{"web", "db", "queue"}[i%3]}
-		c.store.put(podObject(t, traits{namespace: "a", name: fmt.Sprintf("pod-%02d", i), labels: labels}))
+		c.store.put(podObject(t, traits{Namespace: "a", Name: fmt.Sprintf("pod-%02d", i), Labels: labels}))
 	}
 	found := names(listOf(t, c, selectFrom(t, c, Query{LabelSelector: "app in (web,db,queue)"})).Objects)
 	if len(found) != 20 || !slices.IsSorted(found) {

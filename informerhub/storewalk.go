@@ -79,15 +79,15 @@ func (p *partition) visitAfter(sel *Selection, index *lookup, cursor *ObjectName
 	if cursor != nil && cursor.Namespace == p.namespace {
 		afterName = cursor.Name
 	}
-	from := &entry{object: &Object{name: afterName}}
+	from := &entry{object: probe(afterName)}
 	more := true
 	visitEntry := func(e *entry) bool {
-		more = e.object.name == afterName || visit(e)
+		more = e.object.Name() == afterName || visit(e)
 		return more
 	}
 	switch {
 	case sel.name != "":
-		from.object.name = sel.name
+		from.object = probe(sel.name)
 		if e, ok := p.entries.Get(from); ok && sel.name > afterName {
 			visitEntry(e)
 		}

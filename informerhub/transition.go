@@ -6,7 +6,7 @@ func (s *Selection) transition(step change, unvalued *unvaluedCount) (Event, boo
 	after := step.after != nil && s.matchesCounting(step.after, unvalued)
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step, closes: step.closes}
 	switch {
-	case before && after && equalUnder(s.fields, step.before, step.after):
+	case before && after && EqualUnder(s.fields, step.before, step.after):
 		return Event{}, false
 	case before && after:
 		event.Type, event.Before = Modified, step.before
@@ -38,7 +38,7 @@ func (s *Selection) latestStateEvent(state latest, cursor uint64, unvalued *unva
 	case createdSince || !s.canContain(state.object):
 		return Event{}, false
 	default:
-		event.Type, event.Object = Deleted, newTombstone(state.object, state.object.uid, state.version)
+		event.Type, event.Object = Deleted, state.object.Tombstone(state.object.UID(), state.version)
 	}
 	return event, true
 }

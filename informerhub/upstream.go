@@ -112,7 +112,7 @@ func (u *upstream) relist() {
 func (u *upstream) notOlder(options metav1.ListOptions) metav1.ListOptions {
 	cached := u.cache.reachedVersion()
 	requested := options.ResourceVersion
-	if requested == "0" && isRequestable(cached) || requested != "" && older(requested, cached) {
+	if requested == "0" && isRequestable(cached) || requested != "" && Older(requested, cached) {
 		options.ResourceVersion, options.ResourceVersionMatch = cached, metav1.ResourceVersionMatchNotOlderThan
 		options.Limit = 0 // with a limit, some API servers read the version as an exact one
 	}
@@ -125,9 +125,9 @@ func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 	request := u.client.Get()
 	switch {
 	case u.metadataOnly && options.Watch:
-		request = onlyMetadata(request, u.cache.resource, partialKind)
+		request = RequestMetadata(request, u.cache.resource, PartialKind)
 	case u.metadataOnly:
-		request = onlyMetadata(request, u.cache.resource, partialListKind)
+		request = RequestMetadata(request, u.cache.resource, PartialListKind)
 	}
 	return request.
 		NamespaceIfScoped(u.scope.namespace, u.scope.namespace != "").
@@ -148,7 +148,7 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 		return nil, err
 	}
 	u.cache.recordSuccess()
-	if page, ok := list.(*objectList); ok && u.memory != nil {
+	if page, ok := list.(*List); ok && u.memory != nil {
 		return list, u.memory.receive(page.Items...)
 	}
 	return list, nil

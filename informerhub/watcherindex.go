@@ -52,7 +52,7 @@ type watcherIndex struct {
 
 // usedField is a selectable field that index keys use.
 type usedField struct {
-	reader fieldReader
+	reader FieldReader
 	users  int
 }
 
@@ -70,7 +70,7 @@ func newWatcherIndex() watcherIndex {
 func (t *watcherIndex) join(sel *Selection, broad bool, end uint64) *watcherGroup {
 	key, reader := sel.indexKey, sel.indexReader
 	if broad {
-		key, reader = sel.scopeKey, fieldReader{}
+		key, reader = sel.scopeKey, FieldReader{}
 	}
 	group, ok := t.groups[key]
 	if !ok {
@@ -91,7 +91,7 @@ func (t *watcherIndex) join(sel *Selection, broad bool, end uint64) *watcherGrou
 	return group
 }
 
-func (t *watcherIndex) useField(name string, reader fieldReader) {
+func (t *watcherIndex) useField(name string, reader FieldReader) {
 	if t.fields[name] == nil {
 		t.fields[name] = &usedField{reader: reader}
 	}
@@ -140,20 +140,20 @@ func (t *watcherIndex) leave(group *watcherGroup) {
 func (t *watcherIndex) publish(c change, first uint64) {
 	t.notify(indexKey{kind: keyEverything}, c.seq, first)
 	object := c.object()
-	t.notify(indexKey{keyNamespace, object.namespace, ""}, c.seq, first)
-	t.notify(indexKey{keyObject, object.namespace, object.name}, c.seq, first)
-	for group := range t.byNamespace[object.namespace] {
+	t.notify(indexKey{keyNamespace, object.Namespace(), ""}, c.seq, first)
+	t.notify(indexKey{keyObject, object.Namespace(), object.Name()}, c.seq, first)
+	for group := range t.byNamespace[object.Namespace()] {
 		t.notifyGroup(group, c.seq, first)
 	}
 	for _, state := range []*Object{c.before, c.after} {
 		if state == nil {
 			continue
 		}
-		for _, label := range state.labels {
+		for _, label := range state.Labels() {
 			t.notify(indexKey{keyLabel, label.Value().Key, label.Value().Value}, c.seq, first)
 		}
 		for name, field := range t.fields {
-			for _, value := range field.reader.values(state) {
+			for _, value := range field.reader.Values(state) {
 				t.notify(indexKey{keyField, name, value}, c.seq, first)
 			}
 		}
@@ -237,21 +237,21 @@ func (t *watcherGroup) wake(now time.Time) {
 
 // narrowestKey returns the narrowest index key of a selection and, for a key of a field, how
 // to read that field.
-func narrowestKey(s *Selection) (indexKey, fieldReader) {
+func narrowestKey(s *Selection) (indexKey, FieldReader) {
 	if s.scopeKey.kind == keyObject {
-		return s.scopeKey, fieldReader{}
+		return s.scopeKey, FieldReader{}
 	}
 	for _, c := range s.conditions {
-		if len(c.values) == 1 && c.equal && c.values[0] != "" && c.field != "metadata.namespace" {
-			return indexKey{keyField, c.field, c.values[0]}, c.reader
+		if len(c.Values) == 1 && c.Equal && c.Values[0] != "" && c.Field != "metadata.namespace" {
+			return indexKey{keyField, c.Field, c.Values[0]}, c.Reader
 		}
 	}
 	for _, requirement := range s.requirements {
 		if values := requirement.ValuesUnsorted(); namesValues(requirement) && len(values) == 1 {
-			return indexKey{keyLabel, requirement.Key(), values[0]}, fieldReader{}
+			return indexKey{keyLabel, requirement.Key(), values[0]}, FieldReader{}
 		}
 	}
-	return s.scopeKey, fieldReader{}
+	return s.scopeKey, FieldReader{}
 }
 
 // scopeKey returns the narrowest index key that does not depend on an object's content.

@@ -111,7 +111,7 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 	result.batchKey.to, result.unresumable = last.seq, last.seq != last.step
 	result.position = feed.position(time.Now())
 	result.position.Version = last.closes
-	if older(last.version, feed.window.at(last.seq+1).version) {
+	if Older(last.version, feed.window.at(last.seq+1).version) {
 		result.position.Version = last.version
 	}
 	w.cursor = last.seq

@@ -56,7 +56,7 @@ func (w *window) restart(next uint64, version string) {
 func (w *window) push(c change) {
 	w.changes = append(w.changes, c)
 	w.bytes += c.size()
-	cacheEncodings(c.after)
+	c.after.CacheEncodings()
 	for w.bytes > w.limit && len(w.changes) > 0 {
 		w.dropFirst()
 	}
@@ -69,8 +69,8 @@ func (w *window) dropFirst() {
 	w.changes[0] = change{} // release its objects
 	w.changes = w.changes[1:]
 	w.first++
-	dropEncodings(dropped.before)
-	dropEncodings(dropped.after)
+	dropped.before.DropEncodings()
+	dropped.after.DropEncodings()
 }
 
 // at returns the change with a sequence number that the window covers.
@@ -87,11 +87,11 @@ func (w *window) after(seq uint64) []change {
 // locate returns the sequence number of the last change up to a version, if the window reaches back
 // to that version.
 func (w *window) locate(version string) (seq uint64, ok bool) {
-	if older(version, w.trimmed) {
+	if Older(version, w.trimmed) {
 		return 0, false
 	}
 	later := sort.Search(len(w.changes), func(i int) bool {
-		return compareVersions(w.changes[i].version, version) > 0
+		return CompareVersions(w.changes[i].version, version) > 0
 	})
 	return w.first + uint64(later) - 1, true
 }

@@ -21,8 +21,8 @@ type patch struct {
 	encoded []byte
 }
 
-// cacheEncodings enables the caching of an object's encodings.
-func cacheEncodings(o *Object) {
+// CacheEncodings enables the caching of the object's encodings. It does nothing for a nil object.
+func (o *Object) CacheEncodings() {
 	if o != nil && o.encodings.Load() == nil {
 		o.encodings.Store(&encodingCache{})
 	}
@@ -41,8 +41,9 @@ func (o *Object) cachedEncodings() *encodingCache {
 	return whole.encodingsOf(o)
 }
 
-// dropEncodings drops the cached encodings of an object, and disables caching.
-func dropEncodings(o *Object) {
+// DropEncodings drops the cached encodings of the object, and disables caching. It does nothing for
+// a nil object.
+func (o *Object) DropEncodings() {
 	if o != nil {
 		o.encodings.Store(nil)
 	}
@@ -63,20 +64,19 @@ func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
 	return encoded
 }
 
-// EncodedPatch returns a Modified object as a difference to the previous one, in one of the
-// encodings; nil if it cannot be expressed. It is encoded once for all callers, as in Encoded.
-func (e Event) EncodedPatch(encoding int, encode func(before, after *Object) []byte) []byte {
-	if e.Before == nil {
-		return nil
-	}
-	cached := e.Object.cachedEncodings()
+// EncodedPatch returns the object as a difference to a previous state of it, in one of the
+// encodings of [Object.Encoded]; nil if it cannot be expressed. While the object is in the window,
+// encode is called once for all callers with the same previous state. The result must not be
+// changed.
+func (o *Object) EncodedPatch(before *Object, encoding int, encode func(before, after *Object) []byte) []byte {
+	cached := o.cachedEncodings()
 	if cached == nil {
-		return encode(e.Before, e.Object)
+		return encode(before, o)
 	}
-	if cachedPatch := cached.patches[encoding].Load(); cachedPatch != nil && cachedPatch.before == e.Before {
+	if cachedPatch := cached.patches[encoding].Load(); cachedPatch != nil && cachedPatch.before == before {
 		return cachedPatch.encoded
 	}
-	cachedPatch := &patch{e.Before, encode(e.Before, e.Object)}
+	cachedPatch := &patch{before, encode(before, o)}
 	cached.patches[encoding].Store(cachedPatch)
 	return cachedPatch.encoded
 }

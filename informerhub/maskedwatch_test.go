@@ -1,0 +1,46 @@
+package informerhub
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestAMaskedWatchIsSilentAboutOtherChanges(t *testing.T) {
+	c := podCache(1 << 20)
+	at := func(version, node, app string) *Object {
+		return podObject(t, traits{"default", "a", "u", version, map[string]string{"app": app}, node, nil})
+	}
+	must(t, c.Replace(items(at("1", "node-1", "web")), "1"))
+	r := newReader(t, c, Query{Fields: fieldsOf(t, "spec.nodeName"), LabelSelector: "app!=gone"})
+	r.drain(t)
+	must(t, c.Update(at("2", "node-1", "db")))
+	must(t, c.Update(at("3", "node-2", "db")))
+	must(t, c.Update(at("4", "node-2", "gone")))
+	must(t, c.Update(at("5", "node-2", "web")))
+	must(t, c.Update(at("6", "node-2", "db")))
+	checkSame(t, []string{
+		"MODIFIED default/a@3 at 3", "DELETED default/a@3 at 4", "ADDED default/a@5 at 5",
+	}, r.drain(t))
+	if r.behind.Version != "6" {
+		t.Errorf("the position is %s", r.behind.Version)
+	}
+	checkSame(t, []string{`default/a u {"spec":{"nodeName":"node-2"}}`}, r.holds())
+}
+
+func TestSelectionsWithOtherMasksAreOthers(t *testing.T) {
+	c := podCache(1 << 20)
+	keys := make(map[string]bool)
+	for _, paths := range [][]string{nil, {"spec"}, {"metadata"}, {"spec", "metadata"}, {"metadata", "spec"}} {
+		sel, err := c.Select(context.Background(), Query{Fields: fieldsOf(t, paths...)})
+		must(t, err)
+		keys[sel.key] = true
+		if wanted := fieldsOf(t, paths...).String(); !strings.Contains(sel.key, fmt.Sprintf("%q", wanted)) {
+			t.Errorf("the key %s does not have the mask %q", sel.key, wanted)
+		}
+	}
+	if len(keys) != 4 {
+		t.Errorf("%d selections have different keys, want 4", len(keys))
+	}
+}
