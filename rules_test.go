@@ -26,6 +26,7 @@ type rule struct {
 	except  []string // subfolders that the rule does not apply to
 	testing bool     // whether it applies to test files too
 	imports []string // forbidden imports, with their subpackages
+	exactly []string // forbidden imports, without their subpackages
 	uses    []string // forbidden calls and values, written as package.Name
 	because string
 }
@@ -35,6 +36,20 @@ var rules = []rule{
 		folders: []string{"informerhub"}, testing: true,
 		imports: []string{module + "auth", module + "server", module + "gen", module + "cmd", connect},
 		because: "informerhub knows only the cluster, so that it can be used and tested without callers and without a protocol",
+	},
+	{
+		folders: []string{"informerhub/object"}, testing: true,
+		exactly: []string{module + "informerhub"},
+		imports: []string{module + "informerhub/diff"},
+		because: "objects know nothing of the caches that contain them, and only their own methods use their fields",
+	},
+	{
+		folders: []string{
+			"informerhub/diff", "informerhub/filter", "informerhub/mask", "informerhub/jsonscan", "informerhub/internal",
+		}, testing: true,
+		exactly: []string{module + "informerhub"},
+		imports: []string{module + "informerhub/object"},
+		because: "they work on bytes, and know neither objects nor caches",
 	},
 	{
 		folders: []string{"auth"}, testing: true,
@@ -99,6 +114,18 @@ func TestAForbiddenImportIsToldWithItsReason(t *testing.T) {
 			file: "informerhub/a_test.go", source: `import "connectrpc.com/connect"`,
 			want: "without callers",
 		},
+		"an object uses its cache": {
+			file: "informerhub/object/a_test.go", source: `import "` + module + `informerhub"`,
+			want: "know nothing of the caches",
+		},
+		"a mask uses an object": {
+			file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/object"`,
+			want: "work on bytes",
+		},
+		"a part of informerhub uses its cache": {
+			file: "informerhub/internal/kubejson/a.go", source: `import "` + module + `informerhub"`,
+			want: "work on bytes",
+		},
 		"auth uses informerhub": {
 			file: "auth/a.go", source: `import hub "` + module + `informerhub"`,
 			want: "auth knows only callers",
@@ -141,6 +168,8 @@ func TestAForbiddenImportIsToldWithItsReason(t *testing.T) {
 		},
 		"server uses all three": {file: "server/a.go", source: `import ("` + module + `auth"; "` +
 			module + `informerhub"; _ "` + module + `gen/x")`},
+		"an object uses a mask":               {file: "informerhub/object/a.go", source: `import "` + module + `informerhub/mask"`},
+		"a mask uses an internal package":     {file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/internal/kubejson"`},
 		"server defines metrics":              {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
 		"a name with a forbidden prefix":      {file: "auth/a.go", source: `import "` + module + `generic"`},
 		"auth takes a configuration":          {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},
@@ -188,6 +217,9 @@ func (r rule) appliesTo(name string) bool {
 func (r rule) violations(file *ast.File) (found []string) {
 	for _, spec := range file.Imports {
 		imported, _ := strconv.Unquote(spec.Path.Value)
+		if slices.Contains(r.exactly, imported) {
+			found = append(found, imported)
+		}
 		for _, forbidden := range r.imports {
 			if strings.HasPrefix(imported+"/", strings.TrimSuffix(forbidden, "/")+"/") {
 				found = append(found, imported)

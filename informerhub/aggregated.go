@@ -9,7 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -170,7 +173,7 @@ func metadataOf(
 	}
 	return &listThenWatch{cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := metadataRequest(client, resource, PartialListKind, options).Do(ctx).Get()
+			list, err := metadataRequest(client, resource, object.PartialListKind, options).Do(ctx).Get()
 			if err != nil {
 				failed()
 			}
@@ -178,14 +181,14 @@ func metadataOf(
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch = true
-			events, err := metadataRequest(client, resource, PartialKind, options).Watch(ctx)
+			events, err := metadataRequest(client, resource, object.PartialKind, options).Watch(ctx)
 			return events, noted(err)
 		},
 	}}
 }
 
 func metadataRequest(client rest.Interface, resource Resource, kind string, options metav1.ListOptions) *rest.Request {
-	return RequestMetadata(client.Get(), resource, kind).
+	return object.RequestMetadata(client.Get(), resource, kind).
 		Resource(resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -100,7 +102,7 @@ func (c *Cache) unreached(version string) (<-chan struct{}, error) {
 	if c.state.ended != nil {
 		return nil, c.state.ended
 	}
-	if !Older(c.feed.version, version) {
+	if !object.Older(c.feed.version, version) {
 		return nil, nil
 	}
 	return c.feed.nextVersion(), nil

@@ -34,10 +34,10 @@ func TestAStepSaysWhatTheReaderHoldsBefore(t *testing.T) {
 }
 
 func TestWhatEntersASelectionHasNothingBefore(t *testing.T) {
-	c := syncedPods(t, 10, podObject(t, traits{"default", "a", "uid-a", "3", nil, "node-1", nil}))
+	c := syncedPods(t, 10, podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "3", Node: "node-1"}))
 	w := startedWatcher(t, c, Query{FieldSelector: "spec.nodeName=node-2"})
-	must(t, c.Update(podObject(t, traits{"default", "a", "uid-a", "11", nil, "node-2", nil})))
-	must(t, c.Update(podObject(t, traits{"default", "a", "uid-a", "12", nil, "node-2", nil})))
+	must(t, c.Update(podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "11", Node: "node-2"})))
+	must(t, c.Update(podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "12", Node: "node-2"})))
 	checkSame(t, []string{"11", "12<11"}, nextBefore(t, w))
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -223,7 +225,7 @@ func (c *Cache) Add(object any) error { return c.Update(object) }
 func (c *Cache) Update(item any) error {
 	after := item.(*Object)
 	if after.Name() == "" {
-		return nil // unreadable: see codec
+		return nil // unreadable: see object.Codec
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,11 +298,11 @@ func (c *Cache) changesTo(objects []*Object, version string) []change {
 // that version. This also detects a restored backup whose versions have since grown past the
 // feed's, naturally or by etcdutl's --bump-revision.
 func (c *Cache) continuesLocked(changes []change, version string) bool {
-	if !c.state.synced || Older(version, c.feed.version) {
+	if !c.state.synced || object.Older(version, c.feed.version) {
 		return false
 	}
 	return !c.rewritesLocked(changes, version) && !slices.ContainsFunc(changes, func(change change) bool {
-		return change.after != nil && !change.keepsVersion() && !Older(c.feed.version, change.after.ResourceVersion())
+		return change.after != nil && !change.keepsVersion() && !object.Older(c.feed.version, change.after.ResourceVersion())
 	})
 }
 
@@ -311,7 +313,7 @@ func (c *Cache) startOverLocked(objects []*Object, version string) {
 		entries[i], _ = c.store.put(object)
 	}
 	slices.SortStableFunc(entries, func(a, b *entry) int {
-		return CompareVersions(a.object.ResourceVersion(), b.object.ResourceVersion())
+		return object.CompareVersions(a.object.ResourceVersion(), b.object.ResourceVersion())
 	})
 	c.feed.restart(time.Now(), entries, version)
 }
@@ -329,7 +331,7 @@ func (c *Cache) applyRelistLocked(changes []change, version string) {
 // the feed had already reached. A stream that resumes at that version could hold either content, so
 // the feed must begin a new epoch.
 func (c *Cache) rewritesLocked(changes []change, version string) bool {
-	return !Older(c.feed.version, version) && slices.ContainsFunc(changes, change.keepsVersion)
+	return !object.Older(c.feed.version, version) && slices.ContainsFunc(changes, change.keepsVersion)
 }
 
 func readable(items []any) []*Object {
@@ -390,7 +392,7 @@ func diffSnapshots(before, after []*Object, version string) []change {
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {
-		return CompareVersions(a.version, b.version)
+		return object.CompareVersions(a.version, b.version)
 	})
 	return changes
 }

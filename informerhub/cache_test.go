@@ -24,7 +24,7 @@ func syncedPods(t tester, version int, objects ...*Object) *Cache {
 // TestWhatAReaderIsToldOfAChange begins with the pods a (in app web, on node-1) and b at version
 // 10.
 func TestWhatAReaderIsToldOfAChange(t *testing.T) {
-	a := traits{"default", "a", "uid-a", "3", map[string]string{"app": "web"}, "node-1", nil}
+	a := traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "3", Labels: map[string]string{"app": "web"}, Node: "node-1"}
 	changed := func(change func(*traits)) traits { to := a; change(&to); return to }
 	for name, test := range map[string]struct {
 		query  Query
@@ -294,7 +294,7 @@ func TestDeletionsAfterARelistFindTheirObjects(t *testing.T) {
 // version older than the cache's.
 func TestCache_AListThatUndoesChangesBeginsANewEpoch(t *testing.T) {
 	recreated := func(t *testing.T, version int) *Object {
-		return podObject(t, traits{"default", "a", "uid-of-another", fmt.Sprint(version), nil, "", nil})
+		return podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-of-another", Version: fmt.Sprint(version)})
 	}
 	for name, test := range map[string]struct {
 		before, restored []*Object

@@ -1,6 +1,10 @@
 package informerhub
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+)
 
 // catchUp is the delivery of latest states to a watcher whose cursor is older than the window, up
 // to the feed's end. The states come from the log, in parts, so that a slow reader retains one part
@@ -60,7 +64,7 @@ func (c *catchUp) complete(part logPart, backfilled []latest) []latest {
 	}
 	states, logged := part.states, len(part.states)
 	for _, state := range newerThan(backfilled, c.since) {
-		if !part.all && Older(part.version, state.version) {
+		if !part.all && object.Older(part.version, state.version) {
 			break
 		}
 		states = append(states, state)

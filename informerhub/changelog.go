@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // changeLog is the older part of the feed, compacted: it has every live object once, at its last
@@ -72,7 +74,7 @@ func (l *changeLog) evictOldest() {
 	l.tombstones[0] = nil
 	l.tombstones = l.tombstones[1:]
 	first := l.search(func(r record) bool { return r.seq >= oldest.seq })
-	l.compactVersion = FormatVersion(l.records[first].version)
+	l.compactVersion = object.FormatVersion(l.records[first].version)
 	l.backfilled = newerThan(l.backfilled, l.compactVersion)
 	l.evictedSeq = oldest.seq
 	oldest.seq = 0 // no record is current any more
@@ -80,7 +82,7 @@ func (l *changeLog) evictOldest() {
 }
 
 func (l *changeLog) append(e *entry, version string) {
-	l.records = append(l.records, record{e.seq, VersionNumber(version), e})
+	l.records = append(l.records, record{e.seq, object.VersionNumber(version), e})
 	if superseded := len(l.records) - l.current; superseded > l.current+l.limits.sweepSlack {
 		l.sweep()
 	}
@@ -131,7 +133,7 @@ func (l *changeLog) next(seq uint64, most limits) (part logPart) {
 			return part
 		}
 		part.examined++
-		part.through, part.version = r.seq, FormatVersion(r.version)
+		part.through, part.version = r.seq, object.FormatVersion(r.version)
 		if r.isCurrent() {
 			state := r.state()
 			part.states = append(part.states, state)
@@ -145,8 +147,8 @@ func (l *changeLog) next(seq uint64, most limits) (part logPart) {
 func (r record) state() latest {
 	state := latest{object: r.entry.object, createdSeq: r.entry.createdSeq, seq: r.seq, deleted: r.entry.deleted}
 	state.version = state.object.ResourceVersion()
-	if state.deleted || VersionNumber(state.version) < r.version { // see relistedChanges
-		state.version = FormatVersion(r.version)
+	if state.deleted || object.VersionNumber(state.version) < r.version { // see relistedChanges
+		state.version = object.FormatVersion(r.version)
 	}
 	return state
 }
@@ -154,10 +156,10 @@ func (r record) state() latest {
 // missingUntil returns the version up to which deletions since another version are unknown; empty
 // if all are known.
 func (l *changeLog) missingUntil(since string) (until string) {
-	if Older(since, l.compactVersion) {
+	if object.Older(since, l.compactVersion) {
 		return l.compactVersion
 	}
-	if gap := l.gapAt(since); gap != nil && Older(since, gap.knownSince) {
+	if gap := l.gapAt(since); gap != nil && object.Older(since, gap.knownSince) {
 		return gap.knownSince
 	}
 	return ""
@@ -167,7 +169,7 @@ func (l *changeLog) missingUntil(since string) (until string) {
 // backfilled deletions, which must contain them.
 func (l *changeLog) backfill(backfilled []latest, since, until string) {
 	updated := func(from string) string {
-		if Older(since, from) && !Older(until, from) {
+		if object.Older(since, from) && !object.Older(until, from) {
 			return since
 		}
 		return from
@@ -182,11 +184,11 @@ func (l *changeLog) backfill(backfilled []latest, since, until string) {
 // newerThan returns the states that are newer than a version. The states must be in the order of
 // their versions.
 func newerThan(states []latest, version string) []latest {
-	return states[sort.Search(len(states), func(i int) bool { return Older(version, states[i].version) }):]
+	return states[sort.Search(len(states), func(i int) bool { return object.Older(version, states[i].version) }):]
 }
 
 func sortByVersion(states []latest) {
-	slices.SortStableFunc(states, func(a, b latest) int { return CompareVersions(a.version, b.version) })
+	slices.SortStableFunc(states, func(a, b latest) int { return object.CompareVersions(a.version, b.version) })
 }
 
 // locate returns a sequence number such that the changes after it are exactly those newer than a
@@ -197,7 +199,7 @@ func (l *changeLog) locate(version string, last uint64) (seq uint64, ok bool) {
 	if l.missingUntil(version) != "" {
 		return 0, false
 	}
-	number := VersionNumber(version)
+	number := object.VersionNumber(version)
 	if number == math.MaxUint64 {
 		return 0, false
 	}

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
 func TestOnlyAnAnswerAboutTheWholeResourceContradictsDiscovery(t *testing.T) {
@@ -90,7 +92,7 @@ func definedAs(uid string, generation int64, version string) *metav1.PartialObje
 
 func tellDefinition(t *testing.T, watched *call, definition *metav1.PartialObjectMetadata) {
 	t.Helper()
-	text := JSONBody(t, map[string]any{"type": string(watch.Modified), "object": definition})
+	text := testobjects.JSONBody(t, map[string]any{"type": string(watch.Modified), "object": definition})
 	watched.do(func() {
 		_, _ = watched.writer.Write(append(text, '\n'))
 		watched.flush()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -27,7 +29,7 @@ func (h *Hub) CurrentVersion(
 	}
 	// Without a version in the request, the response is not older than the request.
 	options := metav1.ListOptions{Limit: 1}
-	version, err := listedVersion(ctx, RequestMetadata(client.Get(), resource, PartialListKind).
+	version, err := listedVersion(ctx, object.RequestMetadata(client.Get(), resource, object.PartialListKind).
 		NamespaceIfScoped(namespace, namespace != "").
 		Resource(resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
@@ -44,7 +46,7 @@ func listedVersion(ctx context.Context, request *rest.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, ok := got.(*List)
+	list, ok := got.(*object.List)
 	if !ok {
 		return "", errors.New("the API server's response is not a list")
 	}

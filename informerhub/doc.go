@@ -59,7 +59,6 @@
 // changes in between form one batch, which is matched and encoded once for all watchers that read
 // the same.
 //
-// Objects are stored as the bytes that the API server sent, with a small parsed head ([Object]).
-// They are never changed after they have been put in a cache, and may be shared and read without a
-// lock.
+// Objects are stored as the bytes that the API server sent, with a small parsed head (package
+// object). They never change, and may be shared and read without a lock.
 package informerhub

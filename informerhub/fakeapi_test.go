@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
 // fakeAPI is an API server whose responses to lists and watches are written by the test. It is for
@@ -336,7 +338,7 @@ func (c *call) list(t *testing.T, list runtime.Object) {
 	t.Helper()
 	contentType, body := runtime.ContentTypeJSON, []byte(nil)
 	if c.protobuf() {
-		contentType, body = runtime.ContentTypeProtobuf, ProtobufBody(t, list)
+		contentType, body = runtime.ContentTypeProtobuf, testobjects.ProtobufBody(t, list)
 	} else {
 		body = jsonText(t, list)
 	}
@@ -377,7 +379,7 @@ func (c *call) frame(t *testing.T, what watch.EventType, object runtime.Object) 
 	var frame bytes.Buffer
 	var err error
 	if c.protobuf() {
-		event.Object.Raw = ProtobufBody(t, object)
+		event.Object.Raw = testobjects.ProtobufBody(t, object)
 		raw := protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme)
 		err = raw.Encode(event, protobuf.LengthDelimitedFramer.NewFrameWriter(&frame))
 	} else {
@@ -399,7 +401,7 @@ func jsonText(t tester, object runtime.Object) []byte {
 		}
 		return text
 	}
-	return JSONOf(t, object)
+	return testobjects.JSONOf(t, object)
 }
 
 func (api *fakeAPI) config() *rest.Config { return &rest.Config{Host: api.server.URL} }

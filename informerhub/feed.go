@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // feed is the history of one resource, in the order of its changes. Its newest part is a window:
@@ -145,7 +147,7 @@ func (f *feed) append(c change, e *entry, isNew bool) {
 // shows that everything at that version is known. A change other than a deletion is alone at its
 // version.
 func (f *feed) updateVersion(c *change) {
-	if Older(f.version, c.version) {
+	if object.Older(f.version, c.version) {
 		f.closed = f.version
 	}
 	f.version = c.version
@@ -169,7 +171,7 @@ func (f *feed) settle(before feedEnd, now time.Time) {
 // advance records that there was no change up to a version. At the version of the last deletion it
 // does not exclude further deletions: the API server may send a bookmark between two of them.
 func (f *feed) advance(version string) {
-	if Older(f.version, version) {
+	if object.Older(f.version, version) {
 		f.version, f.closed = version, version
 	}
 	f.wakeWaiters()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -21,7 +22,7 @@ const indexPart = 256
 // The existing entries are added in parts, and their fields are read without the lock. Changes are
 // added meanwhile as they arrive. Adding an entry twice has no effect.
 type fieldIndex struct {
-	reader   FieldReader
+	reader   object.FieldReader
 	complete bool        // all entries have been added: the index can be used
 	building bool        // a caller is adding entries
 	cursor   *ObjectName // the last entry that was read for adding; nil before the first one
@@ -86,7 +87,7 @@ func (c *Cache) isIndexed(field string) bool {
 }
 
 // beginIndex returns an index that the caller must build; nil if there is nothing to build.
-func (c *Cache) beginIndex(field string, reads FieldReader) (*store, *fieldIndex) {
+func (c *Cache) beginIndex(field string, reads object.FieldReader) (*store, *fieldIndex) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	index := c.store.fields[field]

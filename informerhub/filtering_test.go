@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -29,7 +33,7 @@ func filterOf(t testing.TB, text string) *filter.Filter {
 // on returns a pod with a name and version on a node.
 func on(t tester, name, node string, version int) *Object {
 	t.Helper()
-	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), map[string]string{"app": "web"}, node, nil})
+	return podObject(t, traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: fmt.Sprint(version), Labels: map[string]string{"app": "web"}, Node: node})
 }
 
 func TestAListHasWhatTheFilterIsTrueFor(t *testing.T) {
@@ -62,7 +66,7 @@ func TestACustomObjectIsFilteredByWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := decodeOne(t, &Codec{Kind: widgets.GroupVersionKind()}, text)
+	object := decodeOne(t, &object.Codec{Kind: widgets.GroupVersionKind()}, text)
 	for text, want := range map[string]bool{
 		`object.spec.size == 3 && type(object.spec.size) == int`:            true,
 		`object.spec.sides.exists(s, has(s.color) && s.color == 'red')`:     true,
@@ -135,7 +139,7 @@ func TestAWatchTellsWhatEntersAndLeavesAFilter(t *testing.T) {
 	must(t, c.Update(on(t, "b", "n1", 12)))
 	must(t, c.Update(on(t, "a", "n2", 13)))
 	must(t, c.Delete(on(t, "a", "n2", 14)))
-	must(t, c.Update(podObject(t, traits{"default", "b", "uid-b", "15", nil, "n1", nil})))
+	must(t, c.Update(podObject(t, traits{Namespace: "default", Name: "b", UID: "uid-b", Version: "15", Node: "n1"})))
 	want := []string{"ADDED default/b@11 at 11", "MODIFIED default/b@12 at 12", "DELETED default/a@1 at 13"}
 	for _, w := range []*Watcher{one, two} {
 		checkSame(t, append(want, "MODIFIED default/b@15 at 15"), nextLines(t, w))
@@ -157,7 +161,7 @@ func TestSelectionsWithDifferentFiltersAreDifferent(t *testing.T) {
 // BenchmarkFilter measures the evaluation of a filter for a pod, with only the fields that it reads
 // and with the whole object.
 func BenchmarkFilter(b *testing.B) {
-	object := decodeOne(b, &Codec{Kind: pods.GroupVersionKind()}, ProtobufBody(b, aWholePod(b)))
+	object := decodeOne(b, &object.Codec{Kind: pods.GroupVersionKind()}, testobjects.ProtobufBody(b, aWholePod(b)))
 	for name, text := range map[string]string{
 		"fields":     `object.status.phase == 'Running' && object.spec.nodeName == 'n1'`,
 		"containers": `object.spec.containers.exists(c, c.image.endsWith(':latest'))`,
@@ -167,7 +171,7 @@ func BenchmarkFilter(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if matches, err := object.evaluate(f, nil); !matches || err != nil {
+				if matches, err := object.PassesFilter(f, nil); !matches || err != nil {
 					b.Fatal(matches, err)
 				}
 			}
@@ -207,7 +211,7 @@ func noValue(count, of int, first string) string {
 
 // unlabelled returns a pod that a filter on a label has no value for.
 func unlabelled(t *testing.T, name string, version int) *Object {
-	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, "n1", nil})
+	return podObject(t, traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: fmt.Sprint(version), Node: "n1"})
 }
 
 // TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor reads a snapshot, changes without events,

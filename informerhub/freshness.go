@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 )
@@ -229,7 +231,7 @@ func (c *Cache) compareVersions(ctx context.Context) {
 		return // the next watch is compared when it is open
 	}
 	version, err := c.history.current(ctx)
-	if err != nil || !Older(version, cached) {
+	if err != nil || !object.Older(version, cached) {
 		return // without a response, the next bookmark asks again
 	}
 	c.history.relist()
@@ -252,9 +254,9 @@ func (c *Cache) caughtUp(ctx context.Context) bool {
 	switch {
 	case err != nil:
 		return false
-	case Older(version, cached) && following.listing:
+	case object.Older(version, cached) && following.listing:
 		return false // the list shows the present state
-	case Older(version, cached): // etcd was restored from a backup
+	case object.Older(version, cached): // etcd was restored from a backup
 		c.history.relist()
 		return true
 	}

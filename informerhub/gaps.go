@@ -3,6 +3,8 @@ package informerhub
 import (
 	"slices"
 	"sort"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // gap is a range of versions that a relist has skipped. An object that was created and deleted
@@ -19,7 +21,7 @@ const maxGaps = 256
 
 // recordGap records the version range that a relist has skipped.
 func (l *changeLog) recordGap(from, to string) {
-	if !Older(from, to) {
+	if !object.Older(from, to) {
 		return
 	}
 	l.gaps = append(l.gaps, gap{from: from, to: to, knownSince: to})
@@ -31,8 +33,8 @@ func (l *changeLog) recordGap(from, to string) {
 
 // gapAt returns the gap that contains a version; nil if there is none.
 func (l *changeLog) gapAt(version string) *gap {
-	at := sort.Search(len(l.gaps), func(i int) bool { return Older(version, l.gaps[i].to) })
-	if at == len(l.gaps) || !Older(l.gaps[at].from, version) {
+	at := sort.Search(len(l.gaps), func(i int) bool { return object.Older(version, l.gaps[i].to) })
+	if at == len(l.gaps) || !object.Older(l.gaps[at].from, version) {
 		return nil
 	}
 	return &l.gaps[at]

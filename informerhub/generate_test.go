@@ -124,7 +124,7 @@ var aPlace = rapid.Custom(func(t *rapid.T) key {
 
 // someTraits are those of a pod with a key.
 func someTraits(t *rapid.T, place key, uid string, version int) traits {
-	return traits{place.namespace, place.name, uid, fmt.Sprint(version), aLabelSet.Draw(t, "labels"), aNode.Draw(t, "node"), someOwners.Draw(t, "owners")}
+	return traits{Namespace: place.namespace, Name: place.name, UID: uid, Version: fmt.Sprint(version), Labels: aLabelSet.Draw(t, "labels"), Node: aNode.Draw(t, "node"), Owners: someOwners.Draw(t, "owners")}
 }
 
 // world is a naive cache: the expected state.
@@ -147,7 +147,7 @@ func (w world) selected(t tester, query Query) []traits {
 		values := fields.Set{"metadata.name": state.Name, "metadata.namespace": state.Namespace, "spec.nodeName": state.Node}
 		if (query.Namespace == "" || query.Namespace == state.Namespace) && (query.Name == "" || query.Name == state.Name) &&
 			(query.Namespaces == nil || slices.Contains(query.Namespaces, state.Namespace)) &&
-			byLabel.Matches(labels.Set(state.Labels)) && byField.Matches(values) && state.related(t, query.Related) {
+			byLabel.Matches(labels.Set(state.Labels)) && byField.Matches(values) && related(t, state, query.Related) {
 			found = append(found, state)
 		}
 	}
@@ -155,7 +155,7 @@ func (w world) selected(t tester, query Query) []traits {
 }
 
 // related reports whether an object matches Related, by another implementation.
-func (state traits) related(t tester, to Related) bool {
+func related(t tester, state traits, to Related) bool {
 	t.Helper()
 	byLabel, err := labels.Parse(to.LabelSelector)
 	if err != nil {
@@ -172,8 +172,8 @@ func (state traits) related(t tester, to Related) bool {
 		byLabel.Matches(labels.Set(state.Labels))
 }
 
-// describe returns what tests compare of an object: its identity and version.
-func (state traits) describe() string {
+// describeTraits returns what tests compare of an object: its identity and version.
+func describeTraits(state traits) string {
 	return fmt.Sprintf("%s/%s %s@%s", state.Namespace, state.Name, state.UID, state.Version)
 }
 
@@ -183,10 +183,7 @@ func (q Query) describe(o *Object) string {
 	if q.Fields == nil {
 		return describeObject(o)
 	}
-	if o.masking == nil {
-		o = o.Masked(q.Fields)
-	}
-	text, err := o.JSON()
+	text, err := o.Masked(q.Fields).JSON()
 	if err != nil {
 		panic(err)
 	}

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -73,7 +76,7 @@ func (c *Cache) backfill(ctx context.Context, version string) {
 // does not reach back to that version: clients can send arbitrary old versions. historyMu must be
 // held.
 func (c *Cache) deletions(ctx context.Context, since, until string) ([]latest, error) {
-	if time.Since(c.expiredAt) < historyPause && !Older(c.expiredVersion, since) {
+	if time.Since(c.expiredAt) < historyPause && !object.Older(c.expiredVersion, since) {
 		return nil, errHistoryExpired
 	}
 	deleted, err := c.history.deletions(ctx, since, until)
@@ -106,7 +109,7 @@ func (c *Cache) needsBackfill(version string) bool {
 	if _, found := c.feed.locate(version); found || c.history == nil {
 		return false
 	}
-	if Older(version, c.feed.log.compactVersion) && (c.wantedVersion == "" || Older(version, c.wantedVersion)) {
+	if object.Older(version, c.feed.log.compactVersion) && (c.wantedVersion == "" || object.Older(version, c.wantedVersion)) {
 		c.wantedVersion = version
 	}
 	return true
@@ -123,7 +126,7 @@ func (c *Cache) takeWantedRange(version string) (since, until string) {
 		return gap.from, until
 	}
 	since, c.wantedVersion = c.wantedVersion, ""
-	if since == "" || Older(version, since) {
+	if since == "" || object.Older(version, since) {
 		since = version // another call took the wanted version, and failed
 	}
 	return since, until
@@ -157,12 +160,12 @@ func (u *upstream) hasReached(ctx context.Context, version string) (bool, error)
 		return false, nil
 	}
 	current, err := u.versions.refresh(ctx)
-	return err == nil && !Older(current, version), err
+	return err == nil && !object.Older(current, version), err
 }
 
 // isFarAhead reports whether an API server at one version cannot soon reach another.
 func isFarAhead(current, version string) bool {
-	now, then := VersionNumber(current), VersionNumber(version)
+	now, then := object.VersionNumber(current), object.VersionNumber(version)
 	return now < math.MaxUint64-mostChanges && then > now+mostChanges
 }
 
@@ -215,20 +218,20 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 	began, reached := time.Now(), since
 	var deleted []latest
 	for event := range events.ResultChan() {
-		object, ok := event.Object.(*Object)
+		state, ok := event.Object.(*Object)
 		if !ok {
 			if err := historyError(apierrors.FromObject(event.Object)); err == errHistoryExpired {
 				return nil, err
 			}
 			return nil, errHistoryEnded
 		}
-		reached = object.ResourceVersion()
+		reached = state.ResourceVersion()
 		// There may be other deletions at the version of a deletion.
-		if Older(until, reached) || reached == until && event.Type != watch.Deleted {
+		if object.Older(until, reached) || reached == until && event.Type != watch.Deleted {
 			return deleted, nil
 		}
 		if event.Type == watch.Deleted {
-			deleted = append(deleted, latest{object: object.HeadOnly(), deleted: true, version: object.ResourceVersion()})
+			deleted = append(deleted, latest{object: state.HeadOnly(), deleted: true, version: state.ResourceVersion()})
 		}
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -208,7 +209,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 // upstreamOf returns the connection of a cache to the API server, through a client.
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource), definitions: h.definitions}
-	cache.selectableFields = NewSelectableFields(cache.resource, up.supports)
+	cache.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
 	up.versions = newCoalescer("version", up.askCurrent)
 	cache.history = up
 	return up
@@ -282,7 +283,7 @@ func (h *Hub) clientFor(resource Resource, client *http.Client, kind schema.Grou
 	if resource.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = &Codec{Kind: kind, KeepManagedFields: h.options.KeepManagedFields}
+	config.NegotiatedSerializer = &object.Codec{Kind: kind, KeepManagedFields: h.options.KeepManagedFields}
 	config.ContentType = runtime.ContentTypeJSON
 	config.AcceptContentTypes = runtime.ContentTypeJSON
 	if resource.BuiltIn() {

@@ -17,10 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
 func typedPod(name, version string) *corev1.Pod {
-	return NewPod(traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: version})
+	return testobjects.NewPod(traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: version})
 }
 
 // bookmarkAt returns the bookmark that ends the initial events of a watch-list.

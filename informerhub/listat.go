@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -33,7 +34,7 @@ func (p *past) pendingLocked() ([]change, error) {
 		return nil, ErrUndone
 	case p.rewind == nil:
 		seq, ok := feed.locateStep(p.at.Version)
-		if !ok || Older(feed.version, p.at.Version) {
+		if !ok || object.Older(feed.version, p.at.Version) {
 			return nil, ErrForgotten
 		}
 		p.rewind = p.cache.feed.rewinds.get(feed.epoch.id, seq)
@@ -229,7 +230,7 @@ func (c *Cache) Holds(at Position) error {
 	switch _, known := c.feed.locateStep(at.Version); {
 	case c.feed.undone(at):
 		return ErrUndone
-	case !known || Older(c.feed.version, at.Version):
+	case !known || object.Older(c.feed.version, at.Version):
 		return ErrForgotten
 	}
 	return nil
@@ -262,7 +263,7 @@ func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
 	if c.state.ended != nil {
 		return nil, c.state.ended
 	}
-	if !Older(c.feed.closed, version) {
+	if !object.Older(c.feed.closed, version) {
 		return nil, nil
 	}
 	return c.feed.nextVersion(), nil

@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,7 +57,7 @@ func (h *Hub) Live(resource Resource, client *http.Client) (*Live, error) {
 // matched here, so all fields are supported.
 func selectorOf(resource Resource) selector {
 	supported := func(context.Context, string) error { return nil }
-	return selector{resource: resource, selectableFields: NewSelectableFields(resource, supported)}
+	return selector{resource: resource, selectableFields: object.NewSelectableFields(resource, supported)}
 }
 
 // Get returns one object, or one of its subresources if subresource is not empty. The subresource
@@ -65,7 +68,7 @@ func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*O
 	case subresource != "":
 		request = l.part.Get().SubResource(subresource)
 	case l.metadataOnly:
-		request = RequestMetadata(request, l.resource, PartialKind)
+		request = object.RequestMetadata(request, l.resource, object.PartialKind)
 	}
 	got, err := request.
 		NamespaceIfScoped(namespace, l.resource.Namespaced).
@@ -179,10 +182,10 @@ func (r *liveList) readAll(ctx context.Context, namespace string) error {
 	}
 }
 
-func (r *liveList) read(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
+func (r *liveList) read(ctx context.Context, namespace string, options metav1.ListOptions) (*object.List, error) {
 	request := r.client.Get()
 	if r.metadataOnly {
-		request = RequestMetadata(request, r.resource, PartialListKind)
+		request = object.RequestMetadata(request, r.resource, object.PartialListKind)
 	}
 	result := request.
 		NamespaceIfScoped(namespace, namespace != "").
@@ -199,7 +202,7 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 			r.warnings = append(r.warnings, warning.Text)
 		}
 	}
-	page, ok := got.(*List)
+	page, ok := got.(*object.List)
 	if !ok {
 		return nil, fmt.Errorf("%s: the API server's response is not a list", r.resource)
 	}
@@ -207,7 +210,7 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 }
 
 // add adds the selected objects of a page, in a processor slot.
-func (r *liveList) add(ctx context.Context, page *List) error {
+func (r *liveList) add(ctx context.Context, page *object.List) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return err
@@ -222,7 +225,7 @@ func (r *liveList) add(ctx context.Context, page *List) error {
 	}
 	for _, object := range page.Items {
 		if object.Name() == "" {
-			continue // unreadable: see codec
+			continue // unreadable: see object.Codec
 		}
 		keep, err := r.filtering.matches(ctx, r.selection, object)
 		if err != nil {

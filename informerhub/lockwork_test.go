@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
@@ -278,7 +280,7 @@ func TestDistinctTerms(t *testing.T) {
 // An index that is built while objects change has all of them.
 func TestFieldIndex_IsMadeInPartsWhileObjectsChange(t *testing.T) {
 	c := tenants(t)
-	store, index := c.beginIndex("spec.nodeName", OneValue(mustFind(t, c, "spec.nodeName")))
+	store, index := c.beginIndex("spec.nodeName", object.OneValue(mustFind(t, c, "spec.nodeName")))
 	part := c.addToIndex(store, "spec.nodeName", nil)
 	for step := 0; len(part) > 0; step++ {
 		for i := range part {

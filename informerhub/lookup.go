@@ -5,12 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // lookup is a condition of a selection that the indexes of the partitions can answer: one of some
 // labels, or one of some values of a field.
 type lookup struct {
-	labels []unique.Handle[Label]
+	labels []unique.Handle[object.Label]
 	field  string // if labels is nil
 	values []string
 }
@@ -62,7 +64,7 @@ func namesValues(requirement labels.Requirement) bool {
 func labelLookup(requirement labels.Requirement) *lookup {
 	l := &lookup{}
 	for _, value := range requirement.ValuesUnsorted() {
-		l.labels = append(l.labels, unique.Make(Label{requirement.Key(), value}))
+		l.labels = append(l.labels, unique.Make(object.Label{Key: requirement.Key(), Value: value}))
 	}
 	return l
 }

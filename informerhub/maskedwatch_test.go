@@ -5,12 +5,23 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
+
+func fieldsOf(t testing.TB, paths ...string) *mask.Mask {
+	t.Helper()
+	fields, err := mask.Parse(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fields
+}
 
 func TestAMaskedWatchIsSilentAboutOtherChanges(t *testing.T) {
 	c := podCache(1 << 20)
 	at := func(version, node, app string) *Object {
-		return podObject(t, traits{"default", "a", "u", version, map[string]string{"app": app}, node, nil})
+		return podObject(t, traits{Namespace: "default", Name: "a", UID: "u", Version: version, Labels: map[string]string{"app": app}, Node: node})
 	}
 	must(t, c.Replace(items(at("1", "node-1", "web")), "1"))
 	r := newReader(t, c, Query{Fields: fieldsOf(t, "spec.nodeName"), LabelSelector: "app!=gone"})

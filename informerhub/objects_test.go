@@ -3,19 +3,16 @@ package informerhub
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 var (
@@ -24,40 +21,15 @@ var (
 	widgets = Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
 )
 
-// tester has the common methods of *testing.T, *testing.F and *rapid.T.
-type tester interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-}
-
-// traits are the properties of a pod that tests vary.
-type traits struct {
-	Namespace, Name, UID, Version string
-	Labels                        map[string]string
-	Node                          string
-	Owners                        []string // UIDs
-}
-
-func NewPod(state traits) *corev1.Pod {
-	made := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: state.Namespace, Name: state.Name, UID: types.UID(state.UID), ResourceVersion: state.Version, Labels: state.Labels,
-		},
-		Spec: corev1.PodSpec{NodeName: state.Node},
-	}
-	for _, uid := range state.Owners {
-		made.OwnerReferences = append(made.OwnerReferences, metav1.OwnerReference{
-			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "owner-" + uid, UID: types.UID(uid),
-		})
-	}
-	return made
-}
+type (
+	tester = testobjects.T
+	traits = testobjects.Traits
+)
 
 // podObject returns a pod as a cache has it.
 func podObject(t tester, state traits) *Object {
 	t.Helper()
-	object := decodeOne(t, &Codec{Kind: pods.GroupVersionKind()}, ProtobufBody(t, NewPod(state)))
+	object := decodeOne(t, &object.Codec{Kind: pods.GroupVersionKind()}, testobjects.ProtobufBody(t, testobjects.NewPod(state)))
 	if object.Name() != state.Name {
 		t.Fatalf("a pod named %q came back as %q", state.Name, object.Name())
 	}
@@ -67,58 +39,18 @@ func podObject(t tester, state traits) *Object {
 // pod returns a pod of one namespace at a version.
 func pod(t tester, name string, version int) *Object {
 	t.Helper()
-	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, "", nil})
+	return podObject(t, traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: fmt.Sprint(version)})
 }
 
-// ProtobufBody returns the body that an API server sends for an object, with its envelope.
-func ProtobufBody(t tester, object runtime.Object) []byte {
+// decodeOne returns the object in the body of an API server's response.
+func decodeOne(t tester, c *object.Codec, body []byte) *Object {
 	t.Helper()
-	kinds, _, err := scheme.Scheme.ObjectKinds(object)
-	if err != nil {
-		t.Fatal(err)
+	mediaType := runtime.ContentTypeJSON
+	if bytes.HasPrefix(body, []byte("k8s\x00")) {
+		mediaType = runtime.ContentTypeProtobuf
 	}
-	object = object.DeepCopyObject()
-	object.GetObjectKind().SetGroupVersionKind(kinds[0])
-	var body bytes.Buffer
-	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(object, &body); err != nil {
-		t.Fatal(err)
-	}
-	return body.Bytes()
-}
-
-// JSONOf returns the JSON that an API server sends for an object.
-func JSONOf(t tester, object runtime.Object) []byte {
-	t.Helper()
-	kinds, _, err := scheme.Scheme.ObjectKinds(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	object = object.DeepCopyObject()
-	object.GetObjectKind().SetGroupVersionKind(kinds[0])
-	body, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
-}
-
-// JSONBody returns the JSON that an API server sends for a custom resource.
-func JSONBody(t tester, object map[string]any) []byte {
-	t.Helper()
-	body, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
-}
-
-func decodeOne(t tester, c *Codec, body []byte) *Object {
-	t.Helper()
-	decode := c.decodeJSON
-	if bytes.HasPrefix(body, protobufPrefix) {
-		decode = c.decodeProtobuf
-	}
-	decoded, err := decode(body)
+	info, _ := runtime.SerializerInfoForMediaType(c.SupportedMediaTypes(), mediaType)
+	decoded, _, err := info.Serializer.Decode(body, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +72,7 @@ func cacheOf(resource Resource, windowBytes int) *Cache {
 
 func cacheWithin(resource Resource, limits limits) *Cache {
 	c := newCache(resource, limits, &activity{})
-	c.selectableFields = NewSelectableFields(resource, func(_ context.Context, field string) error {
+	c.selectableFields = object.NewSelectableFields(resource, func(_ context.Context, field string) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", field))
 	})
 	return c
@@ -171,46 +103,6 @@ func items(objects ...*Object) []any {
 		all = append(all, object)
 	}
 	return all
-}
-
-// head has the fields of an object's head, for comparison.
-type head struct {
-	Namespace, Name, UID, Version string
-	Labels                        map[string]string
-}
-
-func headOf(o *Object) head {
-	h := head{Namespace: o.Namespace(), Name: o.Name(), UID: o.UID(), Version: o.ResourceVersion()}
-	for _, label := range o.Labels() {
-		if h.Labels == nil {
-			h.Labels = make(map[string]string)
-		}
-		h.Labels[label.Value().Key] = label.Value().Value
-	}
-	return h
-}
-
-// headFrom returns the head of an object of client-go's types.
-func headFrom(meta metav1.Object) head {
-	h := head{
-		Namespace: meta.GetNamespace(),
-		Name:      meta.GetName(),
-		UID:       string(meta.GetUID()),
-		Version:   meta.GetResourceVersion(),
-	}
-	if len(meta.GetLabels()) > 0 {
-		h.Labels = meta.GetLabels()
-	}
-	return h
-}
-
-func unstructuredFrom(t tester, text []byte) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(text); err != nil {
-		t.Fatal(err)
-	}
-	return object
 }
 
 // names returns the objects' keys, in order.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // A cache receives its own resource's changes at once. That there were none, it learns only from
@@ -48,20 +50,20 @@ func (c *Cache) askProgress(ctx context.Context) {
 
 // hasApplied reports whether the cache has applied an event of the API server.
 func (c *Cache) hasApplied(event watch.Event) bool {
-	object, ok := event.Object.(*Object)
+	state, ok := event.Object.(*Object)
 	if !ok {
 		return false
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if Older(c.feed.version, object.ResourceVersion()) {
+	if object.Older(c.feed.version, state.ResourceVersion()) {
 		return false
 	}
-	cached := c.store.get(object.Namespace(), object.Name())
+	cached := c.store.get(state.Namespace(), state.Name())
 	if event.Type == watch.Deleted {
-		return cached == nil || cached.UID() != object.UID()
+		return cached == nil || cached.UID() != state.UID()
 	}
-	return cached != nil && cached.UID() == object.UID() && !Older(cached.ResourceVersion(), object.ResourceVersion())
+	return cached != nil && cached.UID() == state.UID() && !object.Older(cached.ResourceVersion(), state.ResourceVersion())
 }
 
 // closeAfter is the time for which a deletion may be the last change before the API server is asked

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // Related limits a query to objects that are related to another object, by properties of that
@@ -40,14 +42,14 @@ func (n ObjectName) compare(other ObjectName) int {
 func (c *selector) relate(ctx context.Context, sel *Selection, related Related) error {
 	sel.limitToNamespace(related.Namespace)
 	if related.Owner != "" {
-		sel.conditions = append(sel.conditions, Condition{OwnerField, OwnerUIDs, []string{related.Owner}, true})
+		sel.conditions = append(sel.conditions, object.Condition{Field: object.OwnerField, Reader: object.OwnerUIDs, Values: []string{related.Owner}, Equal: true})
 	}
 	for _, field := range related.Fields {
 		read, err := c.selectableFields.Find(ctx, field.Field)
 		if err != nil {
 			return err
 		}
-		sel.conditions = append(sel.conditions, Condition{field.Field, OneValue(read), field.Values, true})
+		sel.conditions = append(sel.conditions, object.Condition{Field: field.Field, Reader: object.OneValue(read), Values: field.Values, Equal: true})
 	}
 	sel.limitToNames(related.Among)
 	return sel.addLabels("the other object's selector", related.LabelSelector)

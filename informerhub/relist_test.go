@@ -109,7 +109,7 @@ func TestLatestStates_DoNotTellADeletionAfterWhatFollowedIt(t *testing.T) {
 	limits.batch = 2
 	c := cacheWithin(pods, limits)
 	must(t, c.Replace(items(pod(t, "a", 3)), "10"))
-	again := podObject(t, traits{"default", "a", "uid-of-another", "20", nil, "", nil})
+	again := podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-of-another", Version: "20"})
 	must(t, c.Replace(items(again, pod(t, "c", 21), pod(t, "d", 22)), "30"))
 	w := resumed(t, c, Query{}, Position{Version: "10"})
 	checkSame(t, []string{"DELETED default/a@20 at 20", "MODIFIED default/a@20 at 20"}, nextLines(t, w))

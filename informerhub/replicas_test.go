@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // replicas are caches of one random cluster, each with its own link, and readers that switch
@@ -270,7 +272,7 @@ func (c *replicas) deletions(_ context.Context, since, until string) ([]latest, 
 	}
 	var received []latest
 	for _, state := range c.deleted {
-		if Older(since, state.Version) && !Older(until, state.Version) {
+		if object.Older(since, state.Version) && !object.Older(until, state.Version) {
 			received = append(received, latest{object: podObject(panicker{}, state).HeadOnly(), deleted: true, version: state.Version})
 		}
 	}

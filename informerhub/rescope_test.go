@@ -10,7 +10,7 @@ import (
 // in returns a pod of a namespace at a version.
 func in(t *testing.T, namespace, name, version string) *Object {
 	t.Helper()
-	return podObject(t, traits{namespace, name, "uid-" + namespace + name, version, nil, "", nil})
+	return podObject(t, traits{Namespace: namespace, Name: name, UID: "uid-" + namespace + name, Version: version})
 }
 
 // followingNamespaces returns a reader of some namespaces that has read the snapshot.

@@ -2,6 +2,8 @@ package informerhub
 
 import (
 	"context"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // begin sets the watcher's first cursor.
@@ -55,13 +57,13 @@ func (w *Watcher) setCursorLocked() {
 	case since == nil || feed.undone(*since):
 		w.beginSnapshotLocked()
 		return
-	case Older(feed.version, since.Version) && w.deliveredThrough == "":
+	case object.Older(feed.version, since.Version) && w.deliveredThrough == "":
 		w.beginSnapshotLocked() // the API server has never reached it
 		return
-	case Older(feed.version, since.Version):
+	case object.Older(feed.version, since.Version):
 		return
 	}
-	if Older(feed.closed, since.Version) {
+	if object.Older(feed.closed, since.Version) {
 		w.deliveredThrough = since.Version // the other replica has delivered all deletions at it
 	}
 	if seq, ok := feed.locateStep(since.Version); ok {
@@ -101,13 +103,13 @@ func (w *Watcher) narrowGroup() {
 // two states that are known here, so the watcher must resync from that version.
 func (w *Watcher) skippedVersionLocked(lagsWindow bool) bool {
 	feed := w.cache.feed
-	return w.deliveredThrough != "" && Older(w.deliveredThrough, feed.version) &&
+	return w.deliveredThrough != "" && object.Older(w.deliveredThrough, feed.version) &&
 		(lagsWindow || feed.log.gapAt(w.deliveredThrough) != nil)
 }
 
 // alreadyDelivered reports whether another replica has already delivered an event to the caller.
 func (w *Watcher) alreadyDelivered(event Event) bool {
-	return w.deliveredThrough != "" && !Older(w.deliveredThrough, event.ResourceVersion)
+	return w.deliveredThrough != "" && !object.Older(w.deliveredThrough, event.ResourceVersion)
 }
 
 // withoutBefore returns an event without Before while the caller's state is unknown: as long as it
@@ -124,9 +126,9 @@ func (w *Watcher) withoutBefore(event Event) Event {
 func (w *Watcher) keepPosition(batch *Batch) {
 	switch version := batch.Position.Version; {
 	case w.deliveredThrough == "":
-	case Older(version, w.deliveredThrough):
+	case object.Older(version, w.deliveredThrough):
 		batch.Position.Version = w.deliveredThrough
-	case !batch.unresumable || Older(w.deliveredThrough, version):
+	case !batch.unresumable || object.Older(w.deliveredThrough, version):
 		w.deliveredThrough = ""
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -42,13 +44,13 @@ type Selection struct {
 	limited      bool     // to namespaces
 	namespaces   []string // in order
 	requirements labels.Requirements
-	conditions   []Condition
+	conditions   []object.Condition
 	onlyNames    []ObjectName // in order; nil is no limit
 	filter       *filter.Filter
 	fields       *mask.Mask
 	lookups      []*lookup // indexes for some of the conditions
 	indexKey     indexKey  // index key of its watchers
-	indexReader  FieldReader
+	indexReader  object.FieldReader
 	scopeKey     indexKey // index key that does not depend on the content of objects
 	key          string   // equal for equal selections of one resource
 }
@@ -226,9 +228,9 @@ func (c *selector) addFields(ctx context.Context, sel *Selection, text string) e
 		if err != nil {
 			return err
 		}
-		sel.conditions = append(sel.conditions, Condition{
+		sel.conditions = append(sel.conditions, object.Condition{
 			Field:  requirement.Field,
-			Reader: OneValue(read),
+			Reader: object.OneValue(read),
 			Values: []string{requirement.Value},
 			Equal:  requirement.Operator != selection.NotEquals,
 		})

@@ -1,8 +1,6 @@
 package informerhub
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -35,31 +33,6 @@ func TestASelectionThatCannotBeUnderstoodIsABadRequest(t *testing.T) {
 	}
 }
 
-func TestAFieldIsTriedAtTheAPIServerOnce(t *testing.T) {
-	asked := 0
-	fields := NewSelectableFields(widgets, func(context.Context, string) error { asked++; return nil })
-	for range 3 {
-		if _, err := fields.Find(t.Context(), "spec.color"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if asked != 1 {
-		t.Errorf("the API server was asked %d times", asked)
-	}
-}
-
-func TestAFieldThatTheAPIServerDoesNotSupportIsTriedAgain(t *testing.T) {
-	refusal := errors.New("not supported")
-	fields := NewSelectableFields(widgets, func(context.Context, string) error { return refusal })
-	if _, err := fields.Find(t.Context(), "spec.color"); !errors.Is(err, refusal) {
-		t.Errorf("error %v", err)
-	}
-	refusal = nil // the CRD supports the field meanwhile
-	if _, err := fields.Find(t.Context(), "spec.color"); err != nil {
-		t.Errorf("error %v", err)
-	}
-}
-
 // FuzzSelect parses a caller's selectors, and compares the label selector with client-go's parser.
 func FuzzSelect(f *testing.F) {
 	for _, seed := range [][4]string{
@@ -69,7 +42,7 @@ func FuzzSelect(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	c := podCache(1 << 20)
-	state := traits{"a", "b", "u", "1", map[string]string{"app": "web", "a": "2"}, "x", []string{"owner"}}
+	state := traits{Namespace: "a", Name: "b", UID: "u", Version: "1", Labels: map[string]string{"app": "web", "a": "2"}, Node: "x", Owners: []string{"owner"}}
 	object := podObject(f, state)
 	c.store.put(object)
 	f.Fuzz(func(t *testing.T, namespace, name, labelSelector, fieldSelector string) {

@@ -8,6 +8,8 @@ import (
 	"unique"
 
 	"github.com/google/btree"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // store has the objects of one resource by namespace, each namespace in a partition with its own
@@ -38,7 +40,7 @@ type store struct {
 type partition struct {
 	namespace string
 	entries   *btree.BTreeG[*entry]
-	byLabel   postings[unique.Handle[Label]]
+	byLabel   postings[unique.Handle[object.Label]]
 	byField   map[string]postings[string] // by the field's name; created with its first value
 }
 
@@ -81,7 +83,7 @@ func (s *store) get(namespace, name string) *Object {
 }
 
 func (p *partition) get(name string) *Object {
-	if found, ok := p.entries.Get(&entry{object: probe(name)}); ok {
+	if found, ok := p.entries.Get(&entry{object: object.Probe(name)}); ok {
 		return found.object
 	}
 	return nil
@@ -118,7 +120,7 @@ func (s *store) partitionFor(namespace string) *partition {
 			// The clone prevents the partition from retaining the bytes of an object.
 			namespace: strings.Clone(namespace),
 			entries:   btree.NewWithFreeListG(32, func(a, b *entry) bool { return a.object.Name() < b.object.Name() }, s.nodes),
-			byLabel:   make(postings[unique.Handle[Label]]),
+			byLabel:   make(postings[unique.Handle[object.Label]]),
 		}
 		s.byNamespace[p.namespace] = p
 		s.partitions = slices.Insert(s.partitions, s.partitionIndex(namespace), p)
@@ -159,13 +161,13 @@ func (s *store) delete(object *Object) *entry {
 	return removed
 }
 
-func (p *partition) indexLabels(e *entry, labels Labels) {
+func (p *partition) indexLabels(e *entry, labels object.Labels) {
 	for _, label := range labels {
 		p.byLabel.add(label, e)
 	}
 }
 
-func (p *partition) unindexLabels(e *entry, labels Labels) {
+func (p *partition) unindexLabels(e *entry, labels object.Labels) {
 	for _, label := range labels {
 		p.byLabel.remove(label, e)
 	}

@@ -8,6 +8,8 @@ import (
 	"unique"
 
 	"pgregory.net/rapid"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // TestAStoreFindsWhatLookingAtEverythingFinds puts, changes and deletes objects at random, and
@@ -29,7 +31,7 @@ func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 			},
 			"find": func(t *rapid.T) {
 				query := aQuery.Draw(t, "query")
-				checkSame(t, describeAll(true_.selected(t, query), traits.describe), describeAll(listOf(t, c, selectFrom(t, c, query)).Objects, describeObject))
+				checkSame(t, describeAll(true_.selected(t, query), describeTraits), describeAll(listOf(t, c, selectFrom(t, c, query)).Objects, describeObject))
 			},
 			"": func(t *rapid.T) { checkIndex(t, c.store) },
 		})
@@ -45,7 +47,7 @@ func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 // checkIndex rebuilds the indexes and compares.
 func checkIndex(t tester, s *store) {
 	t.Helper()
-	want, size := make(map[unique.Handle[Label]][]*Object), 0
+	want, size := make(map[unique.Handle[object.Label]][]*Object), 0
 	for _, object := range s.all() {
 		size += object.Size()
 		for _, label := range object.Labels() {
@@ -55,7 +57,7 @@ func checkIndex(t tester, s *store) {
 	if s.bytes != size {
 		t.Fatalf("counted %d bytes of %d", s.bytes, size)
 	}
-	got := make(map[unique.Handle[Label]][]*Object)
+	got := make(map[unique.Handle[object.Label]][]*Object)
 	for _, p := range s.partitions {
 		if p.entries.Len() == 0 || s.byNamespace[p.namespace] != p {
 			t.Fatalf("the partition of %q is empty, or not found", p.namespace)

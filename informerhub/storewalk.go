@@ -3,6 +3,8 @@ package informerhub
 import (
 	"iter"
 	"slices"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // next returns the candidates of a selection after a cursor, in order, at most as many as a watcher
@@ -79,7 +81,7 @@ func (p *partition) visitAfter(sel *Selection, index *lookup, cursor *ObjectName
 	if cursor != nil && cursor.Namespace == p.namespace {
 		afterName = cursor.Name
 	}
-	from := &entry{object: probe(afterName)}
+	from := &entry{object: object.Probe(afterName)}
 	more := true
 	visitEntry := func(e *entry) bool {
 		more = e.object.Name() == afterName || visit(e)
@@ -87,7 +89,7 @@ func (p *partition) visitAfter(sel *Selection, index *lookup, cursor *ObjectName
 	}
 	switch {
 	case sel.name != "":
-		from.object = probe(sel.name)
+		from.object = object.Probe(sel.name)
 		if e, ok := p.entries.Get(from); ok && sel.name > afterName {
 			visitEntry(e)
 		}

@@ -1,12 +1,14 @@
 package informerhub
 
+import "github.com/kubeconnect/kubeconnect/informerhub/object"
+
 // transition returns the event of a change under a selection; false if the change causes none.
 func (s *Selection) transition(step change, unvalued *unvaluedCount) (Event, bool) {
 	before := step.before != nil && s.Matches(step.before)
 	after := step.after != nil && s.matchesCounting(step.after, unvalued)
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step, closes: step.closes}
 	switch {
-	case before && after && EqualUnder(s.fields, step.before, step.after):
+	case before && after && object.EqualUnder(s.fields, step.before, step.after):
 		return Event{}, false
 	case before && after:
 		event.Type, event.Before = Modified, step.before

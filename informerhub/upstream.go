@@ -6,11 +6,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
@@ -112,7 +116,7 @@ func (u *upstream) relist() {
 func (u *upstream) notOlder(options metav1.ListOptions) metav1.ListOptions {
 	cached := u.cache.reachedVersion()
 	requested := options.ResourceVersion
-	if requested == "0" && isRequestable(cached) || requested != "" && Older(requested, cached) {
+	if requested == "0" && isRequestable(cached) || requested != "" && object.Older(requested, cached) {
 		options.ResourceVersion, options.ResourceVersionMatch = cached, metav1.ResourceVersionMatchNotOlderThan
 		options.Limit = 0 // with a limit, some API servers read the version as an exact one
 	}
@@ -125,9 +129,9 @@ func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 	request := u.client.Get()
 	switch {
 	case u.metadataOnly && options.Watch:
-		request = RequestMetadata(request, u.cache.resource, PartialKind)
+		request = object.RequestMetadata(request, u.cache.resource, object.PartialKind)
 	case u.metadataOnly:
-		request = RequestMetadata(request, u.cache.resource, PartialListKind)
+		request = object.RequestMetadata(request, u.cache.resource, object.PartialListKind)
 	}
 	return request.
 		NamespaceIfScoped(u.scope.namespace, u.scope.namespace != "").
@@ -148,7 +152,7 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 		return nil, err
 	}
 	u.cache.recordSuccess()
-	if page, ok := list.(*List); ok && u.memory != nil {
+	if page, ok := list.(*object.List); ok && u.memory != nil {
 		return list, u.memory.receive(page.Items...)
 	}
 	return list, nil

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // indexKey is the index key under which a watcher is registered. It is wider than the watcher's
@@ -52,7 +54,7 @@ type watcherIndex struct {
 
 // usedField is a selectable field that index keys use.
 type usedField struct {
-	reader FieldReader
+	reader object.FieldReader
 	users  int
 }
 
@@ -70,7 +72,7 @@ func newWatcherIndex() watcherIndex {
 func (t *watcherIndex) join(sel *Selection, broad bool, end uint64) *watcherGroup {
 	key, reader := sel.indexKey, sel.indexReader
 	if broad {
-		key, reader = sel.scopeKey, FieldReader{}
+		key, reader = sel.scopeKey, object.FieldReader{}
 	}
 	group, ok := t.groups[key]
 	if !ok {
@@ -91,7 +93,7 @@ func (t *watcherIndex) join(sel *Selection, broad bool, end uint64) *watcherGrou
 	return group
 }
 
-func (t *watcherIndex) useField(name string, reader FieldReader) {
+func (t *watcherIndex) useField(name string, reader object.FieldReader) {
 	if t.fields[name] == nil {
 		t.fields[name] = &usedField{reader: reader}
 	}
@@ -237,9 +239,9 @@ func (t *watcherGroup) wake(now time.Time) {
 
 // narrowestKey returns the narrowest index key of a selection and, for a key of a field, how
 // to read that field.
-func narrowestKey(s *Selection) (indexKey, FieldReader) {
+func narrowestKey(s *Selection) (indexKey, object.FieldReader) {
 	if s.scopeKey.kind == keyObject {
-		return s.scopeKey, FieldReader{}
+		return s.scopeKey, object.FieldReader{}
 	}
 	for _, c := range s.conditions {
 		if len(c.Values) == 1 && c.Equal && c.Values[0] != "" && c.Field != "metadata.namespace" {
@@ -248,10 +250,10 @@ func narrowestKey(s *Selection) (indexKey, FieldReader) {
 	}
 	for _, requirement := range s.requirements {
 		if values := requirement.ValuesUnsorted(); namesValues(requirement) && len(values) == 1 {
-			return indexKey{keyLabel, requirement.Key(), values[0]}, FieldReader{}
+			return indexKey{keyLabel, requirement.Key(), values[0]}, object.FieldReader{}
 		}
 	}
-	return s.scopeKey, FieldReader{}
+	return s.scopeKey, object.FieldReader{}
 }
 
 // scopeKey returns the narrowest index key that does not depend on an object's content.

@@ -3,6 +3,8 @@ package informerhub
 import (
 	"iter"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // readResult is what a watcher reads at its cursor: changes, or latest states if the cursor is
@@ -111,7 +113,7 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 	result.batchKey.to, result.unresumable = last.seq, last.seq != last.step
 	result.position = feed.position(time.Now())
 	result.position.Version = last.closes
-	if Older(last.version, feed.window.at(last.seq+1).version) {
+	if object.Older(last.version, feed.window.at(last.seq+1).version) {
 		result.position.Version = last.version
 	}
 	w.cursor = last.seq

@@ -1,6 +1,10 @@
 package informerhub
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+)
 
 // change is one modification of one object. It holds the object before and after, so that any
 // selection can determine whether the object entered it, stayed in it or left it.
@@ -87,11 +91,11 @@ func (w *window) after(seq uint64) []change {
 // locate returns the sequence number of the last change up to a version, if the window reaches back
 // to that version.
 func (w *window) locate(version string) (seq uint64, ok bool) {
-	if Older(version, w.trimmed) {
+	if object.Older(version, w.trimmed) {
 		return 0, false
 	}
 	later := sort.Search(len(w.changes), func(i int) bool {
-		return CompareVersions(w.changes[i].version, version) > 0
+		return object.CompareVersions(w.changes[i].version, version) > 0
 	})
 	return w.first + uint64(later) - 1, true
 }

@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // Delete implements kubeconnect.v1.ResourceService.
@@ -60,7 +61,7 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := informerhub.CountItems(done.body)
+	deleted, err := object.CountItems(done.body)
 	if err != nil {
 		return nil, err
 	}

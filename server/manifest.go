@@ -27,6 +27,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // manifest is an object in the form in which the client sent it. It is forwarded unchanged to the
@@ -145,7 +146,7 @@ func manifestOfProtobuf(message []byte, resource informerhub.Resource) (manifest
 		return manifest{}, err
 	}
 	m := manifest{contentType: runtime.ContentTypeProtobuf, body: append(bytes.Clone(protobufPrefix), enveloped...)}
-	object, err := informerhub.ReadObject(m.body)
+	object, err := object.Read(m.body)
 	if err != nil {
 		return manifest{}, badRequest("protobuf is not the message of an object: %v", err)
 	}

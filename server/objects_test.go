@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 func newPod(name string, version int) *corev1.Pod {
@@ -58,7 +59,7 @@ func widgetObject(t testing.TB, content string) *informerhub.Object {
 
 func readObject(t testing.TB, body []byte) *informerhub.Object {
 	t.Helper()
-	object, err := informerhub.ReadObject(body)
+	object, err := object.Read(body)
 	if err != nil {
 		t.Fatal(err)
 	}

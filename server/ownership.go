@@ -10,6 +10,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // maxOwnerLevels bounds the levels of owners. Kubernetes' own kinds have three levels.
@@ -115,7 +116,7 @@ type ownerLocation struct {
 // ownerSet is a set of owners, by their places, and whether only hidden objects name them.
 type ownerSet struct {
 	hidden bool
-	owners map[ownerLocation][]informerhub.Owner
+	owners map[ownerLocation][]object.Owner
 }
 
 func (n ownerSet) kinds() []schema.GroupKind {
@@ -149,7 +150,7 @@ func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object)
 // unseen records the owners of the objects that are hidden, or of those that are not, and returns
 // the owners that have not been looked up yet.
 func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, hidden bool) (ownerSet, error) {
-	named := ownerSet{hidden, make(map[ownerLocation][]informerhub.Owner)}
+	named := ownerSet{hidden, make(map[ownerLocation][]object.Owner)}
 	for i, object := range objects {
 		if err := yieldEvery(ctx, i); err != nil {
 			return ownerSet{}, err
@@ -201,7 +202,7 @@ func (o *ownership) lookUpKinds(ctx context.Context, named ownerSet) (found []*i
 }
 
 // findIn returns the owners that exist, of objects in a namespace.
-func (o *ownership) findIn(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner, hidden bool) (found []*informerhub.Object, err error) {
+func (o *ownership) findIn(ctx context.Context, resource informerhub.Resource, namespace string, owners []object.Owner, hidden bool) (found []*informerhub.Object, err error) {
 	var refusal error
 	if !hidden {
 		refusal = o.checkList(ctx, resource, namespace)
@@ -226,7 +227,7 @@ func (o *ownership) findIn(ctx context.Context, resource informerhub.Resource, n
 
 // get returns the owners that exist, whether or not the caller can get them: the permission to list
 // decides what the caller can see. For resources that are not cached, the API server decides.
-func (o *ownership) get(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner) ([]*informerhub.Object, error) {
+func (o *ownership) get(ctx context.Context, resource informerhub.Resource, namespace string, owners []object.Owner) ([]*informerhub.Object, error) {
 	if isLive(resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED) {
 		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) {
 			got, err := o.s.getLive(ctx, resource, &kubeconnectv1.GetRequest{Namespace: namespace, Name: name}, "")
@@ -246,7 +247,7 @@ func (o *ownership) get(ctx context.Context, resource informerhub.Resource, name
 }
 
 // eachOwner gets each owner, and returns those that exist.
-func eachOwner(ctx context.Context, owners []informerhub.Owner, get func(name string) (*informerhub.Object, error)) (found []*informerhub.Object, err error) {
+func eachOwner(ctx context.Context, owners []object.Owner, get func(name string) (*informerhub.Object, error)) (found []*informerhub.Object, err error) {
 	for i, owner := range owners {
 		if err := yieldEvery(ctx, i); err != nil {
 			return nil, err

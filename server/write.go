@@ -8,6 +8,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // writer returns a writer that acts as the caller.
@@ -28,7 +29,7 @@ func (s *resources) change(ctx context.Context, dest target, change change, enco
 	if err != nil {
 		return writeResponse{}, err
 	}
-	object, err := informerhub.ReadObject(done.body)
+	object, err := object.Read(done.body)
 	if err != nil {
 		return writeResponse{}, err
 	}

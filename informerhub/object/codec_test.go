@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"bytes"
@@ -12,22 +12,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
 // TestObjectsDoNotShareTheMemoryOfTheBody wipes each body after it was read, as client-go does when
 // it reads the next one into the same buffer.
 func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
-	full := traits{"some-namespace", "some-name", "some-uid", "7", map[string]string{"some-label": "some-value"}, "some-node", []string{"some-owner"}}
-	withManaged := NewPod(full)
+	full := traits{Namespace: "some-namespace", Name: "some-name", UID: "some-uid", Version: "7", Labels: map[string]string{"some-label": "some-value"}, Node: "some-node", Owners: []string{"some-owner"}}
+	withManaged := testobjects.NewPod(full)
 	withManaged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "someone"}}
-	list := &corev1.PodList{Items: []corev1.Pod{*NewPod(full), *withManaged}}
+	list := &corev1.PodList{Items: []corev1.Pod{*testobjects.NewPod(full), *withManaged}}
 	for name, sent := range map[string][]byte{
-		"protobuf":                       ProtobufBody(t, NewPod(full)),
-		"protobuf without managedFields": ProtobufBody(t, withManaged),
-		"a protobuf list":                ProtobufBody(t, list),
-		"JSON":                           JSONOf(t, NewPod(full)),
-		"JSON without managedFields":     JSONOf(t, withManaged),
-		"a JSON list":                    JSONOf(t, list),
+		"protobuf":                       testobjects.ProtobufBody(t, testobjects.NewPod(full)),
+		"protobuf without managedFields": testobjects.ProtobufBody(t, withManaged),
+		"a protobuf list":                testobjects.ProtobufBody(t, list),
+		"JSON":                           testobjects.JSONOf(t, testobjects.NewPod(full)),
+		"JSON without managedFields":     testobjects.JSONOf(t, withManaged),
+		"a JSON list":                    testobjects.JSONOf(t, list),
 	} {
 		for _, keep := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
@@ -49,11 +51,11 @@ func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
 
 func TestWhatReadObjectAnswersDoesNotShareTheMemoryOfTheBody(t *testing.T) {
 	for name, body := range map[string][]byte{
-		"protobuf": ProtobufBody(t, NewPod(traits{Name: "some-name", Version: "7"})),
-		"JSON":     JSONOf(t, NewPod(traits{Name: "some-name", Version: "7"})),
+		"protobuf": testobjects.ProtobufBody(t, testobjects.NewPod(traits{Name: "some-name", Version: "7"})),
+		"JSON":     testobjects.JSONOf(t, testobjects.NewPod(traits{Name: "some-name", Version: "7"})),
 	} {
 		t.Run(name, func(t *testing.T) {
-			object, err := ReadObject(body)
+			object, err := Read(body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,9 +68,9 @@ func TestWhatReadObjectAnswersDoesNotShareTheMemoryOfTheBody(t *testing.T) {
 }
 
 func TestManagedFieldsAreDroppedUnlessKept(t *testing.T) {
-	pod := NewPod(traits{Name: "a", Version: "7", Node: "n"})
+	pod := testobjects.NewPod(traits{Name: "a", Version: "7", Node: "n"})
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "one"}, {Manager: "two", FieldsV1: metav1.NewFieldsV1(`{"f:x":{}}`)}}
-	for name, body := range map[string][]byte{"protobuf": ProtobufBody(t, pod), "JSON": JSONOf(t, pod)} {
+	for name, body := range map[string][]byte{"protobuf": testobjects.ProtobufBody(t, pod), "JSON": testobjects.JSONOf(t, pod)} {
 		t.Run(name, func(t *testing.T) {
 			kept := decodeOne(t, &Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: true}, body)
 			dropped := decodeOne(t, &Codec{Kind: pods.GroupVersionKind()}, body)
@@ -105,7 +107,7 @@ func TestAListIsReadWithItsVersionAndContinuation(t *testing.T) {
 	remaining := int64(5)
 	list := &corev1.PodList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "more", RemainingItemCount: &remaining},
-		Items:    []corev1.Pod{*NewPod(traits{Name: "a", Version: "1"}), *NewPod(traits{Name: "b", Version: "2"})},
+		Items:    []corev1.Pod{*testobjects.NewPod(traits{Name: "a", Version: "1"}), *testobjects.NewPod(traits{Name: "b", Version: "2"})},
 	}
 	for name, decode := range decoders(&Codec{Kind: pods.GroupVersionKind()}) {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +205,7 @@ func TestOneUnreadableItemDoesNotTakeTheOthersAlong(t *testing.T) {
 
 func TestWhatIsCutOffBehindTheMetadataIsNotServedAsWhole(t *testing.T) {
 	silenceLog(t)
-	pod := NewPod(traits{Name: "a", Version: "7", Node: "n"})
+	pod := testobjects.NewPod(traits{Name: "a", Version: "7", Node: "n"})
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	message, err := pod.Marshal()
 	if err != nil {
@@ -221,9 +223,11 @@ func TestWhatIsCutOffBehindTheMetadataIsNotServedAsWhole(t *testing.T) {
 func decoders(c *Codec) map[string]func(*testing.T, runtime.Object) (runtime.Object, error) {
 	return map[string]func(*testing.T, runtime.Object) (runtime.Object, error){
 		"protobuf": func(t *testing.T, o runtime.Object) (runtime.Object, error) {
-			return c.decodeProtobuf(ProtobufBody(t, o))
+			return c.decodeProtobuf(testobjects.ProtobufBody(t, o))
 		},
-		"JSON": func(t *testing.T, o runtime.Object) (runtime.Object, error) { return c.decodeJSON(JSONOf(t, o)) },
+		"JSON": func(t *testing.T, o runtime.Object) (runtime.Object, error) {
+			return c.decodeJSON(testobjects.JSONOf(t, o))
+		},
 	}
 }
 

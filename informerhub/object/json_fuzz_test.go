@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func FuzzReadJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, _ = (&Codec{Kind: widgetKind()}).decodeJSON(body)
 		_, _ = (&Codec{Kind: widgetKind(), KeepManagedFields: true}).decodeJSON(body)
-		_, _ = ReadObject(body)
+		_, _ = Read(body)
 		var want map[string]any
 		if json.Unmarshal(body, &want) != nil || want == nil || !unambiguous(body) {
 			return

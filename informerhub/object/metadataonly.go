@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"strings"
@@ -11,12 +11,14 @@ import (
 // PartialObjectMetadata. In protobuf this is a valid message of any kind with only metadata, and is
 // read as such.
 const (
-	PartialKind     = "PartialObjectMetadata"
+	// PartialKind is the kind of an object's metadata.
+	PartialKind = "PartialObjectMetadata"
+	// PartialListKind is the kind of a list of it.
 	PartialListKind = PartialKind + "List"
 )
 
 // RequestMetadata makes a request return the metadata of a resource's objects, as
-// PartialObjectMetadata or a list of these.
+// PartialObjectMetadata or a list of these: kind is [PartialKind] or [PartialListKind].
 func RequestMetadata(request *rest.Request, resource Resource, kind string) *rest.Request {
 	asPartial := ";as=" + kind + ";g=meta.k8s.io;v=v1"
 	accept := []string{runtime.ContentTypeJSON + asPartial, runtime.ContentTypeJSON}

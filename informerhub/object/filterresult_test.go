@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
-	object := on(t, "a", "n1", 1)
+	object := podObject(t, traits{Namespace: "default", Name: "a", Version: "1", Node: "n1"})
 	object.CacheEncodings()
 	filters := []*filter.Filter{filterOf(t, `object.spec.nodeName == 'n1'`), filterOf(t, `object.spec.nodeName == 'n2'`), filterOf(t, `object.x == 1`)}
 	for range 2 {
@@ -21,4 +21,11 @@ func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
 	if kept := object.encodings.Load().filterResults[filters[0].Number()%maxFilterResults].Load(); kept == nil || kept.filter != filters[0] || !kept.matches {
 		t.Errorf("cached %v", kept)
 	}
+}
+
+func filterOf(t testing.TB, text string) *filter.Filter {
+	t.Helper()
+	f, err := filter.Compile(text)
+	must(t, err)
+	return f
 }

@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"slices"
@@ -6,17 +6,19 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
 func TestOwnersAreReadFromEitherForm(t *testing.T) {
-	pod := NewPod(traits{Name: "a", Version: "7"})
+	pod := testobjects.NewPod(traits{Name: "a", Version: "7"})
 	pod.OwnerReferences = []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "u1", Controller: new(bool)},
 		{APIVersion: "v1", Kind: "Node", Name: "n\"1", UID: "u2"},
 		{},
 	}
 	want := []Owner{{"apps/v1", "ReplicaSet", "web", "u1"}, {"v1", "Node", "n\"1", "u2"}, {}}
-	for form, body := range map[string][]byte{"protobuf": ProtobufBody(t, pod), "JSON": JSONOf(t, pod)} {
+	for form, body := range map[string][]byte{"protobuf": testobjects.ProtobufBody(t, pod), "JSON": testobjects.JSONOf(t, pod)} {
 		t.Run(form, func(t *testing.T) {
 			object := decodeOne(t, &Codec{Kind: pods.GroupVersionKind()}, body)
 			if got := object.Owners(); !slices.Equal(got, want) {

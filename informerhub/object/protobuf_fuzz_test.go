@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
 // FuzzReadProtobuf compares the values that are read from protobuf with client-go's reader, for
@@ -17,10 +19,10 @@ import (
 func FuzzReadProtobuf(f *testing.F) {
 	expired := apierrors.NewResourceExpired("too old").ErrStatus
 	for _, meta := range metadata {
-		f.Add(ProtobufBody(f, &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "n"}}))
+		f.Add(testobjects.ProtobufBody(f, &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "n"}}))
 	}
-	f.Add(ProtobufBody(f, &expired))
-	f.Add(ProtobufBody(f, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "c"}, Items: []corev1.Pod{{}, {}}}))
+	f.Add(testobjects.ProtobufBody(f, &expired))
+	f.Add(testobjects.ProtobufBody(f, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "c"}, Items: []corev1.Pod{{}, {}}}))
 	f.Add([]byte("k8s\x00"))
 	f.Add([]byte("k8s\x00\x12\x02\x0a\x00"))
 	f.Add([]byte("k8s\x00\x12\x0a\x0a\x02\x0a\x00\x0a\x04\x8a\x01\x01\x00"))
@@ -29,7 +31,7 @@ func FuzzReadProtobuf(f *testing.F) {
 		for _, keep := range []bool{false, true} {
 			c := &Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: keep}
 			decoded, err := c.decodeProtobuf(body)
-			_, _ = ReadObject(body)
+			_, _ = Read(body)
 			if object, ok := decoded.(*Object); ok && err == nil {
 				checkAgainstClientGo(t, object, body, keep)
 			}

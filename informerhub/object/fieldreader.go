@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import "slices"
 
@@ -26,10 +26,13 @@ func OneValue(read func(*Object) string) FieldReader {
 
 // Condition is one requirement of a field selector, or of a relation.
 type Condition struct {
-	Field  string
+	// Field is the field's name.
+	Field string
+	// Reader reads the field.
 	Reader FieldReader
-	Values []string // any of them
-	Equal  bool     // otherwise none of them
+	// Values are those of which the field must have one, if Equal is set, or none otherwise.
+	Values []string
+	Equal  bool
 }
 
 // Meets reports whether an object meets the condition.

@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"context"
@@ -48,14 +48,19 @@ const (
 	maxFieldMisses, maxMissedName = 256, 512
 	// maxFieldsWaiting bounds the waiting requests about fields of each caller.
 	maxFieldsWaiting = 16
+	// fieldsPerSecond limits the requests about fields. Callers beyond this rate wait.
+	fieldsPerSecond = 2
+	fieldBurst      = 10
 )
 
+// NewSelectableFields returns the selectable fields of a resource. supported asks the API server
+// whether it supports a field, and returns its error; it is called for one field at a time.
 func NewSelectableFields(resource Resource, supported func(context.Context, string) error) *SelectableFields {
 	return &SelectableFields{
 		resource:  resource,
 		supported: supported,
 		queue:     fairqueue.New(fairqueue.Limits{Total: 1, Waiting: maxFieldsWaiting}),
-		limiter:   flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestBurst),
+		limiter:   flowcontrol.NewTokenBucketRateLimiter(fieldsPerSecond, fieldBurst),
 		found:     make(map[string]func(*Object) string),
 		missed:    lru.New(maxFieldMisses),
 	}

@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"bytes"
@@ -72,8 +72,8 @@ func (o *Object) Size() int {
 	return len(o.raw) + int(unsafe.Sizeof(*o)) + len(o.labels)*int(unsafe.Sizeof(o.labels[0]))
 }
 
-// probe returns an object with only a name, to search for that name among ordered objects.
-func probe(name string) *Object { return &Object{name: name} }
+// Probe returns an object with only a name, to search for that name among ordered objects.
+func Probe(name string) *Object { return &Object{name: name} }
 
 // HasContent reports whether the object has more than its head. An object that was deleted long ago
 // has only its head.
@@ -178,6 +178,7 @@ func (o *Object) SameContent(other *Object) bool {
 	return bytes.Equal(o.raw, other.raw)
 }
 
+// Key returns the object's namespace and name: "namespace/name", or "name" if it is cluster-scoped.
 func (o *Object) Key() string {
 	if o.namespace == "" {
 		return o.name
@@ -185,7 +186,8 @@ func (o *Object) Key() string {
 	return o.namespace + "/" + o.name
 }
 
-// Compare orders objects by namespace, then name.
+// Compare compares the object's namespace and name with others: objects are ordered by namespace,
+// then name.
 func (o *Object) Compare(namespace, name string) int {
 	switch {
 	case o.namespace < namespace:
@@ -233,8 +235,11 @@ type List struct {
 	Items []*Object
 }
 
+// GetObjectKind implements runtime.Object.
 func (l *List) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-func (l *List) DeepCopyObject() runtime.Object   { return l }
+
+// DeepCopyObject implements runtime.Object: the objects of a list are immutable.
+func (l *List) DeepCopyObject() runtime.Object { return l }
 
 // view returns b as a string that shares b's memory; b must never change.
 func view(b []byte) string {

@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -95,6 +95,7 @@ func readJSONOwner(text []byte) Owner {
 // each owner. Field selectors cannot name it.
 const OwnerField = "metadata.ownerReferences.uid"
 
+// OwnerUIDs reads the field [OwnerField].
 var OwnerUIDs = FieldReader{
 	Has: func(object *Object, uid string) (owned bool) {
 		object.eachOwner(func(owner Owner) { owned = owned || owner.UID == uid })

@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"fmt"
@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/randfill"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
 var metadata = map[string]metav1.ObjectMeta{
@@ -49,14 +51,14 @@ func TestTheHeadIsWhatClientGoReads(t *testing.T) {
 		for _, keep := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, managedFields kept: %v", name, keep), func(t *testing.T) {
 				pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: "n"}}
-				fromProtobuf := decodeOne(t, &Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: keep}, ProtobufBody(t, pod))
+				fromProtobuf := decodeOne(t, &Codec{Kind: pods.GroupVersionKind(), KeepManagedFields: keep}, testobjects.ProtobufBody(t, pod))
 				checkHead(t, fromProtobuf, pod)
 
 				fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 				if err != nil {
 					t.Fatal(err)
 				}
-				body := JSONBody(t, fields)
+				body := testobjects.JSONBody(t, fields)
 				checkHead(t, decodeOne(t, &Codec{Kind: widgetKind(), KeepManagedFields: keep}, body), unstructuredFrom(t, withKind(t, fields)))
 			})
 		}
@@ -66,7 +68,7 @@ func TestTheHeadIsWhatClientGoReads(t *testing.T) {
 func withKind(t tester, fields map[string]any) []byte {
 	t.Helper()
 	fields["kind"], fields["apiVersion"] = "Widget", "example.com/v1"
-	return JSONBody(t, fields)
+	return testobjects.JSONBody(t, fields)
 }
 
 func checkHead(t *testing.T, object *Object, want metav1.Object) {
@@ -95,7 +97,7 @@ func TestTheHeadOfEveryBuiltInKindIsWhatClientGoReads(t *testing.T) {
 		}
 		tried++
 		t.Run(kind.String(), func(t *testing.T) {
-			object := decodeOne(t, &Codec{Kind: kind}, ProtobufBody(t, typed.(runtime.Object)))
+			object := decodeOne(t, &Codec{Kind: kind}, testobjects.ProtobufBody(t, typed.(runtime.Object)))
 			checkHead(t, object, typed)
 		})
 	}

@@ -1,25 +1,16 @@
-package informerhub
+package object
 
 import (
 	"fmt"
 	"reflect"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
-func fieldsOf(t testing.TB, paths ...string) *mask.Mask {
-	t.Helper()
-	fields, err := mask.Parse(paths)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fields
-}
-
 func TestAMaskedObjectHasItsHeadAndWhatIsUnderTheMask(t *testing.T) {
-	state := traits{"default", "a", "u", "7", map[string]string{"app": "web"}, "node-1", nil}
-	widget := decodeOne(t, &Codec{Kind: widgetKind()}, JSONBody(t, map[string]any{
+	state := traits{Namespace: "default", Name: "a", UID: "u", Version: "7", Labels: map[string]string{"app": "web"}, Node: "node-1"}
+	widget := decodeOne(t, &Codec{Kind: widgetKind()}, testobjects.JSONBody(t, map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
 		"metadata": map[string]any{"namespace": "default", "name": "a", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"app": "web"}},
 		"spec":     map[string]any{"nodeName": "node-1", "size": 3},

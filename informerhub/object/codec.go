@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"bytes"
@@ -22,7 +22,9 @@ import (
 // it has an error instead of its content. It is left out, and logged, only if not even its name can
 // be read.
 type Codec struct {
-	Kind              schema.GroupVersionKind // empty: the kind is read from the response
+	// Kind is the kind of the objects. If it is empty, the kind is read from the response.
+	Kind schema.GroupVersionKind
+	// KeepManagedFields keeps metadata.managedFields, which is dropped otherwise.
 	KeepManagedFields bool
 }
 
@@ -198,9 +200,9 @@ func (c *Codec) markUnreadable(object *Object, err error) *Object {
 	return object
 }
 
-// ReadObject reads an object from the body of an API server's response, protobuf or JSON, with all
+// Read reads an object from the body of an API server's response, protobuf or JSON, with all
 // its content. It copies the body.
-func ReadObject(body []byte) (*Object, error) {
+func Read(body []byte) (*Object, error) {
 	if e, err := openEnvelope(body); err == nil {
 		groupVersion, err := schema.ParseGroupVersion(e.apiVersion)
 		if err != nil {

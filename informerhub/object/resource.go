@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"strings"
@@ -18,10 +18,9 @@ type Resource struct {
 	// Watchable reports whether the API server can list and watch the resource, so that it can be
 	// cached.
 	Watchable bool
-	// Refused reports whether the resource is excluded from caching: by the operator (see
-	// [Options.Uncached]), because it is a lease that the operator has not named (see
-	// [Options.Preload]), or because the server of an aggregated API serves it (see
-	// [Options.CacheAggregated]).
+	// Refused reports whether the resource is excluded from caching: by the operator, because it is
+	// a lease that the operator has not named, or because the server of an aggregated API serves it
+	// (see Uncached, Preload and CacheAggregated in the options of informerhub).
 	Refused bool
 }
 

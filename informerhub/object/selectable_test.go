@@ -1,6 +1,7 @@
-package informerhub
+package object
 
 import (
+	"context"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -8,8 +9,11 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
 // samplesOfFields has, for each selectable field of each built-in kind, an object and the value
@@ -108,14 +112,21 @@ var samplesOfFields = []struct {
 	},
 }
 
+// builtInFieldsOf returns the selectable fields of a resource whose API server supports no others.
+func builtInFieldsOf(resource Resource) *SelectableFields {
+	return NewSelectableFields(resource, func(_ context.Context, field string) error {
+		return apierrors.NewBadRequest("field label not supported: " + field)
+	})
+}
+
 func TestSelectableFieldsAreReadFromProtobuf(t *testing.T) {
 	tried := make(map[string]bool)
 	for _, sample := range samplesOfFields {
-		c := cacheOf(sample.resource, 0)
-		object := decodeOne(t, &Codec{Kind: sample.resource.GroupVersionKind()}, ProtobufBody(t, sample.object))
+		fields := builtInFieldsOf(sample.resource)
+		object := decodeOne(t, &Codec{Kind: sample.resource.GroupVersionKind()}, testobjects.ProtobufBody(t, sample.object))
 		for field, want := range sample.want {
 			tried[sample.resource.GroupResource().String()+" "+field] = true
-			read, err := c.selectableFields.Find(t.Context(), field)
+			read, err := fields.Find(t.Context(), field)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +152,7 @@ func TestAVersionThatClientGoDoesNotKnowIsAskedFor(t *testing.T) {
 	if scheme.Scheme.Recognizes(future.GroupVersionKind()) {
 		t.Skip("client-go knows it")
 	}
-	if _, err := cacheOf(future, 0).selectableFields.Find(t.Context(), "spec.nodeName"); err == nil {
+	if _, err := builtInFieldsOf(future).Find(t.Context(), "spec.nodeName"); err == nil {
 		t.Error("found without asking the API server")
 	}
 }

@@ -1,4 +1,4 @@
-package informerhub
+package object
 
 import (
 	"strconv"
@@ -19,12 +19,13 @@ func CompareVersions(a, b string) int {
 // Older reports whether version a is older than b.
 func Older(a, b string) bool { return CompareVersions(a, b) < 0 }
 
-// VersionNumber returns the number of a version, which the log stores: it takes eight bytes, and
-// does not retain the object that the version was read from. A version that does not fit is
+// VersionNumber returns the number of a version, for storage: it takes eight bytes, and does not
+// retain the object that the version was read from. A version that does not fit is
 // math.MaxUint64, and cannot be searched for.
 func VersionNumber(version string) uint64 {
 	n, _ := strconv.ParseUint(version, 10, 64) // the largest number if out of range
 	return n
 }
 
+// FormatVersion returns the version with a number.
 func FormatVersion(number uint64) string { return strconv.FormatUint(number, 10) }
