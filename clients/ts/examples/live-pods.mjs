@@ -2,10 +2,10 @@
 //
 // node live-pods.mjs http://127.0.0.1:8080 [namespace]
 
-import { follow, LiveCollection } from "@kubeconnect/client";
+import { LiveCollection } from "@kubeconnect/client";
 import { connect } from "@kubeconnect/client/node";
 
-const [address, namespace = ""] = process.argv.slice(2);
+const [address, namespace] = process.argv.slice(2);
 if (!address) {
   console.error("usage: node live-pods.mjs http://127.0.0.1:8080 [namespace]");
   process.exit(2);
@@ -23,10 +23,9 @@ pods.subscribe(({ added, modified, deleted }) => {
   for (const pod of deleted) console.log("DELETED ", pod.namespace, pod.name);
 });
 
-const watch = (signal, resumeToken) =>
-  client.watch("pods", { namespace }, { signal, resumeToken }).batches();
+const watch = client.watch("pods", { namespace, signal: ending.signal });
 try {
-  for await (const batch of follow(watch, { signal: ending.signal })) {
+  for await (const batch of watch.batches()) {
     pods.apply(batch);
   }
 } catch (error) {

@@ -1,10 +1,26 @@
+import {
+  createContextKey,
+  createContextValues,
+  type CallOptions as ConnectOptions,
+} from "@connectrpc/connect";
 import { KubeconnectError } from "./error.js";
 import { derived } from "./signal.js";
 
-/** Options of all calls. */
-export interface CallOptions {
+/** Options of watches and logs, which have no timeout. */
+export interface StreamOptions {
   /** Cancels the call, which then fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+  /** Headers to send with the call. The client's token takes precedence over `Authorization`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Options of all other calls. */
+export interface CallOptions extends StreamOptions {
+  /**
+   * The timeout in milliseconds, after which the call fails with Code.DeadlineExceeded; 0 for no
+   * limit. It applies to each page of a list and of a table. Default: the `timeoutMs` of `connect`.
+   */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** Options of all reads. */
@@ -16,13 +32,25 @@ export interface ReadOptions extends CallOptions {
   readonly minResourceVersion?: string | undefined;
 }
 
+/** The timeout of a call, for interceptors; undefined for the default of the transport. */
+export const callTimeout = createContextKey<number | undefined>(undefined, {
+  description: "the timeout of a call",
+});
+
 /** Makes a unary call and converts its errors to KubeconnectError. */
 export async function unary<T>(
-  { signal }: CallOptions,
-  call: (options: { signal?: AbortSignal }) => Promise<T>,
+  { signal, timeoutMs, headers }: CallOptions,
+  call: (options: ConnectOptions) => Promise<T>,
 ): Promise<T> {
   try {
-    return await call(signal ? { signal: derived(signal) } : {});
+    return await call({
+      ...(signal && { signal: derived(signal) }),
+      ...(headers && { headers }),
+      ...(timeoutMs !== undefined && {
+        timeoutMs,
+        contextValues: createContextValues().set(callTimeout, timeoutMs),
+      }),
+    });
   } catch (error) {
     signal?.throwIfAborted();
     throw KubeconnectError.from(error);
@@ -34,13 +62,13 @@ export async function unary<T>(
  * stream is cancelled when the caller leaves the loop, because Connect would keep it open.
  */
 export async function* stream<T>(
-  { signal }: CallOptions,
-  call: (options: { signal: AbortSignal; timeoutMs: number }) => AsyncIterable<T>,
+  { signal, headers }: StreamOptions,
+  call: (options: ConnectOptions) => AsyncIterable<T>,
 ): AsyncGenerator<T, void, undefined> {
   const leaving = new AbortController();
   const either = signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal;
   try {
-    yield* call({ signal: either, timeoutMs: 0 });
+    yield* call({ signal: either, timeoutMs: 0, ...(headers && { headers }) });
   } catch (error) {
     signal?.throwIfAborted();
     throw KubeconnectError.from(error);

@@ -1,6 +1,12 @@
 import { createClient as createServiceClient, type Transport } from "@connectrpc/connect";
+import {
+  accessAnswersFrom,
+  checkAccessRequest,
+  type AccessAnswer,
+  type AccessQuestion,
+} from "./access.js";
 import type { WriteBody } from "./body.js";
-import { unary, type CallOptions, type ReadOptions } from "./call.js";
+import { unary, type CallOptions } from "./call.js";
 import { countFrom, countRequest, type CountOptions, type CountResult } from "./count.js";
 import { createRequest, type CreateOptions, type CreateResult } from "./create.js";
 import {
@@ -10,13 +16,12 @@ import {
   type DeleteCollectionResult,
   type DeleteOptions,
   type DeleteResult,
-  type DeleteSelection,
 } from "./delete.js";
 import {
   resourceTypesFrom,
   schemaFrom,
+  type ResourceTypesOptions,
   type ResourceTypesResult,
-  type ResourceTypesSelection,
   type SchemaResult,
 } from "./discovery.js";
 import { AccessService } from "./gen/kubeconnect/v1/access_service_pb.js";
@@ -25,18 +30,15 @@ import { PodService } from "./gen/kubeconnect/v1/pod_service_pb.js";
 import { ResourceService } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { getRequest, GetResult, type GetOptions } from "./get.js";
 import { identityFrom, type Identity } from "./identity.js";
-import { List, type ListOptions, type ListSelection } from "./list.js";
+import { List, type ListOptions } from "./list.js";
 import { Log, type LogOptions } from "./log.js";
 import type { KubeValue, ObjectName } from "./object.js";
-import { patchRequest, type Patch, type PatchResult } from "./patch.js";
+import { patchRequest, type PatchOptions, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
-import type { Selection } from "./selection.js";
-import { Table, type TableSelection } from "./table.js";
+import { Table, type TableOptions } from "./table.js";
 import { updateRequest, type UpdateOptions, type UpdateResult } from "./update.js";
-import { Watch, type WatchOptions, type WatchSelection } from "./watch.js";
+import { Watch, type WatchOptions } from "./watch.js";
 import { WatchMany, type WatchManyOptions, type WatchSpecs } from "./watchmany.js";
-
-export type { CallOptions, ReadOptions };
 
 /**
  * A client that reads and writes the objects of any resource of the cluster. A resource is
@@ -56,33 +58,30 @@ export interface Client {
    * Lists the objects of a selection, from one snapshot. The request is sent when the list is
    * iterated, and each iteration reads a new snapshot.
    */
-  list<T = KubeValue>(resource: string, selection?: ListSelection, options?: ListOptions): List<T>;
+  list<T = KubeValue>(resource: string, options?: ListOptions): List<T>;
 
   /**
-   * Watches the objects of a selection and every change to them. The stream is opened when the
-   * watch is iterated, and each iteration opens a new stream. `follow` reconnects a watch.
+   * Watches the objects of a selection and every change to them. The watch is opened when it is
+   * iterated, and lasts: a lost stream is opened again and resumes at its last position.
    */
-  watch<T = KubeValue>(
-    resource: string,
-    selection?: WatchSelection,
-    options?: WatchOptions,
-  ): Watch<T>;
+  watch<T = KubeValue>(resource: string, options?: WatchOptions): Watch<T>;
 
   /**
    * Opens several watches, at most 100, in one stream, each with a key that the caller chooses.
    * If one of them is rejected or ends, all do. As with `watch`, the stream is opened when the
-   * result is iterated. The type parameter has the type of the objects' values for each key.
+   * result is iterated, and lasts. The type parameter has the type of the objects' values for each
+   * key.
    */
   watchMany<V extends object>(watches: WatchSpecs<V>, options?: WatchManyOptions): WatchMany<V>;
 
   /** Counts the objects of a selection, in total and by the values of paths. Sends no objects. */
-  count(resource: string, selection?: Selection, options?: CountOptions): Promise<CountResult>;
+  count(resource: string, options?: CountOptions): Promise<CountResult>;
 
   /**
    * Returns the objects of a selection as the table that the API server prints for kubectl. The
    * request is sent when the table is iterated, and each iteration reads the table again.
    */
-  table(resource: string, selection?: TableSelection, options?: CallOptions): Table;
+  table(resource: string, options?: TableOptions): Table;
 
   /**
    * Reads the log of a pod's container, with `follow` until the container ends. The stream is
@@ -117,8 +116,7 @@ export interface Client {
   patch<T = KubeValue>(
     resource: string,
     name: ObjectName,
-    patch: Patch,
-    options?: CallOptions,
+    options: PatchOptions,
   ): Promise<PatchResult<T>>;
 
   /**
@@ -137,15 +135,11 @@ export interface Client {
    */
   deleteCollection(
     resource: string,
-    selection: DeleteSelection,
-    options?: DeleteCollectionOptions,
+    options: DeleteCollectionOptions,
   ): Promise<DeleteCollectionResult>;
 
   /** Returns the resources that the cluster serves, as `kubectl api-resources` does. */
-  resourceTypes(
-    selection?: ResourceTypesSelection,
-    options?: CallOptions,
-  ): Promise<ResourceTypesResult>;
+  resourceTypes(options?: ResourceTypesOptions): Promise<ResourceTypesResult>;
 
   /** Returns the OpenAPI schema of a resource's kind. Fails with Code.NotFound if it has none. */
   schema(resource: string, options?: CallOptions): Promise<SchemaResult>;
@@ -155,6 +149,17 @@ export interface Client {
    * authenticate the caller.
    */
   whoAmI(options?: CallOptions): Promise<Identity>;
+
+  /**
+   * Returns whether the caller is allowed to perform each of several actions, at most 100, in the
+   * order of the questions. The answers may be ten seconds old, or older if the operator allows
+   * that. Fails as a whole if a question cannot be evaluated, for example because its resource
+   * does not exist. Each question counts as a call against the caller's rate limit.
+   */
+  checkAccess(
+    questions: readonly AccessQuestion[],
+    options?: CallOptions,
+  ): Promise<readonly AccessAnswer[]>;
 }
 
 /** Creates a client over any Connect transport. The client needs no closing. */
@@ -169,25 +174,25 @@ export function createClient(transport: Transport): Client {
       return new GetResult<T>(await unary(options, (call) => service.get(request, call)));
     },
 
-    list<T>(resource: string, selection: ListSelection = {}, options: ListOptions = {}) {
-      return new List<T>(service, resource, selection, options);
+    list<T>(resource: string, options: ListOptions = {}) {
+      return new List<T>(service, resource, options);
     },
 
-    watch<T>(resource: string, selection: WatchSelection = {}, options: WatchOptions = {}) {
-      return new Watch<T>(service, resource, selection, options);
+    watch<T>(resource: string, options: WatchOptions = {}) {
+      return new Watch<T>(service, resource, options);
     },
 
     watchMany<V extends object>(watches: WatchSpecs<V>, options: WatchManyOptions = {}) {
       return new WatchMany<V>(service, watches, options);
     },
 
-    async count(resource: string, selection: Selection = {}, options: CountOptions = {}) {
-      const request = countRequest(resource, selection, options);
+    async count(resource: string, options: CountOptions = {}) {
+      const request = countRequest(resource, options);
       return countFrom(await unary(options, (call) => service.countObjects(request, call)));
     },
 
-    table(resource: string, selection: TableSelection = {}, options: CallOptions = {}) {
-      return new Table(service, resource, selection, options);
+    table(resource: string, options: TableOptions = {}) {
+      return new Table(service, resource, options);
     },
 
     logs(pod: ObjectName, options: LogOptions = {}) {
@@ -207,8 +212,8 @@ export function createClient(transport: Transport): Client {
       return { object: objectFrom<T>(response), warnings, created };
     },
 
-    async patch<T>(resource: string, name: ObjectName, patch: Patch, options: CallOptions = {}) {
-      const request = patchRequest(resource, name, patch);
+    async patch<T>(resource: string, name: ObjectName, options: PatchOptions) {
+      const request = patchRequest(resource, name, options);
       const response = await unary(options, (call) => service.patch(request, call));
       const { warnings, created } = response;
       return { object: objectFrom<T>(response), warnings, created };
@@ -222,21 +227,14 @@ export function createClient(transport: Transport): Client {
       return { object, resourceVersion, warnings };
     },
 
-    async deleteCollection(
-      resource: string,
-      selection: DeleteSelection,
-      options: DeleteCollectionOptions = {},
-    ) {
-      const request = deleteCollectionRequest(resource, selection, options);
+    async deleteCollection(resource: string, options: DeleteCollectionOptions) {
+      const request = deleteCollectionRequest(resource, options);
       const response = await unary(options, (call) => service.deleteCollection(request, call));
       const { deleted, resourceVersion, warnings } = response;
       return { deleted: Number(deleted), resourceVersion, warnings };
     },
 
-    async resourceTypes(
-      { group = "", category = "" }: ResourceTypesSelection = {},
-      options: CallOptions = {},
-    ) {
+    async resourceTypes({ group = "", category = "", ...options }: ResourceTypesOptions = {}) {
       const request = { group, category };
       const response = await unary(options, (call) => discovery.listResourceTypes(request, call));
       return resourceTypesFrom(response);
@@ -248,6 +246,12 @@ export function createClient(transport: Transport): Client {
 
     async whoAmI(options: CallOptions = {}) {
       return identityFrom(await unary(options, (call) => access.whoAmI({}, call)));
+    },
+
+    async checkAccess(questions: readonly AccessQuestion[], options: CallOptions = {}) {
+      const request = checkAccessRequest(questions);
+      const response = await unary(options, (call) => access.checkAccess(request, call));
+      return accessAnswersFrom(response, questions.length);
     },
   };
 }

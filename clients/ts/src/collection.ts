@@ -1,6 +1,6 @@
 import { keyOf, type KubeObject, type KubeValue, type ObjectHead } from "./object.js";
 import { newest } from "./version.js";
-import type { WatchBatch, WatchEvent } from "./watch.js";
+import type { WatchBatch, WatchEvent } from "./event.js";
 
 /** The changes that one batch has made to a collection, all events combined. */
 export interface Changes<V> {

@@ -1,14 +1,15 @@
 import type { KubeconnectError } from "./error.js";
 
 /**
- * The connection state of a followed watch.
+ * The connection state of a watch.
  *
  * "connecting": no message has been received yet. "connected": messages are received, at least
  * every ten seconds. "lost": the service is unreachable; `since` is the time of its last
  * message, which is also the age of the objects, and `error` is the first error of the stream.
+ * "closed": the loop was left.
  */
 export type ConnectionState =
-  | { readonly state: "connecting" | "connected"; readonly since: Date }
+  | { readonly state: "connecting" | "connected" | "closed"; readonly since: Date }
   | { readonly state: "lost"; readonly since: Date; readonly error: KubeconnectError };
 
 /** Tracks the state of a connection and reports each change. */
@@ -17,7 +18,7 @@ export class ConnectionTracker {
   #state: ConnectionState = { state: "connecting", since: new Date() };
   #receivedAt = this.#state.since;
 
-  constructor(onChange: ((connection: ConnectionState) => void) | undefined) {
+  constructor(onChange?: (connection: ConnectionState) => void) {
     this.#onChange = onChange;
   }
 
@@ -37,6 +38,13 @@ export class ConnectionTracker {
   failed(error: KubeconnectError): void {
     if (this.#state.state !== "lost") {
       this.#change({ state: "lost", since: this.#receivedAt, error });
+    }
+  }
+
+  /** Records that the caller has left the stream. A failure remains the state. */
+  closed(): void {
+    if (this.#state.state !== "lost") {
+      this.#change({ state: "closed", since: new Date() });
     }
   }
 

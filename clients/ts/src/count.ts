@@ -17,8 +17,8 @@ import {
 import { selectionFields, type Selection } from "./selection.js";
 import { jsonFrom } from "./value.js";
 
-/** Options of a count. */
-export interface CountOptions extends ReadOptions, ConsistencyOptions {
+/** Options of a count: the objects to count, and how to group them. */
+export interface CountOptions extends Selection, ReadOptions, ConsistencyOptions {
   /**
    * Up to 8 paths, as in `fields`, to group by: "spec.nodeName", "status.phase". Default:
    * none, only the total.
@@ -56,12 +56,11 @@ export interface CountResult {
 /** Returns the request message of a count. */
 export function countRequest(
   resource: string,
-  selection: Selection,
   { groupBy = [], maxGroups = 0, minResourceVersion = "", ...options }: CountOptions,
 ): MessageInitShape<typeof CountObjectsRequestSchema> {
   return {
     resource,
-    ...selectionFields(selection),
+    ...selectionFields(options),
     groupBy: paths(groupBy),
     maxGroups,
     minResourceVersion,

@@ -7,7 +7,7 @@ import {
   type DeleteRequestSchema,
 } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
-import { valueOf } from "./word.js";
+import { valueOf } from "./enum.js";
 import { preconditionsFrom, type Preconditions } from "./write.js";
 
 /**
@@ -16,8 +16,8 @@ import { preconditionsFrom, type Preconditions } from "./write.js";
  */
 export type PropagationPolicy = "orphan" | "background" | "foreground";
 
-/** Options of a deleteCollection. */
-export interface DeleteCollectionOptions extends CallOptions {
+/** Options of delete and deleteCollection. */
+export interface DeletionOptions extends CallOptions {
   /** Default: the kind's own, usually "background". */
   readonly propagation?: PropagationPolicy | undefined;
   /**
@@ -30,7 +30,7 @@ export interface DeleteCollectionOptions extends CallOptions {
 }
 
 /** Options of a delete. */
-export interface DeleteOptions extends DeleteCollectionOptions, Preconditions {}
+export interface DeleteOptions extends DeletionOptions, Preconditions {}
 
 /** The result of a delete. */
 export interface DeleteResult<T = KubeValue> {
@@ -49,8 +49,8 @@ export interface DeleteResult<T = KubeValue> {
   readonly warnings: readonly string[];
 }
 
-/** The objects to delete. Omitted fields match everything. */
-export interface DeleteSelection {
+/** Options of a deleteCollection: the objects to delete. An object must match all selectors. */
+export interface DeleteCollectionOptions extends DeletionOptions {
   /** Required for a namespaced resource, rejected for a cluster-scoped one. */
   readonly namespace?: string | undefined;
   /** A label selector in kubectl's notation: "app=web,tier in (a,b),!canary". */
@@ -88,17 +88,12 @@ export function deleteRequest(
 /** Returns the request message of a deleteCollection. */
 export function deleteCollectionRequest(
   resource: string,
-  { namespace = "", labelSelector = "", fieldSelector = "" }: DeleteSelection,
-  options: DeleteCollectionOptions,
+  { namespace = "", labelSelector = "", fieldSelector = "", ...options }: DeleteCollectionOptions,
 ): MessageInitShape<typeof DeleteCollectionRequestSchema> {
   return { resource, namespace, labelSelector, fieldSelector, ...deletionFields(options) };
 }
 
-function deletionFields({
-  propagation,
-  gracePeriodSeconds,
-  dryRun = false,
-}: DeleteCollectionOptions) {
+function deletionFields({ propagation, gracePeriodSeconds, dryRun = false }: DeletionOptions) {
   return {
     propagationPolicy:
       propagation === undefined ? Policy.UNSPECIFIED : valueOf(policies, propagation),

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { CallOptions } from "./call.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import type {
   CacheState as CacheStateMessage,
@@ -10,8 +11,8 @@ import type {
 import { required } from "./message.js";
 import type { ResourceKind } from "./object.js";
 
-/** A selection of the cluster's resources. Omitted fields match everything. */
-export interface ResourceTypesSelection {
+/** Options of resourceTypes. A resource must match all that are given. */
+export interface ResourceTypesOptions extends CallOptions {
   /** One API group; "core" for the core group. */
   readonly group?: string | undefined;
   /** One category, such as "all". */

@@ -26,6 +26,8 @@ export class KubeconnectError extends Error {
   readonly omittedCauses: number;
   /** The number of seconds after which to retry; 0 if the service sent none. */
   readonly retryAfterSeconds: number;
+  /** Whether the service has sent the error. If not, the error is one of the connection. */
+  readonly fromService: boolean;
 
   private constructor(message: string, code: Code, status?: Status, cause?: unknown) {
     super(message, { cause });
@@ -35,6 +37,7 @@ export class KubeconnectError extends Error {
       status?.causes.map(({ reason, message, field }) => ({ reason, message, field })) ?? [];
     this.omittedCauses = status?.omittedCauses ?? 0;
     this.retryAfterSeconds = status?.retryAfterSeconds ?? 0;
+    this.fromService = status !== undefined;
   }
 
   /** Converts the error of a call. The message of the service's Status takes precedence. */
@@ -54,9 +57,15 @@ export class KubeconnectError extends Error {
 
   /** Returns the same error with another message. */
   withMessage(message: string): KubeconnectError {
-    const { code, reason, causes, omittedCauses, retryAfterSeconds } = this;
+    const { code, reason, causes, omittedCauses, retryAfterSeconds, fromService } = this;
     const error = new KubeconnectError(message, code, undefined, this);
-    return Object.assign(error, { reason, causes, omittedCauses, retryAfterSeconds });
+    return Object.assign(error, {
+      reason,
+      causes,
+      omittedCauses,
+      retryAfterSeconds,
+      fromService,
+    });
   }
 
   /** Returns the error of an object whose content the service could not read. */
@@ -67,6 +76,11 @@ export class KubeconnectError extends Error {
   /** Returns the error for an unreachable service. */
   static unavailable(message: string): KubeconnectError {
     return new KubeconnectError(message, Code.Unavailable);
+  }
+
+  /** Returns the error for a change that is lost, because it cannot be applied. */
+  static dataLoss(message: string): KubeconnectError {
+    return new KubeconnectError(message, Code.DataLoss);
   }
 
   /** Returns the error for a message of the service that is invalid for this client. */

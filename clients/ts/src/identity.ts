@@ -7,8 +7,11 @@ export interface Identity {
   /** The user's UID; empty if it has none. */
   readonly uid: string;
   readonly groups: readonly string[];
+  /** Additional information from the authenticator, by key. */
+  readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-export function identityFrom({ username, uid, groups }: WhoAmIResponse): Identity {
-  return { username, uid, groups };
+export function identityFrom({ username, uid, groups, extra }: WhoAmIResponse): Identity {
+  const values = Object.entries(extra).map(([key, { values }]) => [key, values] as const);
+  return { username, uid, groups, extra: Object.fromEntries(values) };
 }

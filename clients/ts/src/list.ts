@@ -19,8 +19,8 @@ import { selectionFields, type Selection } from "./selection.js";
 /** How often `all` restarts an expired list. */
 const maxRestarts = 2;
 
-/** The objects to list, and their order. */
-export interface ListSelection extends Selection {
+/** Options of a list: the objects to list, their order, and how to read them. */
+export interface ListOptions extends Selection, ReadOptions, ConsistencyOptions, FieldOptions {
   /**
    * "path" or "path desc", or several of these with commas: "status.phase,
    * metadata.creationTimestamp desc". Default: by namespace and name.
@@ -29,9 +29,6 @@ export interface ListSelection extends Selection {
   /** The maximum number of objects in a page. Default: as many as fit into a message. */
   readonly pageSize?: number | undefined;
 }
-
-/** Options of a list. */
-export interface ListOptions extends ReadOptions, ConsistencyOptions, FieldOptions {}
 
 /** One page of a list. */
 export interface ListPage<T = KubeValue> {
@@ -69,18 +66,11 @@ export type ListAll<T = KubeValue> = Omit<ListPage<T>, "remaining">;
 export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
   readonly #service: ResourceServiceClient;
   readonly #resource: string;
-  readonly #selection: ListSelection;
   readonly #options: ListOptions;
 
-  constructor(
-    service: ResourceServiceClient,
-    resource: string,
-    selection: ListSelection,
-    options: ListOptions,
-  ) {
+  constructor(service: ResourceServiceClient, resource: string, options: ListOptions) {
     this.#service = service;
     this.#resource = resource;
-    this.#selection = selection;
     this.#options = options;
   }
 
@@ -143,11 +133,10 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
   }
 
   #fetch(pageToken: string): Promise<ListResponse> {
-    const { orderBy = "", pageSize = 0 } = this.#selection;
-    const { minResourceVersion = "" } = this.#options;
+    const { orderBy = "", pageSize = 0, minResourceVersion = "" } = this.#options;
     const request = {
       resource: this.#resource,
-      ...selectionFields(this.#selection),
+      ...selectionFields(this.#options),
       orderBy,
       pageSize,
       pageToken,

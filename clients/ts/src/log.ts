@@ -1,19 +1,19 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { stream, type CallOptions } from "./call.js";
+import { stream, type StreamOptions } from "./call.js";
 import {
   LogStream as LogStreamValue,
   type GetLogsRequestSchema,
   type PodService,
 } from "./gen/kubeconnect/v1/pod_service_pb.js";
 import type { ObjectName } from "./object.js";
-import { valueOf } from "./word.js";
+import { valueOf } from "./enum.js";
 
 /** The output stream of a container. Clusters that cannot select a single stream reject the call. */
 export type LogStream = "all" | "stdout" | "stderr";
 
 /** Options of a log. */
-export interface LogOptions extends CallOptions {
+export interface LogOptions extends StreamOptions {
   /** The container. Default: the pod's only container. */
   readonly container?: string | undefined;
   /** Continues until the container ends. */
@@ -75,8 +75,7 @@ export class Log implements AsyncIterable<string> {
    */
   async *pieces(): AsyncGenerator<Uint8Array, void, undefined> {
     const request = requestOf(this.#pod, this.#options);
-    const { signal } = this.#options;
-    for await (const { data } of stream({ signal }, (call) =>
+    for await (const { data } of stream(this.#options, (call) =>
       this.#service.getLogs(request, call),
     )) {
       if (data.length > 0) yield data;

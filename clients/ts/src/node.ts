@@ -13,8 +13,8 @@ import {
 } from "@connectrpc/connect-node";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
-import { retryReads } from "./comeback.js";
-import { Connections } from "./connections.js";
+import { retryReads } from "./retryreads.js";
+import { NodeTransport } from "./nodetransport.js";
 
 export * from "./index.js";
 
@@ -52,14 +52,14 @@ export interface NodeClient extends Client {
 /**
  * Creates a client for the service at an address, such as "https://kubeconnect:8443" or
  * "http://localhost:8080". The connection is opened by the first call, shared by all calls, and
- * opened again after a loss. When a followed watch is silent or stale for too long, later calls
+ * opened again after a loss. When a watch is silent or stale for too long, later calls
  * use another connection, which may lead to another replica.
  */
 export function connect(address: string, options: NodeOptions = {}): NodeClient {
   const { protocol = "grpc", tls, timeoutMs = 30_000, interceptors = [] } = options;
   const token = tokenOf(options);
   const tokens = token === undefined ? [] : [bearer(address, token)];
-  const connections = new Connections(() => {
+  const connections = new NodeTransport(() => {
     const session = new Http2SessionManager(address, pings, { ...tls, ...sessionOptions });
     const transportOptions = {
       baseUrl: address,

@@ -1,11 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { encodeBody, type WriteBody } from "./body.js";
+import type { CallOptions } from "./call.js";
 import {
   PatchType as Type,
   type PatchRequestSchema,
 } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
-import { valueOf } from "./word.js";
+import { valueOf } from "./enum.js";
 import { preconditionsFrom, writeFields, type Preconditions, type WriteOptions } from "./write.js";
 
 /**
@@ -15,8 +16,8 @@ import { preconditionsFrom, writeFields, type Preconditions, type WriteOptions }
  */
 export type PatchType = "json" | "merge" | "strategic" | "apply";
 
-/** A change to one object. */
-export interface Patch extends WriteOptions, Preconditions {
+/** Options of a patch: the change, and how to make it. */
+export interface PatchOptions extends CallOptions, WriteOptions, Preconditions {
   readonly type: PatchType;
   /** The patch in the format of the type; YAML only for "apply". */
   readonly body: WriteBody;
@@ -38,7 +39,7 @@ export interface PatchResult<T = KubeValue> {
 export function patchRequest(
   resource: string,
   { namespace = "", name }: ObjectName,
-  { type, body, force = false, ...options }: Patch,
+  { type, body, force = false, ...options }: PatchOptions,
 ): MessageInitShape<typeof PatchRequestSchema> {
   return {
     resource,

@@ -2,7 +2,7 @@ import {
   Consistency as ConsistencyValue,
   Source as SourceValue,
 } from "./gen/kubeconnect/v1/resource_service_pb.js";
-import { valueOf } from "./word.js";
+import { valueOf } from "./enum.js";
 
 /**
  * How current a read must be. "cached" reads from the cache, which is usually milliseconds older

@@ -1,6 +1,6 @@
 import { RelationType as Type } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import type { ObjectName } from "./object.js";
-import { valueOf } from "./word.js";
+import { valueOf } from "./enum.js";
 
 /**
  * The type of a relation to another object: "ownedBy" selects the objects that it owns,

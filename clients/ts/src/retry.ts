@@ -1,46 +1,57 @@
 import { Code } from "@connectrpc/connect";
 import type { KubeconnectError } from "./error.js";
-import type { WatchBatch } from "./watch.js";
 
-/** Options of retries after a failure. */
-export interface RetryOptions {
+/** The delays between attempts. */
+export interface RetryDelays {
   /** The maximum delay after the first failure, in milliseconds. Default: 200. */
   readonly firstDelayMs?: number | undefined;
   /** The maximum delay, in milliseconds. Default: 5,000. */
   readonly maxDelayMs?: number | undefined;
-  /**
-   * Returns whether an error must not be retried. Default: the request is invalid, or the caller
-   * is rejected as unauthenticated twice in a row (see RetryPolicy).
-   */
-  readonly isFinal?: ((error: KubeconnectError) => boolean) | undefined;
   /** Returns random numbers in [0, 1). Default: Math.random. */
   readonly random?: (() => number) | undefined;
 }
 
+/** Which failures of a watch are retried. */
+export interface RetryOptions {
+  /** Whether a lost stream is opened again. Default: true. */
+  readonly reconnect?: boolean | undefined;
+  /**
+   * Returns whether an error ends the watch. It replaces the client's own decision: with
+   * `() => false` the watch also continues when it is rejected, or when its first stream cannot
+   * be opened. After Code.InvalidArgument it continues without the token, which may be invalid.
+   */
+  readonly isFinal?: ((error: KubeconnectError) => boolean) | undefined;
+}
+
 /** The progress that a batch reports. */
-type Progress = Pick<WatchBatch<unknown>, "resumeToken"> & { readonly synced?: boolean };
+interface Progress {
+  readonly resumeToken: string;
+  readonly synced?: boolean;
+}
+
+/** The time for which a rejected first stream may be retried, with the service's retry delays. */
+const firstStreamBudgetMs = 30_000;
 
 /**
  * Decides how to continue after the failure of a watch. It does no I/O and uses no clock: the
  * caller reports received batches and failures, and gets the delays to wait.
- *
- * An open stream that ends with Code.Unauthenticated is opened once more, because its token may
- * have expired and the next call uses a new token. A stream that is rejected before its first
- * message is final.
  */
 export class RetryPolicy {
+  readonly #options: RetryOptions;
   readonly #firstDelayMs: number;
   readonly #maxDelayMs: number;
-  readonly #isFinal: ((error: KubeconnectError) => boolean) | undefined;
   readonly #random: () => number;
   #failures = 0;
-  /** Whether a message was received since the last failure. */
-  #opened = false;
+  /** Whether any stream has received a message. */
+  #received = false;
+  /** Whether the current stream has received a message. */
+  #streamReceived = false;
+  #budgetMs = firstStreamBudgetMs;
 
-  constructor(options: RetryOptions = {}) {
+  constructor(options: RetryOptions & RetryDelays = {}) {
+    this.#options = options;
     this.#firstDelayMs = options.firstDelayMs ?? 200;
     this.#maxDelayMs = options.maxDelayMs ?? 5_000;
-    this.#isFinal = options.isFinal;
     this.#random = options.random ?? Math.random;
   }
 
@@ -49,7 +60,7 @@ export class RetryPolicy {
    * watches, which always has a token, counts as healthy when all watches are in sync.
    */
   received({ resumeToken, synced = true }: Progress): void {
-    this.#opened = true;
+    this.#received = this.#streamReceived = true;
     if (resumeToken !== "" && synced) {
       this.#failures = 0;
     }
@@ -57,25 +68,53 @@ export class RetryPolicy {
 
   /**
    * Returns the number of milliseconds to wait before the next attempt; undefined if the error is
-   * final. Half of each delay is random, so that callers that were disconnected together do not
-   * reconnect together.
+   * final.
+   *
+   * The first stream of a watch is retried only if the service sent a retry delay, so that a
+   * wrong address is reported immediately. If the token of a stream has expired, the stream is
+   * opened again immediately, because the next call may have another token. A stream that is
+   * rejected before its first message is not.
    */
   failed(error: KubeconnectError): number | undefined {
-    const expired = this.#opened && error.code === Code.Unauthenticated;
-    this.#opened = false;
-    if (this.#isFinal?.(error) ?? (finalCodes.has(error.code) && !expired)) {
-      return undefined;
-    }
+    const expired = this.#streamReceived && error.code === Code.Unauthenticated;
+    this.#streamReceived = false;
+    const { reconnect = true, isFinal } = this.#options;
+    if (!reconnect) return undefined;
+    if (isFinal !== undefined) return isFinal(error) ? undefined : this.#delay(error);
+    if (expired) return 0;
+    if (!isRetryable(error)) return undefined;
+    return this.#received ? this.#delay(error) : this.#firstStreamDelay(error);
+  }
+
+  /**
+   * Returns the next delay. Half of it is random, so that callers that were disconnected together
+   * do not reconnect together.
+   */
+  #delay(error: KubeconnectError): number {
     const longest = Math.min(this.#maxDelayMs, this.#firstDelayMs * 2 ** this.#failures++);
-    const delay = longest * (0.5 + this.#random() / 2);
-    return Math.max(delay, error.retryAfterSeconds * 1000);
+    return Math.max(longest * (0.5 + this.#random() / 2), error.retryAfterSeconds * 1000);
+  }
+
+  #firstStreamDelay({ retryAfterSeconds }: KubeconnectError): number | undefined {
+    const delay = retryAfterSeconds * 1000;
+    if (delay <= 0 || delay > this.#budgetMs) return undefined;
+    this.#budgetMs -= delay;
+    return delay;
   }
 }
 
-const finalCodes: ReadonlySet<Code> = new Set([
-  Code.InvalidArgument,
-  Code.NotFound,
-  Code.PermissionDenied,
-  Code.Unauthenticated,
-  Code.Unimplemented,
+/** Returns whether the same call may succeed later. */
+function isRetryable({ code, fromService, retryAfterSeconds }: KubeconnectError): boolean {
+  if (code === Code.ResourceExhausted) return retryAfterSeconds > 0;
+  return retryable.has(code) || (connectionFailures.has(code) && !fromService);
+}
+
+const retryable: ReadonlySet<Code> = new Set([Code.Unavailable, Code.DeadlineExceeded]);
+
+/** The codes of calls on a connection that was reset, or that could not be opened. */
+const connectionFailures: ReadonlySet<Code> = new Set([
+  Code.Aborted,
+  Code.Canceled,
+  Code.Internal,
+  Code.Unknown,
 ]);

@@ -1,5 +1,5 @@
 import { KubeconnectError } from "./error.js";
-import type { WatchBatch } from "./watch.js";
+import type { WatchBatch } from "./event.js";
 
 /** The limit of staleness of a stream. */
 export interface StalenessLimit {
@@ -12,8 +12,11 @@ export interface StalenessLimit {
   readonly maxStalenessMs?: number | undefined;
 }
 
-/** The freshness that a batch reports. Batches of several watches have the key of their watch. */
-type FreshnessReport = Pick<WatchBatch<unknown>, "freshness"> & { readonly watch?: string };
+/** What a batch reports. Batches of several watches have the key of their watch. */
+export type BatchStatus = Pick<WatchBatch<unknown>, "freshness" | "resumeToken"> & {
+  readonly watch?: string;
+  readonly synced?: boolean;
+};
 
 /** Decides when a stream has been stale for too long. It does no I/O. */
 export class StalenessPolicy {
@@ -40,7 +43,10 @@ export class StalenessPolicy {
    * Records the freshness of a batch. Returns the error for which to leave the stream after this
    * batch; undefined if the stream has not been stale for too long.
    */
-  received({ freshness, watch = "" }: FreshnessReport): KubeconnectError | undefined {
+  received({
+    freshness,
+    watch = "",
+  }: Pick<BatchStatus, "freshness" | "watch">): KubeconnectError | undefined {
     if (freshness === undefined) return undefined;
     if (!freshness.stale) {
       this.#stale.delete(watch);

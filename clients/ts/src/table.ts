@@ -9,8 +9,8 @@ import { required, type ResourceServiceClient } from "./message.js";
 import type { ObjectHead, ResourceKind } from "./object.js";
 import { jsonFrom } from "./value.js";
 
-/** The objects to print. Omitted fields match everything. */
-export interface TableSelection {
+/** Options of a table: the objects to print. An object must match all that are given. */
+export interface TableOptions extends CallOptions {
   /** Default: all namespaces, which the caller must be allowed to list. */
   readonly namespace?: string | undefined;
   /** One object by its name. */
@@ -59,18 +59,11 @@ export type TableAll = Omit<TablePage, "remaining">;
 export class Table implements AsyncIterable<TableRow> {
   readonly #service: ResourceServiceClient;
   readonly #resource: string;
-  readonly #selection: TableSelection;
-  readonly #options: CallOptions;
+  readonly #options: TableOptions;
 
-  constructor(
-    service: ResourceServiceClient,
-    resource: string,
-    selection: TableSelection,
-    options: CallOptions,
-  ) {
+  constructor(service: ResourceServiceClient, resource: string, options: TableOptions) {
     this.#service = service;
     this.#resource = resource;
-    this.#selection = selection;
     this.#options = options;
   }
 
@@ -108,7 +101,7 @@ export class Table implements AsyncIterable<TableRow> {
       labelSelector = "",
       fieldSelector = "",
       pageSize = 0,
-    } = this.#selection;
+    } = this.#options;
     const request = {
       resource: this.#resource,
       namespace,

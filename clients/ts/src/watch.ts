@@ -1,182 +1,130 @@
-import { BatchReader, resumable } from "./batch.js";
-import { stream, type ReadOptions } from "./call.js";
+import { stream } from "./call.js";
+import type { WatchBatch, WatchEvent } from "./event.js";
+import { EventReader } from "./eventreader.js";
+import { EventStream, type EventStreamOptions } from "./eventstream.js";
 import type { Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
-import { PatchType, type WatchResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { PatchType } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import type { ResourceServiceClient } from "./message.js";
-import type { KubeObject, KubeValue } from "./object.js";
-import type { HeldObjects } from "./patches.js";
+import type { KubeValue } from "./object.js";
 import { objectFields, type FieldOptions, type Source } from "./read.js";
 import { selectionFields, type Selection } from "./selection.js";
 
 /**
- * The objects to watch. An object that enters the selection is delivered as ADDED, an object that
- * leaves it as DELETED. `related` is evaluated when the stream begins.
+ * The objects to watch, and what to send of them. An object that enters the selection is delivered
+ * as ADDED, an object that leaves it as DELETED. `related` is evaluated when a stream begins. A
+ * change that does not touch `fields`, or the metadata with `metadataOnly`, produces no event.
  */
-export interface WatchSelection extends Selection {
+export interface WatchSelection extends Selection, FieldOptions {
   /** One object by its name. The permission for that name is sufficient then. */
   readonly name?: string | undefined;
+  /** Waits until the cache has reached this version, as in ReadOptions. */
+  readonly minResourceVersion?: string | undefined;
+  /**
+   * Lets the service send changed objects as patches. The events still have complete objects: the
+   * watch caches all delivered objects and applies the patches to them. A watch that begins with a
+   * `resumeToken` has no objects cached, and is sent complete objects.
+   */
+  readonly patches?: boolean | undefined;
 }
+
+/** Options of a watch. */
+export interface WatchOptions extends WatchSelection, EventStreamOptions {}
 
 /**
- * Options of a watch. A change that does not touch `fields`, or the metadata with `metadataOnly`,
- * produces no event.
+ * A watch, which begins with RESET, the snapshot as ADDED, and SYNCED, unless it is resumed, and
+ * lasts: see EventStream.
  */
-export interface WatchOptions extends ReadOptions, FieldOptions {
-  /**
-   * Resumes after the events that an earlier watch of the same selection delivered. If the
-   * service cannot resume there, or if the token is empty, the stream begins with RESET.
-   */
-  readonly resumeToken?: string | undefined;
-  /**
-   * Lets the service send changed objects as patches, which are applied to these objects. The
-   * events still have complete objects.
-   */
-  readonly patches?: HeldObjects | undefined;
-}
-
-/** A change of a selection, or a mark in its stream. */
-export type WatchEvent<T = KubeValue> =
-  | {
-      /**
-       * ADDED: the object was created, has entered the selection, or is in the snapshot.
-       * MODIFIED: the object was changed. DELETED: the object was deleted, or has left the
-       * selection. A DELETED object has its last state; in a resumed stream it may have no
-       * content, and reading its value throws. Ignore the deletion of objects that you do not
-       * have. Between RESET and SYNCED, MODIFIED and DELETED are changes since the snapshot
-       * began.
-       */
-      readonly type: "ADDED" | "MODIFIED" | "DELETED";
-      readonly object: KubeObject<T>;
-      /** The version of the event itself. */
-      readonly resourceVersion: string;
-    }
-  | {
-      /**
-       * RESET: clear your copy, a snapshot follows. SYNCED: the snapshot is complete. BOOKMARK:
-       * all changes up to this version have been delivered. The version never decreases, except
-       * after a RESET.
-       */
-      readonly type: "RESET" | "SYNCED" | "BOOKMARK";
-      readonly resourceVersion: string;
-    };
-
-/** The events of one message: apply them, then render once. */
-export interface WatchBatch<T = KubeValue> {
-  readonly events: readonly WatchEvent<T>[];
-  /**
-   * The token that resumes after this batch. Empty within a snapshot: earlier tokens cannot be
-   * used then either.
-   */
-  readonly resumeToken: string;
-  /** How current the stream is; undefined if this batch does not report it. */
-  readonly freshness: Freshness | undefined;
-  /** Where the objects are read, as last reported by this stream. */
-  readonly source: Source | undefined;
-  /**
-   * The namespaces that the stream covers, in order, if all were requested and the caller is not
-   * allowed to list all of them. Empty if it covers all requested namespaces.
-   */
-  readonly namespaces: readonly string[];
-  /**
-   * The human-readable warnings of this batch: that the stream covers only some namespaces, and
-   * objects for which the filter has no value. They are sent with the first batch and with each
-   * RESET; warnings about the filter also when they begin to apply.
-   */
-  readonly warnings: readonly string[];
-}
-
-/** An event with the state of the stream after it. */
-export type ResumableEvent<T = KubeValue> = WatchEvent<T> & {
-  /** The token that resumes after this event; empty if resuming is not possible. */
-  readonly resumeToken: string;
-  /** How current the stream is, as last reported. */
-  readonly freshness: Freshness | undefined;
-  /** Where the objects are read, as last reported. */
-  readonly source: Source | undefined;
-  /** The namespaces that the stream covers, as in WatchBatch. */
-  readonly namespaces: readonly string[];
-  /** The warnings since the previous event, as in WatchBatch. */
-  readonly warnings: readonly string[];
-};
-
-/**
- * A watch. Its stream is opened by iterating it, by event or by batch. The stream begins with
- * RESET, the snapshot as ADDED, and SYNCED, unless it is resumed. Leaving the loop closes the
- * stream.
- */
-export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
+export class Watch<T = KubeValue> extends EventStream<WatchBatch<T>, WatchEvent<T>> {
   readonly #service: ResourceServiceClient;
   readonly #resource: string;
-  readonly #selection: WatchSelection;
   readonly #options: WatchOptions;
+  readonly #reader: EventReader<T>;
 
-  constructor(
-    service: ResourceServiceClient,
-    resource: string,
-    selection: WatchSelection,
-    options: WatchOptions,
-  ) {
+  constructor(service: ResourceServiceClient, resource: string, options: WatchOptions) {
+    super(options);
     this.#service = service;
     this.#resource = resource;
-    this.#selection = selection;
     this.#options = options;
+    this.#reader = new EventReader(requestsPatches(options, options.resumeToken));
   }
 
-  /** Iterates over the events. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<ResumableEvent<T>, void, undefined> {
-    let { resumeToken = "" } = this.#options;
-    let freshness: Freshness | undefined;
-    let warnings: readonly string[] = [];
-    for await (const batch of this.batches()) {
-      freshness = batch.freshness ?? freshness;
-      warnings = [...warnings, ...batch.warnings];
-      for (const event of resumable({ ...batch, warnings }, resumeToken, freshness)) {
-        resumeToken = event.resumeToken;
-        warnings = [];
-        yield event;
-      }
+  /**
+   * How current the events are, as last reported by the service, which reports it every few
+   * seconds; undefined before the first report. It is also stale from the loss of a stream until
+   * the first report on the next stream.
+   */
+  get freshness(): Freshness | undefined {
+    return this.#reader.freshness;
+  }
+
+  /** Where the objects are read, as last reported. */
+  get source(): Source | undefined {
+    return this.#reader.source;
+  }
+
+  /** The namespaces that the events cover, as in WatchBatch, as last sent. */
+  get namespaces(): readonly string[] {
+    return this.#reader.namespaces;
+  }
+
+  /** The human-readable warnings that apply to the events, as last sent. */
+  get warnings(): readonly string[] {
+    return this.#reader.warnings;
+  }
+
+  protected override async *open(
+    signal: AbortSignal,
+    resumeToken: string,
+  ): AsyncGenerator<WatchBatch<T>, void, undefined> {
+    const { received, patches } = this.#reader;
+    // A token of this watch is newer than the version.
+    const isReached = received && resumeToken !== "";
+    const request = {
+      ...watchFields(this.#resource, this.#options, { isReached, patches }),
+      resumeToken,
+    };
+    const { headers } = this.#options;
+    for await (const response of stream({ signal, headers }, (call) =>
+      this.#service.watch(request, call),
+    )) {
+      yield this.#reader.read(response, response.resumeToken);
     }
   }
 
-  /** Iterates over the batches: the events of one message of the service at a time. */
-  async *batches(): AsyncGenerator<WatchBatch<T>, void, undefined> {
-    const { patches, resumeToken = "" } = this.#options;
-    const objects = patches?.begin(resumeToken) === true ? patches : undefined;
-    const reader = new BatchReader<T>(objects);
-    for await (const response of this.#open(objects)) {
-      yield reader.read(response, response.resumeToken);
-    }
+  protected override deliver(_: WatchBatch<T>, event: WatchEvent<T>): WatchEvent<T> {
+    return event;
   }
 
-  #open(objects: HeldObjects | undefined): AsyncIterable<WatchResponse> {
-    const { resumeToken = "", signal } = this.#options;
-    const fields = watchFields(this.#resource, this.#selection, this.#options, objects);
-    const request = { ...fields, resumeToken };
-    return stream({ signal }, (call) => this.#service.watch(request, call));
+  protected override markLost(): void {
+    this.#reader.markLost();
   }
 }
 
+/** Returns whether a watch requests patches. */
+export function requestsPatches({ patches = false }: WatchSelection, resumeToken = ""): boolean {
+  return patches && resumeToken === "";
+}
+
 /**
- * Returns the fields of a watch request, except those for the beginning of the stream.
+ * Returns the fields of a watch request, except the token.
  *
- * @param objects The objects that patches are applied to; undefined to request no patches.
+ * @param isReached Whether the watch has reached its `minResourceVersion`.
+ * @param patches Whether to request patches.
  */
 export function watchFields(
   resource: string,
   selection: WatchSelection,
-  options: Pick<WatchOptions, "fields" | "metadataOnly" | "minResourceVersion">,
-  objects: HeldObjects | undefined,
+  { isReached, patches }: { isReached: boolean; patches: boolean },
 ) {
-  const { name = "" } = selection;
-  const { minResourceVersion = "" } = options;
+  const { name = "", minResourceVersion = "" } = selection;
   return {
     resource,
     ...selectionFields(selection),
     name,
-    minResourceVersion,
+    minResourceVersion: isReached ? "" : minResourceVersion,
     encoding: Encoding.JSON,
-    ...objectFields(options),
-    patches: objects ? PatchType.JSON : PatchType.UNSPECIFIED,
+    ...objectFields(selection),
+    patches: patches ? PatchType.JSON : PatchType.UNSPECIFIED,
   };
 }

@@ -1,20 +1,16 @@
-import { BatchReader, resumable } from "./batch.js";
-import { stream, type CallOptions } from "./call.js";
+import { stream } from "./call.js";
+import type { WatchBatch, WatchEvent } from "./event.js";
+import { EventReader } from "./eventreader.js";
+import { EventStream, type EventStreamOptions } from "./eventstream.js";
 import type { Freshness } from "./freshness.js";
 import type { WatchManyResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import type { KubeValue } from "./object.js";
-import type { HeldObjects } from "./patches.js";
-import {
-  watchFields,
-  type ResumableEvent,
-  type WatchBatch,
-  type WatchOptions,
-  type WatchSelection,
-} from "./watch.js";
+import type { Source } from "./read.js";
+import { requestsPatches, watchFields, type WatchSelection } from "./watch.js";
 
-/** The specification of one of several watches: resource, selection and options. */
-export interface WatchSpec extends WatchSelection, Omit<WatchOptions, "resumeToken" | "signal"> {
+/** One of several watches. */
+export interface WatchSpec extends WatchSelection {
   /** The resource, named as in kubectl. */
   readonly resource: string;
 }
@@ -22,31 +18,29 @@ export interface WatchSpec extends WatchSelection, Omit<WatchOptions, "resumeTok
 /** Several watches, by the caller's keys. */
 export type WatchSpecs<V> = { readonly [K in keyof V]: WatchSpec };
 
-/** Options of several watches. */
-export interface WatchManyOptions extends CallOptions {
-  /**
-   * Resumes each watch after the events that an earlier call with the same watches, in the same
-   * order, delivered. A watch that cannot be resumed there begins with RESET.
-   */
-  readonly resumeToken?: string | undefined;
-}
+/**
+ * Options of several watches. A `resumeToken`, from an earlier call with the same watches in the
+ * same order, resumes each of them. A watch that cannot be resumed there begins with RESET.
+ */
+export type WatchManyOptions = EventStreamOptions;
 
 /** The events of one message, all of one of several watches. */
 export type WatchManyBatch<V> = {
   [K in Key<V>]: WatchBatch<Value<V[K]>> & {
     /** The key of the watch. */
     readonly watch: K;
-    /**
-     * Whether each watch has sent a message on this stream, and none is within a snapshot.
-     */
+    /** Whether each watch has sent a message, and none is within a snapshot. */
     readonly synced: boolean;
   };
 }[Key<V>];
 
 /** The key of a watch, and one of its events. */
 export type WatchManyEvent<V> = {
-  [K in Key<V>]: readonly [watch: K, event: ResumableEvent<Value<V[K]>>];
+  [K in Key<V>]: readonly [watch: K, event: WatchEvent<Value<V[K]>>];
 }[Key<V>];
+
+/** A value for each watch that has one. */
+export type PerWatch<V, T> = Readonly<Partial<Record<Key<V>, T>>>;
 
 type Key<V> = keyof V & string;
 
@@ -54,89 +48,109 @@ type Key<V> = keyof V & string;
 type Value<T> = unknown extends T ? KubeValue : T;
 
 /**
- * Several watches in one stream, which is opened by iterating it, by event or by batch. Each
- * watch begins with RESET, its snapshot as ADDED, and SYNCED, unless it is resumed. There is no
- * order between the events of different watches. One token resumes all watches. It can also be
- * used within a snapshot, which is then sent again from its beginning. Leaving the loop closes
- * the stream.
+ * Several watches in one stream, which lasts: see EventStream. Each watch begins with RESET, its
+ * snapshot as ADDED, and SYNCED, unless it is resumed. There is no order between the events of
+ * different watches. One token resumes all watches. It can also be used within a snapshot, which
+ * is then sent again from its beginning.
  */
-export class WatchMany<V> implements AsyncIterable<WatchManyEvent<V>> {
+export class WatchMany<V> extends EventStream<WatchManyBatch<V>, WatchManyEvent<V>> {
   readonly #service: ResourceServiceClient;
-  readonly #watches: [Key<V>, WatchSpec][];
   readonly #options: WatchManyOptions;
+  readonly #watches: readonly WatchState[];
 
   constructor(service: ResourceServiceClient, watches: WatchSpecs<V>, options: WatchManyOptions) {
+    super(options);
     this.#service = service;
-    this.#watches = Object.entries(watches) as [Key<V>, WatchSpec][];
     this.#options = options;
+    this.#watches = Object.entries<WatchSpec>(watches).map(
+      ([key, spec]) => new WatchState(key, spec, options.resumeToken),
+    );
   }
 
-  /** Iterates over the events, each with the key of its watch. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<WatchManyEvent<V>, void, undefined> {
-    let { resumeToken = "" } = this.#options;
-    const freshness = new Map<string, Freshness>();
-    const pending = new Map<string, readonly string[]>();
-    for await (const batch of this.batches()) {
-      if (batch.freshness) freshness.set(batch.watch, batch.freshness);
-      const current = freshness.get(batch.watch);
-      const warnings = [...(pending.get(batch.watch) ?? []), ...batch.warnings];
-      pending.set(batch.watch, batch.events.length > 0 ? [] : warnings);
-      for (const event of resumable({ ...batch, warnings }, resumeToken, current)) {
-        resumeToken = event.resumeToken;
-        yield [batch.watch, event] as WatchManyEvent<V>;
-      }
-    }
+  /** How current the events of each watch are, as in Watch. */
+  get freshness(): PerWatch<V, Freshness> {
+    return this.#perWatch(({ freshness }) => freshness);
   }
 
-  /** Iterates over the batches: the events of one message of the service at a time. */
-  async *batches(): AsyncGenerator<WatchManyBatch<V>, void, undefined> {
-    const { resumeToken = "" } = this.#options;
-    const watches = this.#watches.map(([key, spec]) => new WatchState(key, spec, resumeToken));
-    for await (const response of this.#open(watches)) {
-      const watch = required(watches[response.watch], "a watch with this index");
+  /** Where the objects of each watch are read, as last reported. */
+  get source(): PerWatch<V, Source> {
+    return this.#perWatch(({ source }) => source);
+  }
+
+  /** The namespaces that the events of each watch cover, as in WatchBatch, as last sent. */
+  get namespaces(): PerWatch<V, readonly string[]> {
+    return this.#perWatch(({ namespaces }) => namespaces);
+  }
+
+  /** The human-readable warnings that apply to the events of each watch, as last sent. */
+  get warnings(): PerWatch<V, readonly string[]> {
+    return this.#perWatch(({ warnings }) => warnings);
+  }
+
+  protected override async *open(
+    signal: AbortSignal,
+    resumeToken: string,
+  ): AsyncGenerator<WatchManyBatch<V>, void, undefined> {
+    const request = { watches: this.#watches.map((watch) => watch.request), resumeToken };
+    const { headers } = this.#options;
+    for await (const response of stream({ signal, headers }, (call) =>
+      this.#service.watchMany(request, call),
+    )) {
+      const watch = required(this.#watches[response.watch], "a watch with this index");
       const batch = watch.read(response);
-      for (const each of watches) each.objects?.continues(response.resumeToken);
-      const synced = watches.every((each) => each.synced);
+      const synced = this.#watches.every((each) => each.synced);
       yield { ...batch, watch: watch.key, synced } as WatchManyBatch<V>;
     }
   }
 
-  #open(watches: WatchState[]): AsyncIterable<WatchManyResponse> {
-    const { resumeToken = "", signal } = this.#options;
-    const request = { watches: watches.map((watch) => watch.request), resumeToken };
-    return stream({ signal }, (call) => this.#service.watchMany(request, call));
+  protected override deliver(
+    { watch }: WatchManyBatch<V>,
+    event: WatchEvent<unknown>,
+  ): WatchManyEvent<V> {
+    return [watch, event] as unknown as WatchManyEvent<V>;
+  }
+
+  protected override markLost(): void {
+    for (const { reader } of this.#watches) reader.markLost();
+  }
+
+  #perWatch<T>(value: (reader: EventReader<unknown>) => T | undefined): PerWatch<V, T> {
+    const entries = this.#watches.map(({ key, reader }) => [key, value(reader)] as const);
+    const known = entries.filter(([, value]) => value !== undefined);
+    return Object.fromEntries(known) as PerWatch<V, T>;
   }
 }
 
-/** The state of one of the watches of a stream. */
+/** The state of one of several watches, over all their streams. */
 class WatchState {
   readonly key: string;
-  /** The objects that patches are applied to; undefined if none were requested. */
-  readonly objects: HeldObjects | undefined;
-  /** Whether it has sent a message, and is not within a snapshot. */
-  synced = false;
+  readonly reader: EventReader<unknown>;
   readonly #spec: WatchSpec;
-  readonly #reader: BatchReader<unknown>;
   #withinSnapshot = false;
 
-  constructor(key: string, spec: WatchSpec, resumeToken: string) {
+  constructor(key: string, spec: WatchSpec, resumeToken: string | undefined) {
     this.key = key;
-    this.objects = spec.patches?.begin(resumeToken) === true ? spec.patches : undefined;
     this.#spec = spec;
-    this.#reader = new BatchReader(this.objects);
+    this.reader = new EventReader(requestsPatches(spec, resumeToken));
   }
 
+  /** Whether it has sent a message, and is not within a snapshot. */
+  get synced(): boolean {
+    return this.reader.received && !this.#withinSnapshot;
+  }
+
+  /** The request. A watch that is in sync has reached its `minResourceVersion`. */
   get request() {
-    return watchFields(this.#spec.resource, this.#spec, this.#spec, this.objects);
+    const { patches } = this.reader;
+    return watchFields(this.#spec.resource, this.#spec, { isReached: this.synced, patches });
   }
 
   read({ response, resumeToken }: WatchManyResponse): WatchBatch<unknown> {
-    const batch = this.#reader.read(required(response, "the response of a watch"), resumeToken);
+    const batch = this.reader.read(required(response, "the response of a watch"), resumeToken);
     for (const { type } of batch.events) {
       if (type === "RESET") this.#withinSnapshot = true;
       if (type === "SYNCED") this.#withinSnapshot = false;
     }
-    this.synced = !this.#withinSnapshot;
     return batch;
   }
 }

@@ -7,7 +7,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
-import { retryReads } from "./comeback.js";
+import { retryReads } from "./retryreads.js";
 
 export * from "./index.js";
 

@@ -1,6 +1,6 @@
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import { FieldValidation as Validation } from "./gen/kubeconnect/v1/resource_service_pb.js";
-import { valueOf } from "./word.js";
+import { valueOf } from "./enum.js";
 
 /**
  * The handling of unknown and duplicate fields: "ignore" drops them silently, "warn" drops them

@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { KubeconnectError, type WatchEvent } from "../src/index.js";
+import { KubeconnectError } from "../src/index.js";
 import {
   Consistency,
   Encoding,
@@ -18,7 +18,7 @@ import {
   type ListRequest,
   type WatchRequest,
 } from "../src/proto.js";
-import { clientOf, pod, podKind } from "./fixture.js";
+import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
 
 const lastContact = timestampFromDate(new Date("2026-01-02T12:31:07Z"));
 
@@ -181,7 +181,7 @@ suite("list", () => {
 
   test("iterates over the objects of all pages", async () => {
     const names: string[] = [];
-    for await (const object of client.list("pods", { pageSize: 2 }, { minResourceVersion: "8" })) {
+    for await (const object of client.list("pods", { pageSize: 2, minResourceVersion: "8" })) {
       names.push(object.name);
     }
     assert.deepEqual(names, ["a", "b", "c"]);
@@ -190,7 +190,7 @@ suite("list", () => {
   test("returns the pages of the service", async () => {
     const pages: [number, number][] = [];
     for await (const page of client
-      .list("pods", { pageSize: 2 }, { minResourceVersion: "8" })
+      .list("pods", { pageSize: 2, minResourceVersion: "8" })
       .pages()) {
       pages.push([page.objects.length, page.remaining]);
     }
@@ -201,7 +201,7 @@ suite("list", () => {
   });
 
   test("collects everything with the version of the snapshot", async () => {
-    const all = await client.list("pods", { pageSize: 2 }, { minResourceVersion: "8" }).all();
+    const all = await client.list("pods", { pageSize: 2, minResourceVersion: "8" }).all();
     assert.equal(all.objects.length, 3);
     assert.equal(all.resourceVersion, "9");
     assert.equal(all.kind.resource, "pods");
@@ -278,7 +278,7 @@ suite("list", () => {
     const order = { orderBy: "h desc", pageSize: 2 };
     const options = { fields: ["i"], metadataOnly: true, minResourceVersion: "8" };
     await client
-      .list("po", { ...selection, ...order, related }, { ...options, consistency: "latest" })
+      .list("po", { ...selection, ...order, related, ...options, consistency: "latest" })
       .all();
     const want = {
       ...selection,
@@ -312,21 +312,22 @@ suite("watch", () => {
         yield { events: [{ type: EventType.BOOKMARK, resourceVersion: "6" }] };
       },
     });
-    const types: WatchEvent["type"][] = [];
-    for await (const event of client.watch("pods")) {
-      types.push(event.type);
-      if (event.type === "ADDED") assert.equal(event.object.kind.kind, "Pod");
-    }
-    assert.deepEqual(types, ["RESET", "ADDED", "SYNCED", "BOOKMARK"]);
+    const events = await untilEnd(client.watch("pods", { reconnect: false }));
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      ["RESET", "ADDED", "SYNCED", "BOOKMARK"],
+    );
+    assert.ok(events[1]?.type === "ADDED");
+    assert.equal(events[1].object.kind.kind, "Pod");
 
-    const sizes: number[] = [];
-    for await (const batch of client.watch("pods").batches()) {
-      sizes.push(batch.events.length);
-    }
-    assert.deepEqual(sizes, [3, 1]);
+    const batches = await untilEnd(client.watch("pods", { reconnect: false }).batches());
+    assert.deepEqual(
+      batches.map(({ events }) => events.length),
+      [3, 1],
+    );
   });
 
-  test("has the resume token and the freshness in each event", async () => {
+  test("has the resume token and the freshness of the last event", async () => {
     const client = clientOf({
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
       async *watch() {
@@ -341,10 +342,13 @@ suite("watch", () => {
         yield { kind: podKind, events: [{ type: EventType.RESET }, { type: EventType.SYNCED }] };
       },
     });
-    const seen: [string, string, boolean | undefined][] = [];
-    for await (const event of client.watch("pods", {}, { resumeToken: "t4" })) {
-      seen.push([event.type, event.resumeToken, event.freshness?.stale]);
-    }
+    const watch = client.watch("pods", { resumeToken: "t4", reconnect: false });
+    assert.equal(watch.resumeToken, "t4");
+    const seen = await untilEnd(watch, ({ type }) => [
+      type,
+      watch.resumeToken,
+      watch.freshness?.stale,
+    ]);
     assert.deepEqual(seen, [
       ["RESET", "", undefined],
       ["ADDED", "", undefined],
@@ -356,7 +360,7 @@ suite("watch", () => {
     ]);
   });
 
-  test("has the last reported source in each event and batch", async () => {
+  test("has the last reported source, also in each batch", async () => {
     const reset = { type: EventType.RESET };
     const client = clientOf({
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
@@ -367,12 +371,16 @@ suite("watch", () => {
         yield { kind: podKind, source: Source.API_SERVER, events: [reset] };
       },
     });
-    const seen: (string | undefined)[] = [];
-    for await (const { source } of client.watch("pods")) seen.push(source);
+    const watch = client.watch("pods", { reconnect: false });
+    const seen = await untilEnd(watch, () => watch.source);
     assert.deepEqual(seen, [undefined, "cache", "cache", "cache", "apiServer"]);
-    const batches: (string | undefined)[] = [];
-    for await (const { source } of client.watch("pods").batches()) batches.push(source);
-    assert.deepEqual(batches, [undefined, "cache", "cache", "apiServer"]);
+    const batches = client.watch("pods", { reconnect: false }).batches();
+    assert.deepEqual(await untilEnd(batches, ({ source }) => source), [
+      undefined,
+      "cache",
+      "cache",
+      "apiServer",
+    ]);
   });
 
   test("sends the selection and the token, and has the kind of its stream", async () => {
@@ -396,7 +404,8 @@ suite("watch", () => {
     const kinds: string[] = [];
     for (const resumeToken of ["t0", "", "t0"]) {
       const options = { resumeToken, minResourceVersion: "3", fields: ["h"], metadataOnly: true };
-      for await (const event of client.watch("pods", { ...selection, related }, options)) {
+      const watch = client.watch("pods", { ...selection, related, ...options, reconnect: false });
+      for (const event of await untilEnd(watch)) {
         if (event.type === "MODIFIED") kinds.push(event.object.kind.kind);
       }
     }
@@ -424,9 +433,8 @@ suite("watch", () => {
         };
       },
     });
-    const types: string[] = [];
-    for await (const event of client.watch("pods")) types.push(event.type);
-    assert.deepEqual(types, ["RESET"]);
+    const watch = client.watch("pods", { reconnect: false });
+    assert.deepEqual(await untilEnd(watch, ({ type }) => type), ["RESET"]);
   });
 
   test("ends the stream when the loop is left", async () => {

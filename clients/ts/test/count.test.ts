@@ -61,7 +61,7 @@ suite("count", () => {
     const owner = { resource: "pods", namespace: "a", name: "web", uid: "u" };
     const related = { type: "ownerOf", ...owner } as const;
     const options = { groupBy: ["g.h"], maxGroups: 5, minResourceVersion: "8" };
-    await client.count("po", { ...selection, related }, { ...options, consistency: "latest" });
+    await client.count("po", { ...selection, related, ...options, consistency: "latest" });
     const want = create(CountObjectsRequestSchema, {
       ...selection,
       ...options,
@@ -75,9 +75,9 @@ suite("count", () => {
   test("rejects an unknown option value, and a path without a list", async () => {
     const client = clientOf({ countObjects: () => ({ kind: podKind }) });
     const consistency = "newest" as "latest";
-    await assert.rejects(client.count("pods", {}, { consistency }), TypeError);
+    await assert.rejects(client.count("pods", { consistency }), TypeError);
     const groupBy = "spec.nodeName" as unknown as string[];
-    await assert.rejects(client.count("pods", {}, { groupBy }), TypeError);
+    await assert.rejects(client.count("pods", { groupBy }), TypeError);
     const related = { type: "owned" as "ownedBy", resource: "pods", name: "web" };
     await assert.rejects(client.count("pods", { related }), TypeError);
   });

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, suite, test } from "node:test";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { connect, follow } from "../src/node.js";
+import { connect } from "../src/node.js";
 import { EventType, ResourceService, StatusSchema } from "../src/proto.js";
 import { pod, podKind } from "./fixture.js";
 
@@ -45,7 +45,7 @@ suite("connect over HTTP/2", () => {
       assert.equal(object.resourceVersion, "Bearer secret");
 
       const stop = new AbortController();
-      const watch = client.watch("pods", {}, { signal: stop.signal });
+      const watch = client.watch("pods", { signal: stop.signal });
       await assert.rejects(async () => {
         for await (const event of watch) {
           assert.equal(event.type, "RESET");
@@ -116,9 +116,8 @@ suite("an unusable replica", () => {
       const client = connect(address);
       const stop = new AbortController();
       const limits = { quietMs: 50, maxStalenessMs: 1e-9, firstDelayMs: 0 };
-      const open = (signal: AbortSignal, resumeToken: string) =>
-        client.watch("pods", {}, { signal, resumeToken }).batches();
-      for await (const { freshness } of follow(open, { ...limits, signal: stop.signal })) {
+      const options = { ...limits, signal: stop.signal };
+      for await (const { freshness } of client.watch("pods", options).batches()) {
         if (ports.length > 1 && freshness?.stale === false) break;
       }
       await client.get("pods", { namespace: "default", name: "web" });
@@ -129,6 +128,8 @@ suite("an unusable replica", () => {
     });
   }
 });
+
+const web = { namespace: "default", name: "web" };
 
 suite("a rejected call", () => {
   for (const { name, code, retryAfterSeconds, timeoutMs, calls } of [
@@ -155,28 +156,29 @@ suite("a rejected call", () => {
     },
     { name: "for good", code: Code.Internal, retryAfterSeconds: 1, timeoutMs: 9_000, calls: 1 },
   ]) {
-    test(`${name} is made ${calls} times`, async () => {
-      let received = 0;
-      const handler = connectNodeAdapter({
-        routes: ({ service }) => {
-          service(ResourceService, {
-            get: ({ name }) => {
-              if (++received > 1) return { kind: podKind, object: pod(name) };
-              const detail = { desc: StatusSchema, value: { retryAfterSeconds } };
-              throw new ConnectError("busy", code, undefined, [detail]);
-            },
-          });
-        },
+    for (const perCall of [false, true])
+      test(`${name} is made ${calls} times, with a timeout of ${perCall ? "the call" : "the client"}`, async () => {
+        let received = 0;
+        const handler = connectNodeAdapter({
+          routes: ({ service }) => {
+            service(ResourceService, {
+              get: ({ name }) => {
+                if (++received > 1) return { kind: podKind, object: pod(name) };
+                const detail = { desc: StatusSchema, value: { retryAfterSeconds } };
+                throw new ConnectError("busy", code, undefined, [detail]);
+              },
+            });
+          },
+        });
+        const server = createServer(handler);
+        await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+        const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+        const client = connect(address, { timeoutMs: perCall ? 1 : timeoutMs });
+        const result = client.get("pods", web, perCall ? { timeoutMs } : {});
+        await (calls > 1 ? result : assert.rejects(result, { message: "busy" }));
+        assert.equal(received, calls);
+        client.close();
+        server.close();
       });
-      const server = createServer(handler);
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      const client = connect(address, { timeoutMs });
-      const result = client.get("pods", { namespace: "default", name: "web" });
-      await (calls > 1 ? result : assert.rejects(result, { message: "busy" }));
-      assert.equal(received, calls);
-      client.close();
-      server.close();
-    });
   }
 });

@@ -35,11 +35,11 @@ suite("the package of npm pack", () => {
 
   test("exports all of its entries to a program in another folder", () => {
     const program = `
-      import { KubeconnectError, LiveCollection, follow } from "@kubeconnect/client";
+      import { KubeconnectError, LiveCollection, Watch } from "@kubeconnect/client";
       import { connect } from "@kubeconnect/client/node";
       import { connect as connectWeb } from "@kubeconnect/client/web";
       import { ResourceService } from "@kubeconnect/client/proto";
-      for (const value of [KubeconnectError, LiveCollection, follow, connect, connectWeb]) console.log(typeof value);
+      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb]) console.log(typeof value);
       console.log(ResourceService.typeName);`;
     writeFileSync(join(fresh, "program.mjs"), program);
     const printed = run(process.execPath, ["program.mjs"], fresh).trim().split("\n");

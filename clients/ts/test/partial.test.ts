@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import type { ResumableEvent } from "../src/index.js";
 import {
   CountObjectsRequestSchema,
   EventType,
@@ -12,7 +11,7 @@ import {
   type ListRequest,
   type WatchRequest,
 } from "../src/proto.js";
-import { clientOf, pod, podKind } from "./fixture.js";
+import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
 
 const namespaces = ["user-a", "user-b"];
 const warnings = ["only the namespaces that you are allowed to list"];
@@ -46,8 +45,7 @@ suite("a response that covers only some namespaces", () => {
         yield { kind: podKind, events: [{ type: EventType.RESET }] };
       },
     });
-    const batches = [];
-    for await (const batch of client.watch("pods").batches()) batches.push(batch);
+    const batches = await untilEnd(client.watch("pods", { reconnect: false }).batches());
     assert.deepEqual(
       batches.map((batch) => batch.namespaces),
       [namespaces, namespaces, ["user-b"], ["user-b"], []],
@@ -56,15 +54,14 @@ suite("a response that covers only some namespaces", () => {
       batches.map((batch) => batch.warnings),
       [warnings, [], [], [], []],
     );
-    const events: ResumableEvent[] = [];
-    for await (const event of client.watch("pods")) events.push(event);
+    const watch = client.watch("pods", { reconnect: false });
     assert.deepEqual(
-      events.map((event) => [event.namespaces.length, event.warnings.length]),
+      await untilEnd(watch, () => [watch.namespaces.length, watch.warnings.length]),
       [
         [2, 1],
-        [2, 0],
-        [1, 0],
-        [1, 0],
+        [2, 1],
+        [1, 1],
+        [1, 1],
         [0, 0],
       ],
     );
@@ -78,11 +75,9 @@ suite("a response that covers only some namespaces", () => {
         yield { watch: 0, response: { events: [{ type: EventType.RESET }] } };
       },
     });
-    const seen: unknown[] = [];
     const watches = { pods: { resource: "pods" }, nodes: { resource: "nodes" } };
-    for await (const [key, event] of client.watchMany(watches)) {
-      seen.push([key, event.namespaces, event.warnings]);
-    }
+    const many = client.watchMany(watches, { reconnect: false });
+    const seen = await untilEnd(many, ([key]) => [key, many.namespaces[key], many.warnings[key]]);
     assert.deepEqual(seen, [
       ["nodes", [], []],
       ["pods", namespaces, warnings],
@@ -144,7 +139,7 @@ test("the version of a watch decreases only with a RESET", async () => {
       };
     },
   });
-  const versions: string[] = [];
-  for await (const { resourceVersion } of client.watch("pods")) versions.push(resourceVersion);
+  const watch = client.watch("pods", { reconnect: false });
+  const versions = await untilEnd(watch, ({ resourceVersion }) => resourceVersion);
   assert.deepEqual(versions, ["", "9", "12", "12", "12", "100", "", "20"]);
 });

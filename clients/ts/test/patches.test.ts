@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { HeldObjects, KubeconnectError, type KubeValue } from "../src/index.js";
-import { applyPatch } from "../src/patches.js";
-import { EventSchema, EventType, PatchType, type WatchRequest } from "../src/proto.js";
-import { clientOf, pod, podKind } from "./fixture.js";
+import { KubeconnectError, type KubeValue, type WatchOptions } from "../src/index.js";
+import { applyPatch } from "../src/jsonpatch.js";
+import { EventType, PatchType, type EventSchema, type WatchRequest } from "../src/proto.js";
+import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
 
 type EventInit = MessageInitShape<typeof EventSchema>;
 
@@ -39,24 +39,21 @@ function streams(...all: EventInit[][]) {
   return { client, requests };
 }
 
-/** Returns the last object that a stream delivers. */
+/** Returns the last object that a watch with patches delivers until its stream ends. */
 async function last(
   client: ReturnType<typeof clientOf>,
-  patches: HeldObjects,
-  resumeToken = "",
+  options: WatchOptions = { reconnect: false },
 ): Promise<KubeValue | undefined> {
-  let value: KubeValue | undefined;
-  for await (const { events } of client.watch("pods", {}, { resumeToken, patches }).batches()) {
-    for (const event of events) if ("object" in event) value = event.object.value;
-  }
-  return value;
+  const watch = client.watch("pods", { patches: true, ...options });
+  const objects = await untilEnd(watch, (event) => ("object" in event ? [event.object.value] : []));
+  return objects.flat().at(-1);
 }
 
 async function rejects(promise: Promise<unknown>, message: string): Promise<void> {
   await assert.rejects(promise, (error) => {
     assert.ok(error instanceof KubeconnectError);
     assert.equal(error.message, message);
-    assert.equal(error.code, Code.Internal);
+    assert.equal(error.code, Code.DataLoss);
     return true;
   });
 }
@@ -166,7 +163,13 @@ const misfits: [name: string, operations: unknown, why: string][] = [
 ];
 
 suite("patches", () => {
-  test("become complete objects, also after a token", async () => {
+  /** Options of a watch that ends with its second stream. */
+  const twoStreams = (): WatchOptions => {
+    let lost = 0;
+    return { isFinal: () => ++lost === 2, sleep: () => Promise.resolve() };
+  };
+
+  test("become complete objects, also on the next stream", async () => {
     const { client, requests } = streams(
       [
         ...snapshot,
@@ -174,50 +177,50 @@ suite("patches", () => {
       ],
       [patchTo("3", [add("/spec", { a: 1 })]), patchTo("4", [])],
     );
-    const held = new HeldObjects();
-    await last(client, held);
-    assert.deepEqual(await last(client, held, "t1"), {
+    assert.deepEqual(await last(client, twoStreams()), {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { namespace: "default", name: "a", uid: "uid-a", resourceVersion: "2" },
       spec: { a: 1 },
     });
     assert.deepEqual(
-      requests.map((request) => request.patches),
-      [PatchType.JSON, PatchType.JSON],
+      requests.map(({ resumeToken, patches }) => [resumeToken, patches]),
+      [
+        ["", PatchType.JSON],
+        ["t1", PatchType.JSON],
+      ],
     );
   });
 
-  test("are not requested after a token without cached objects", async () => {
-    const { client, requests } = streams(snapshot, [], []);
-    const held = new HeldObjects();
-    await last(client, held);
-    await last(client, held, "t0");
-    await last(client, new HeldObjects(), "t1");
+  test("are not requested with the caller's token, because no objects are cached", async () => {
+    const { client, requests } = streams([], []);
+    await last(client, { ...twoStreams(), resumeToken: "t0" });
     assert.deepEqual(
       requests.map((request) => request.patches),
-      [PatchType.JSON, PatchType.UNSPECIFIED, PatchType.UNSPECIFIED],
+      [PatchType.UNSPECIFIED, PatchType.UNSPECIFIED],
     );
   });
 
-  test("are not requested again after one that did not apply", () => {
-    const message = (...events: EventInit[]) => events.map((event) => create(EventSchema, event));
-    const held = new HeldObjects();
-    held.begin("");
-    held.whole(message(...snapshot), "t1");
-    const second = message(patchTo("2", [add("/spec", {})]), patchTo("3", [remove("/status")]));
-    assert.throws(() => held.whole(second, "t2"), KubeconnectError);
-    assert.equal(held.begin("t1"), false);
+  test("are not requested again after one that did not apply", async () => {
+    const { client, requests } = streams(
+      [...snapshot, patchTo("2", [remove("/status")])],
+      [{ type: EventType.MODIFIED, object: pod("a", "2") }],
+    );
+    await last(client, twoStreams());
+    assert.deepEqual(
+      requests.map((request) => request.patches),
+      [PatchType.JSON, PatchType.UNSPECIFIED],
+    );
   });
 
   test("of an object that is not cached are an error", async () => {
     const { client } = streams([...snapshot, { type: EventType.RESET }, patchTo("2", [])]);
-    await rejects(last(client, new HeldObjects()), "patch of a, which is not cached");
+    await rejects(last(client), "patch of a, which is not cached");
   });
 
   test("of another type are an error", async () => {
     const { client } = streams([...snapshot, patchTo("2", {}, PatchType.MERGE)]);
-    await rejects(last(client, new HeldObjects()), "patch of a has a type that was not requested");
+    await rejects(last(client), "patch of a has a type that was not requested");
   });
 
   for (const [name, operations, why] of misfits) {
@@ -225,7 +228,7 @@ suite("patches", () => {
       const content = [add("/list", [1, 2]), add("/text", "a"), add("/number", 1)];
       const before = patchTo("2", [...content, add("/null", null)]);
       const { client } = streams([...snapshot, before, patchTo("3", operations)]);
-      await rejects(last(client, new HeldObjects()), `patch of a does not apply: ${why}`);
+      await rejects(last(client), `patch of a does not apply: ${why}`);
     });
   }
 
@@ -234,7 +237,7 @@ suite("patches", () => {
     const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
     const patch: EventInit = { type: EventType.MODIFIED, object, patch: PatchType.JSON };
     const { client } = streams([...snapshot, patch]);
-    await assert.rejects(last(client, new HeldObjects()), KubeconnectError);
+    await assert.rejects(last(client), KubeconnectError);
   });
 
   for (const [name, target, operations, result] of fits) {

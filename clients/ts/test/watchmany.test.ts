@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  follow,
-  HeldObjects,
-  KubeconnectError,
-  RetryPolicy,
-  type KubeValue,
-  type WatchSpec,
-} from "../src/index.js";
+import { KubeconnectError, type KubeValue, type WatchSpec } from "../src/index.js";
+import { RetryPolicy } from "../src/retry.js";
 import {
   Encoding,
   EventType,
@@ -19,7 +13,7 @@ import {
   type WatchManyRequest,
   type WatchManyResponseSchema,
 } from "../src/proto.js";
-import { clientOf, pod, podKind } from "./fixture.js";
+import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
 
 type EventInit = MessageInitShape<typeof EventSchema>;
 type ResponseInit = MessageInitShape<typeof WatchManyResponseSchema>;
@@ -54,11 +48,11 @@ suite("watchMany", () => {
       message(0, "t2", reset, added),
       message(0, "t3", synced),
     ]);
-    const seen: string[][] = [];
-    for await (const [key, event] of client.watchMany(watches, { resumeToken: "t0" })) {
+    const many = client.watchMany(watches, { resumeToken: "t0", reconnect: false });
+    const seen = await untilEnd(many, ([key, event]) => {
       const name = "object" in event ? event.object.value.metadata.name : "";
-      seen.push([key, event.type, name, event.resumeToken]);
-    }
+      return [key, event.type, name, many.resumeToken];
+    });
     assert.deepEqual(seen, [
       ["all", "RESET", "", ""],
       ["all", "SYNCED", "", "t1"],
@@ -75,10 +69,8 @@ suite("watchMany", () => {
       message(0, "t3", synced),
       message(1, "t4", reset),
     ]);
-    const seen: [string, boolean][] = [];
-    for await (const { watch, synced } of client.watchMany(watches).batches()) {
-      seen.push([watch, synced]);
-    }
+    const batches = client.watchMany(watches, { reconnect: false }).batches();
+    const seen = await untilEnd(batches, ({ watch, synced }) => [watch, synced]);
     assert.deepEqual(seen, [
       ["all", false],
       ["web", false],
@@ -92,15 +84,14 @@ suite("watchMany", () => {
       spec: { nodeName: string };
     }
     const { client } = streams([message(0, "t1", added)]);
-    const many = client.watchMany<{ pods: Pod; nodes: KubeValue }>({
-      pods: { resource: "pods" },
-      nodes: { resource: "nodes" },
-    });
-    for await (const [key, event] of many) {
-      if (key !== "pods" || event.type !== "ADDED") continue;
+    const specs = { pods: { resource: "pods" }, nodes: { resource: "nodes" } };
+    const many = client.watchMany<{ pods: Pod; nodes: KubeValue }>(specs, { reconnect: false });
+    const seen = await untilEnd(many, ([key, event]) => {
+      if (key !== "pods" || event.type !== "ADDED") return undefined;
       const pod: Pod = event.object.value;
-      assert.equal(pod.metadata.name, "a");
-    }
+      return pod.metadata.name;
+    });
+    assert.deepEqual(seen, ["a"]);
   });
 
   test("sends each selection, and one token", async () => {
@@ -109,9 +100,9 @@ suite("watchMany", () => {
     const options = { fields: ["f"], metadataOnly: true, minResourceVersion: "3" };
     const many = client.watchMany(
       { one: { resource: "pods", ...selection, ...options }, two: { resource: "nodes" } },
-      { resumeToken: "t0" },
+      { resumeToken: "t0", reconnect: false },
     );
-    for await (const batch of many.batches()) assert.fail(batch.watch);
+    assert.deepEqual(await untilEnd(many.batches()), []);
     const encoding = Encoding.JSON;
     const want = create(WatchManyRequestSchema, {
       watches: [
@@ -123,7 +114,7 @@ suite("watchMany", () => {
     assert.deepEqual(requests, [want]);
   });
 
-  test("resumes when followed, and applies patches", async () => {
+  test("resumes a lost stream, and applies patches", async () => {
     const operations = [{ op: "replace", path: "/metadata/resourceVersion", value: "2" }];
     const value = new TextEncoder().encode(JSON.stringify(operations));
     const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
@@ -132,11 +123,9 @@ suite("watchMany", () => {
       [message(0, "t1", reset, added, synced), message(1, "t2", reset, synced)],
       [message(0, "t3", patch)],
     );
-    const specs = { ...watches, web: { resource: "pods", patches: new HeldObjects() } };
-    const open = (signal: AbortSignal, resumeToken: string) =>
-      client.watchMany(specs, { signal, resumeToken }).batches();
-    const { signal } = new AbortController();
-    for await (const batch of follow(open, { signal, sleep: () => Promise.resolve() })) {
+    const web = { resource: "pods", patches: true, minResourceVersion: "1" };
+    const many = client.watchMany({ ...watches, web }, { sleep: () => Promise.resolve() });
+    for await (const batch of many.batches()) {
       const event = batch.events[0];
       if (event?.type !== "MODIFIED") continue;
       assert.equal(batch.watch, "web");
@@ -156,13 +145,17 @@ suite("watchMany", () => {
         ["t2", PatchType.JSON, PatchType.UNSPECIFIED],
       ],
     );
+    assert.deepEqual(
+      requests.map(({ watches }) => watches[0]?.minResourceVersion),
+      ["1", ""],
+    );
   });
 
   test("does not request patches after a token without cached objects", async () => {
     const { client, requests } = streams([]);
-    const pods: WatchSpec = { resource: "pods", patches: new HeldObjects() };
-    const many = client.watchMany({ pods }, { resumeToken: "t0" });
-    for await (const batch of many.batches()) assert.fail(batch.watch);
+    const pods: WatchSpec = { resource: "pods", patches: true };
+    const many = client.watchMany({ pods }, { resumeToken: "t0", reconnect: false });
+    assert.deepEqual(await untilEnd(many.batches()), []);
     assert.equal(requests[0]?.watches[0]?.patches, PatchType.UNSPECIFIED);
   });
 
@@ -173,10 +166,8 @@ suite("watchMany", () => {
       message(0, "t2", bookmark),
       message(1, "t3", bookmark),
     ]);
-    const seen: [string, boolean | undefined][] = [];
-    for await (const [key, { freshness }] of client.watchMany(watches)) {
-      seen.push([key, freshness?.stale]);
-    }
+    const many = client.watchMany(watches, { reconnect: false });
+    const seen = await untilEnd(many, ([key]) => [key, many.freshness[key]?.stale]);
     assert.deepEqual(seen, [
       ["all", true],
       ["web", undefined],
@@ -184,20 +175,16 @@ suite("watchMany", () => {
     ]);
   });
 
-  test("reports the source of each watch, also when followed", async () => {
+  test("reports the source of each watch", async () => {
     const cached = { kind: podKind, source: Source.CACHE, events: [reset, synced] };
     const { client } = streams([
       { watch: 1, resumeToken: "t1", response: cached },
       message(0, "t2", reset, synced),
       { watch: 1, resumeToken: "t3", response: { events: [bookmark] } },
     ]);
-    const open = (signal: AbortSignal, resumeToken: string) =>
-      client.watchMany(watches, { signal, resumeToken }).batches();
-    const { signal } = new AbortController();
-    const seen: [string, string | undefined][] = [];
-    for await (const { watch, source } of follow(open, { signal })) {
-      if (seen.push([watch, source]) === 3) break;
-    }
+    const many = client.watchMany(watches, { reconnect: false });
+    const seen = await untilEnd(many.batches(), ({ watch, source }) => [watch, source]);
+    assert.deepEqual(many.source, { all: "cache" });
     assert.deepEqual(seen, [
       ["all", "cache"],
       ["web", undefined],
@@ -214,6 +201,7 @@ suite("watchMany", () => {
   test("waits longer after each failure until all are in sync", () => {
     const retry = new RetryPolicy({ firstDelayMs: 100, random: () => 1 });
     const lost = KubeconnectError.unavailable("lost");
+    retry.received({ resumeToken: "t0", synced: false });
     retry.failed(lost);
     retry.received({ resumeToken: "t1", synced: false });
     assert.equal(retry.failed(lost), 200);

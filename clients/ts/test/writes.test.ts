@@ -263,7 +263,8 @@ suite("deleteCollection", () => {
       labelSelector: "app=web",
       fieldSelector: "status.phase=Failed",
     };
-    const result = await client.deleteCollection("pods", selection, {
+    const result = await client.deleteCollection("pods", {
+      ...selection,
       propagation: "orphan",
       gracePeriodSeconds: 5,
       dryRun: true,

@@ -1,7 +1,8 @@
 import { KubeconnectError, type Changes } from "@kubeconnect/client";
 import { connect } from "@kubeconnect/client/web";
+import type { Connection } from "./connection.js";
 import { byId, oncePerFrame, setText } from "./dom.js";
-import { PodFeed, type Connection } from "./feed.js";
+import { PodFeed } from "./feed.js";
 import { LabelDialog } from "./labeldialog.js";
 import type { PodRow } from "./row.js";
 import { Session } from "./session.js";
@@ -10,7 +11,7 @@ import { SortHeaders } from "./sortheaders.js";
 import { PodTable } from "./table.js";
 import { Toolbar } from "./toolbar.js";
 import { arrange, namespaces } from "./view.js";
-import { countOf, coverageOf, noticeOf, titleOf } from "./words.js";
+import { countOf, coverageOf, noticeOf, titleOf } from "./text.js";
 
 /** The page. It connects the parts, which do not know each other, and renders once per frame. */
 class App {

@@ -1,35 +1,18 @@
 import {
   Code,
-  follow,
   KubeconnectError,
   LiveCollection,
-  sleep,
   type Changes,
   type Client,
-  type FollowOptions,
   type Freshness,
-  type Following,
-  type OpenWatch,
   type Sleep,
+  type Watch,
   type WatchBatch,
 } from "@kubeconnect/client";
+import type { Connection } from "./connection.js";
 import { podFields, type Pod } from "./pod.js";
 import { podRow, type PodRow } from "./row.js";
-import { reasonFor } from "./words.js";
-
-/** The state of the connection to the service. */
-export type Connection =
-  | { readonly state: "connecting" | "live" }
-  /** The reason is the message of the service. */
-  | { readonly state: "unauthenticated" | "forbidden"; readonly reason: string }
-  /** The service is unreachable; lastMessage is the time of its last message, if there was one. */
-  | {
-      readonly state: "reconnecting";
-      readonly reason: string;
-      readonly lastMessage: Date | undefined;
-    }
-  /** The service is reachable, but the API server is unreachable for it. */
-  | { readonly state: "stale"; readonly lastContact: Date | undefined };
+import { reasonFor } from "./text.js";
 
 /** The source of the feed's client. */
 export interface Caller {
@@ -56,7 +39,7 @@ export interface FeedObserver {
 export class PodFeed {
   readonly #caller: Caller;
   readonly #observer: FeedObserver;
-  readonly #wait: Sleep;
+  readonly #wait: Sleep | undefined;
   #shown: Shown | undefined;
   #trying: AbortController | undefined;
   #arriving = 0;
@@ -65,8 +48,8 @@ export class PodFeed {
   /** The connection that was last reported to the observer, as JSON. */
   #reported = "";
 
-  /** @param wait The function that waits before a lost stream is opened again. */
-  constructor(caller: Caller, observer: FeedObserver, wait: Sleep = sleep) {
+  /** @param wait The function that waits before a lost stream is opened again. Default: a timer. */
+  constructor(caller: Caller, observer: FeedObserver, wait?: Sleep) {
     this.#caller = caller;
     this.#observer = observer;
     this.#wait = wait;
@@ -128,70 +111,83 @@ export class PodFeed {
     this.#observer.changed();
   }
 
+  /** Watches a selector with one client after another: a rejected client is replaced. */
   async #run(labelSelector: string, stop: AbortController, onShown: () => void): Promise<void> {
     const { signal } = stop;
-    const pods = new LiveCollection<PodRow, Pod>(podRow);
-    const isCurrent = (): boolean => !this.#shown || this.#shown.stop === stop;
-    const batches = this.#follow(labelSelector, {
-      signal,
-      isFinal: ({ code }) => code === Code.InvalidArgument && !pods.synced,
-      report: (connection) => {
-        if (isCurrent()) this.#report(connection);
-      },
-    });
-    for await (const batch of batches) {
-      signal.throwIfAborted();
-      const changes = pods.apply(batch);
-      this.#freshness = batch.freshness ?? this.#freshness;
-      if (!pods.synced) {
-        this.#arriving = pods.arriving;
-        if (isCurrent()) this.#observer.arriving();
-        continue;
+    const selection: Selection = {
+      stop,
+      pods: new LiveCollection<PodRow, Pod>(podRow),
+      lastMessage: undefined,
+      onShown,
+    };
+    let resumeToken = "";
+    for (;;) {
+      const { client } = this.#caller;
+      const watch = this.#watch(client, labelSelector, resumeToken, selection);
+      try {
+        for await (const batch of watch.batches()) {
+          signal.throwIfAborted();
+          this.#apply(batch, selection);
+        }
+      } catch (error) {
+        if (!isUnauthenticated(error)) throw error;
+        resumeToken = watch.resumeToken;
+        this.#reportOf(selection, { state: "unauthenticated", reason: error.message });
+        await this.#caller.renewed(client, signal);
+        this.#reportOf(selection, { state: "connecting" });
       }
-      const { namespaces } = batch;
-      if (this.#shown?.stop === stop) {
-        this.#shown = { pods, stop, namespaces };
-        this.#observer.changed(changes);
-      } else {
-        this.#show({ pods, stop, namespaces });
-        onShown();
-      }
-      if (!pods.resetting) this.#report(connectionFrom(this.#freshness));
     }
   }
 
-  /**
-   * Follows a selector. A lost or silent stream is opened again after a delay; a stream that was
-   * rejected as unauthenticated is opened again when the client has been replaced.
-   */
-  #follow(
+  /** Returns the watch of a selector, which ends if the client or the selector is rejected. */
+  #watch(
+    client: Client,
     labelSelector: string,
-    options: Pick<FollowOptions, "signal" | "isFinal"> & { report(connection: Connection): void },
-  ): Following<WatchBatch<Pod>> {
-    let client = this.#caller.client;
-    let loss: Connection = { state: "connecting" };
-    const open: OpenWatch<Pod> = (signal, resumeToken) => {
-      client = this.#caller.client;
-      const options = { signal, resumeToken, fields: podFields };
-      return client.watch<Pod>("pods", { labelSelector }, options).batches();
-    };
-    let connected = false;
-    const batches = follow(open, {
-      ...options,
-      onConnection: ({ state }) => {
-        connected ||= state === "connected";
-      },
+    resumeToken: string,
+    selection: Selection,
+  ): Watch<Pod> {
+    return client.watch<Pod>("pods", {
+      labelSelector,
+      resumeToken,
+      signal: selection.stop.signal,
+      fields: podFields,
+      isFinal: ({ code }) =>
+        code === Code.Unauthenticated || (code === Code.InvalidArgument && !selection.pods.synced),
       onRetry: (error) => {
-        loss = lossBy(error, connected ? batches.connection.since : undefined);
-        options.report(loss);
+        this.#reportOf(selection, lossBy(error, selection.lastMessage));
       },
-      sleep: async (ms, signal) => {
-        if (loss.state !== "unauthenticated") return this.#wait(ms, signal);
-        await this.#caller.renewed(client, signal);
-        options.report({ state: "connecting" });
-      },
+      sleep: this.#wait,
     });
-    return batches;
+  }
+
+  #apply(batch: WatchBatch<Pod>, selection: Selection): void {
+    const { pods, stop, onShown } = selection;
+    const changes = pods.apply(batch);
+    selection.lastMessage = new Date();
+    this.#freshness = batch.freshness ?? this.#freshness;
+    if (!pods.synced) {
+      this.#arriving = pods.arriving;
+      if (this.#isCurrent(selection)) this.#observer.arriving();
+      return;
+    }
+    const { namespaces } = batch;
+    if (this.#shown?.stop === stop) {
+      this.#shown = { pods, stop, namespaces };
+      this.#observer.changed(changes);
+    } else {
+      this.#show({ pods, stop, namespaces });
+      onShown();
+    }
+    if (!pods.resetting) this.#report(connectionFrom(this.#freshness));
+  }
+
+  /** Returns whether the selection is shown, or will be the first one to be shown. */
+  #isCurrent({ stop }: Selection): boolean {
+    return !this.#shown || this.#shown.stop === stop;
+  }
+
+  #reportOf(selection: Selection, connection: Connection): void {
+    if (this.#isCurrent(selection)) this.#report(connection);
   }
 
   /** Calls the observer, if the connection has changed. */
@@ -209,6 +205,15 @@ export class PodFeed {
   }
 }
 
+/** A selection whose pods are received. */
+interface Selection {
+  readonly stop: AbortController;
+  readonly pods: LiveCollection<PodRow, Pod>;
+  /** The time of the last message; undefined before the first one. */
+  lastMessage: Date | undefined;
+  readonly onShown: () => void;
+}
+
 /** The selection that is shown. */
 interface Shown {
   readonly pods: LiveCollection<PodRow, Pod>;
@@ -216,16 +221,15 @@ interface Shown {
   readonly namespaces: readonly string[];
 }
 
+function isUnauthenticated(error: unknown): error is KubeconnectError {
+  return error instanceof KubeconnectError && error.code === Code.Unauthenticated;
+}
+
 /** Returns the connection state after a stream has failed. */
 function lossBy(error: KubeconnectError, lastMessage: Date | undefined): Connection {
-  switch (error.code) {
-    case Code.Unauthenticated:
-      return { state: "unauthenticated", reason: error.message };
-    case Code.PermissionDenied:
-      return { state: "forbidden", reason: error.message };
-    default:
-      return { state: "reconnecting", reason: reasonFor(error), lastMessage };
-  }
+  return error.code === Code.PermissionDenied
+    ? { state: "forbidden", reason: error.message }
+    : { state: "reconnecting", reason: reasonFor(error), lastMessage };
 }
 
 /** Returns the connection state while the service is reachable. */

@@ -4,7 +4,7 @@ import type { Caller } from "./feed.js";
 import { isFulfilled, labelPatch, type LabelChange } from "./labelpatch.js";
 import { chip } from "./rowelement.js";
 import type { Label, PodRow } from "./row.js";
-import { additionalCauses } from "./words.js";
+import { additionalCauses } from "./text.js";
 
 /** The state of the dialog. */
 type Phase =
@@ -88,7 +88,10 @@ export class LabelDialog {
     this.#enter({ name: "saving", stop });
     try {
       const { client } = this.#caller;
-      await client.patch("pods", row, labelPatch(row, change), { signal: stop.signal });
+      await client.patch("pods", row, {
+        ...labelPatch(row, change),
+        signal: stop.signal,
+      });
       if (stop.signal.aborted) return;
       this.#enter({ name: "waiting", change });
       this.refresh();

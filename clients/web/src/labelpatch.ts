@@ -1,4 +1,4 @@
-import type { Patch } from "@kubeconnect/client";
+import type { PatchOptions } from "@kubeconnect/client";
 import type { PodRow } from "./row.js";
 
 /** The desired value of a label; null to remove the label. */
@@ -11,7 +11,7 @@ export interface LabelChange {
  * Returns the patch for a label change. Its UID makes the API server reject the patch if the pod
  * has been replaced by another pod with the same name.
  */
-export function labelPatch(row: PodRow, { key, value }: LabelChange): Patch {
+export function labelPatch(row: PodRow, { key, value }: LabelChange): PatchOptions {
   return { type: "merge", body: { metadata: { uid: row.uid, labels: { [key]: value } } } };
 }
 

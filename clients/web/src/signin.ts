@@ -1,7 +1,7 @@
-import type { Connection } from "./feed.js";
+import type { Connection } from "./connection.js";
 import { byId, setText } from "./dom.js";
 import type { Session } from "./session.js";
-import { refusalOf } from "./words.js";
+import { refusalOf } from "./text.js";
 
 /** The sign-in dialog, which asks for a token, and the name of the user in the header. */
 export class SignIn {

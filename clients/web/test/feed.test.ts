@@ -5,7 +5,8 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { createClient, type Client } from "@kubeconnect/client";
 import { EventType, ResourceService, type WatchResponseSchema } from "@kubeconnect/client/proto";
-import { PodFeed, type Caller, type Connection } from "../src/feed.js";
+import type { Connection } from "../src/connection.js";
+import { PodFeed, type Caller } from "../src/feed.js";
 import { podFields } from "../src/pod.js";
 import { message, podKind } from "./fixture.js";
 

@@ -3,7 +3,8 @@ import { suite, test } from "node:test";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { createClient, type Client } from "@kubeconnect/client";
 import { AccessService, EventType, ResourceService } from "@kubeconnect/client/proto";
-import { PodFeed, type Connection } from "../src/feed.js";
+import type { Connection } from "../src/connection.js";
+import { PodFeed } from "../src/feed.js";
 import { Session } from "../src/session.js";
 import { message, podKind } from "./fixture.js";
 

@@ -27,8 +27,8 @@ try {
 
 /** Lists some fields of objects, by a filter and in an order. */
 async function listSomeFields() {
-  const selection = { namespace, filter, orderBy: "data.size desc", pageSize: 1 };
-  const { objects, warnings } = await client.list("configmaps", selection, { fields }).all();
+  const options = { namespace, filter, orderBy: "data.size desc", pageSize: 1, fields };
+  const { objects, warnings } = await client.list("configmaps", options).all();
   const contents = objects.map(({ value }) => value);
   report("listed", { contents, total: objects.length, warnings });
 }
@@ -36,7 +36,7 @@ async function listSomeFields() {
 /** Watches some fields of objects, by a filter. A change of other fields produces no event. */
 async function watchSomeFields() {
   const changes = [];
-  for await (const event of client.watch("configmaps", { namespace, filter }, { fields })) {
+  for await (const event of client.watch("configmaps", { namespace, filter, fields })) {
     if (event.type === "SYNCED") {
       await change("large", { metadata: { labels: { a: "b" } } });
       await change("small", { data: { size: "1" } });
@@ -81,7 +81,7 @@ async function listRelatives() {
 /** Counts pods, in total and by values. */
 async function countPods() {
   const groupBy = ["metadata.labels.app", "metadata.labels.none"];
-  const { total, groups, remainingGroups } = await client.count("pods", { namespace }, { groupBy });
+  const { total, groups, remainingGroups } = await client.count("pods", { namespace, groupBy });
   report("counted", { total, groups, remaining: remainingGroups });
 }
 

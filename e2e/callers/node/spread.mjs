@@ -7,7 +7,7 @@
 // clients, the numbers of resets and losses of their watches, and the number of stale watches. It
 // ends when all clients have the value "end".
 
-import { connect, follow } from "@kubeconnect/client/node";
+import { connect } from "@kubeconnect/client/node";
 import { report } from "../report.mjs";
 
 const [address, namespace, count] = process.argv.slice(2);
@@ -21,11 +21,8 @@ await Promise.all(values.map((_, index) => watch(index)));
 /** Watches the ConfigMaps with a new client, and stores its value of "one" at the index. */
 async function watch(index) {
   const client = connect(address);
-  const open = (signal, resumeToken) =>
-    client.watch("configmaps", { namespace }, { signal, resumeToken }).batches();
-  const stop = new AbortController();
-  const options = { signal: stop.signal, onRetry: () => losses++ };
-  for await (const { events, freshness } of follow(open, options)) {
+  const watch = client.watch("configmaps", { namespace, onRetry: () => losses++ });
+  for await (const { events, freshness } of watch.batches()) {
     stale[index] = freshness?.stale ?? stale[index];
     for (const { type, object } of events) {
       if (type === "RESET") resets++;

@@ -5,24 +5,18 @@
 // "web" is the client for browsers. After each batch the program prints its objects as a line of
 // JSON. It ends when there is an object named "end".
 
-import { HeldObjects, LiveCollection, connect, follow } from "@kubeconnect/client/node";
+import { LiveCollection, connect } from "@kubeconnect/client/node";
 import { connect as connectWeb } from "@kubeconnect/client/web";
 import { report } from "../report.mjs";
 
 const [protocol, address, namespace] = process.argv.slice(2);
 const client = protocol === "web" ? connectWeb(address) : connect(address, { protocol });
-const watch = (resource) => ({
-  resource,
-  namespace,
-  labelSelector: "app=web",
-  patches: new HeldObjects(),
-});
+const watch = (resource) => ({ resource, namespace, labelSelector: "app=web", patches: true });
 const watches = { configmaps: watch("configmaps"), secrets: watch("secrets") };
 const live = { configmaps: LiveCollection.ofObjects(), secrets: LiveCollection.ofObjects() };
 const resets = { configmaps: 0, secrets: 0 };
-const open = (signal, resumeToken) => client.watchMany(watches, { signal, resumeToken }).batches();
 try {
-  for await (const batch of follow(open, { signal: new AbortController().signal })) {
+  for await (const batch of client.watchMany(watches).batches()) {
     live[batch.watch].apply(batch);
     resets[batch.watch] += batch.events.filter(({ type }) => type === "RESET").length;
     const { configmaps, secrets } = live;

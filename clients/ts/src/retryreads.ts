@@ -1,5 +1,6 @@
 import { Code, type Interceptor } from "@connectrpc/connect";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { callTimeout } from "./call.js";
 import { KubeconnectError } from "./error.js";
 import { sleep, type Sleep } from "./sleep.js";
 
@@ -7,10 +8,11 @@ import { sleep, type Sleep } from "./sleep.js";
  * Creates an interceptor that retries reads that are rejected with a retry delay, after that
  * delay, if it ends within the timeout of the call. Writes are not retried.
  *
- * @param timeoutMs The timeout of a call; 0 for no limit.
+ * @param defaultTimeoutMs The timeout of calls without a timeout of their own; 0 for no limit.
  */
-export function retryReads(timeoutMs: number, wait: Sleep = sleep): Interceptor {
+export function retryReads(defaultTimeoutMs: number, wait: Sleep = sleep): Interceptor {
   return (next) => async (request) => {
+    const timeoutMs = request.contextValues.get(callTimeout) ?? defaultTimeoutMs;
     const limit = Date.now() + (timeoutMs > 0 ? timeoutMs : Infinity);
     for (;;) {
       try {

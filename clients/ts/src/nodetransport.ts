@@ -14,7 +14,7 @@ export interface Connection {
  * connection. Open calls continue on their connections. Streams that leave the same connection
  * share the new one.
  */
-export class Connections implements Transport {
+export class NodeTransport implements Transport {
   readonly #connect: () => Connection;
   #current: Connection;
   /** The earlier connections that may have open calls. */

@@ -1,5 +1,5 @@
 import { Code, KubeconnectError, type StatusCause } from "@kubeconnect/client";
-import type { Connection } from "./feed.js";
+import type { Connection } from "./connection.js";
 
 /** Returns the human-readable reason for the loss of a stream. */
 export function reasonFor(error: KubeconnectError): string {

@@ -1,7 +1,5 @@
 import { KubeconnectError } from "./error.js";
-import type { KubeValue } from "./object.js";
 import { sleep, type Sleep } from "./sleep.js";
-import type { WatchBatch } from "./watch.js";
 
 /**
  * A function that opens a stream of batches. The stream ends when the signal aborts, and resumes
@@ -9,31 +7,26 @@ import type { WatchBatch } from "./watch.js";
  */
 export type OpenBatches<B> = (signal: AbortSignal, resumeToken: string) => AsyncIterable<B>;
 
-/** A function that opens the batches of a watch. */
-export type OpenWatch<T = KubeValue> = OpenBatches<WatchBatch<T>>;
-
 /** The limits of silence of a stream. */
 export interface SilenceLimits {
   /**
-   * The maximum silence within a stream, in milliseconds; Infinity for no limit. The service
-   * sends a message at least every ten seconds. Default: 12,000.
+   * The maximum silence within a stream, in milliseconds. The service sends a message at least
+   * every ten seconds. Default: 12,000.
    */
   readonly quietMs?: number | undefined;
   /**
-   * The maximum wait for the first message of a stream, in milliseconds; Infinity for no limit.
-   * The first message takes longer if the service has to read the resource from the API server
-   * first. Default: 60,000.
+   * The maximum wait for the first message of a stream, in milliseconds. The first message takes
+   * longer if the service has to read the resource from the API server first. Default: 60,000.
    */
   readonly firstQuietMs?: number | undefined;
 }
 
 /**
- * Wraps a watch so that it fails with Code.Unavailable when no message is received for too long.
+ * Wraps a stream so that it fails with Code.Unavailable when no message is received for too long.
  * Silence means that the service is frozen or the connection is dead, even if nothing else
- * reports it. `follow` includes a watchdog. Time during which the caller does not request a batch
- * does not count.
+ * reports it. Time during which the caller does not request a batch does not count.
  */
-export function watchdog<B>(
+export function failWhenSilent<B>(
   open: OpenBatches<B>,
   { quietMs = 12_000, firstQuietMs = 60_000 }: SilenceLimits = {},
   wait: Sleep = sleep,
@@ -50,9 +43,7 @@ export function watchdog<B>(
     try {
       for (;;) {
         const heard = new AbortController();
-        if (limitMs <= longestTimeout) {
-          wait(limitMs, AbortSignal.any([watching, heard.signal])).then(onSilence, ignore);
-        }
+        wait(limitMs, AbortSignal.any([watching, heard.signal])).then(onSilence, ignore);
         const next = await batches.next().finally(() => {
           heard.abort();
         });
@@ -68,9 +59,6 @@ export function watchdog<B>(
   };
 }
 
-/** The maximum delay of a timer, in milliseconds. */
-const longestTimeout = 2 ** 31 - 1;
-
 function ignore(): void {
-  // The wait was cancelled, because a message was received or the watch has ended.
+  // The wait was cancelled, because a message was received or the stream has ended.
 }

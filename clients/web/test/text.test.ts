@@ -11,7 +11,7 @@ import {
   reasonFor,
   refusalOf,
   titleOf,
-} from "../src/words.js";
+} from "../src/text.js";
 
 suite("the reason of a lost connection", () => {
   test("replaces the messages of browsers", () => {

@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectionTracker } from "../src/connection.js";
 import {
-  follow,
   KubeconnectError,
-  RetryPolicy,
-  watchdog,
   type ConnectionState,
-  type OpenWatch,
+  type ReconnectOptions,
   type Sleep,
   type WatchBatch,
 } from "../src/index.js";
-import { clientOf } from "./fixture.js";
+import { EventType, StatusSchema, type WatchRequest } from "../src/proto.js";
+import { reconnecting, type ReconnectLimits } from "../src/reconnect.js";
+import { RetryPolicy } from "../src/retry.js";
+import { failWhenSilent, type OpenBatches } from "../src/silence.js";
+import { clientOf, pod, podKind } from "./fixture.js";
+
+type OpenWatch = OpenBatches<WatchBatch>;
 
 const reset = batchOf("RESET", "");
 const synced = batchOf("SYNCED", "t1");
@@ -45,13 +49,14 @@ function streams(...attempts: { send: WatchBatch[]; then?: Error }[]): OpenWatch
   return Object.assign(open, { tokens });
 }
 
-/** Returns the types of the first batches of a watch that is followed without delays. */
-async function followed(count: number, open: OpenWatch, resumeToken?: string): Promise<string[]> {
-  const { signal } = new AbortController();
+const noDelay: Sleep = () => Promise.resolve();
+const { signal: forever } = new AbortController();
+
+/** Returns the types of the first batches of a watch that reconnects without delays. */
+async function firstTypes(count: number, open: OpenWatch, resumeToken = ""): Promise<string[]> {
   const seen: string[] = [];
-  const sleep: Sleep = () => Promise.resolve();
-  const isFinal = (): boolean => false;
-  for await (const batch of follow(open, { signal, sleep, isFinal, resumeToken })) {
+  const options = { sleep: noDelay, isFinal: () => false };
+  for await (const batch of reconnecting(open, resumeToken, forever, options)) {
     if (seen.push(batch.events[0]?.type ?? "") === count) break;
   }
   return seen;
@@ -78,14 +83,32 @@ function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** Returns an error that the service reports. */
+function reported(code: Code, retryAfterSeconds = 0): KubeconnectError {
+  const details = [{ desc: StatusSchema, value: { retryAfterSeconds } }];
+  return KubeconnectError.from(new ConnectError("reported", code, undefined, details));
+}
+
+/** Returns an error of the connection. */
+function failed(code: Code): KubeconnectError {
+  return KubeconnectError.from(new ConnectError("failed", code));
+}
+
 suite("RetryPolicy", () => {
+  /** Returns the policy of a watch that has received a message. */
+  const established = (options: ConstructorParameters<typeof RetryPolicy>[0]): RetryPolicy => {
+    const retry = new RetryPolicy(options);
+    retry.received({ resumeToken: "t0" });
+    return retry;
+  };
+
   test("waits longer after each failure, up to a limit, with half of the delay random", () => {
-    const least = new RetryPolicy({ firstDelayMs: 100, maxDelayMs: 300, random: () => 0 });
+    const least = established({ firstDelayMs: 100, maxDelayMs: 300, random: () => 0 });
     assert.deepEqual(
       [1, 2, 3, 4].map(() => least.failed(lost)),
       [50, 100, 150, 150],
     );
-    const most = new RetryPolicy({ firstDelayMs: 100, maxDelayMs: 300, random: () => 1 });
+    const most = established({ firstDelayMs: 100, maxDelayMs: 300, random: () => 1 });
     assert.deepEqual(
       [1, 2, 3, 4].map(() => most.failed(lost)),
       [100, 200, 300, 300],
@@ -93,7 +116,7 @@ suite("RetryPolicy", () => {
   });
 
   test("resets the delay after a batch with a token, not before", () => {
-    const retry = new RetryPolicy({ firstDelayMs: 100, random: () => 1 });
+    const retry = established({ firstDelayMs: 100, random: () => 1 });
     retry.failed(lost);
     retry.received(reset);
     assert.equal(retry.failed(lost), 200);
@@ -101,16 +124,46 @@ suite("RetryPolicy", () => {
     assert.equal(retry.failed(lost), 100);
   });
 
-  test("gives up if the request is invalid", () => {
-    const wrong = KubeconnectError.from(new ConnectError("bad selector", Code.InvalidArgument));
-    assert.equal(new RetryPolicy().failed(wrong), undefined);
-    assert.notEqual(new RetryPolicy({ isFinal: () => false }).failed(wrong), undefined);
+  for (const { name, error, retried } of [
+    { name: "an unreachable service", error: failed(Code.Unavailable), retried: true },
+    { name: "a reset connection", error: failed(Code.Internal), retried: true },
+    { name: "a refused fetch", error: failed(Code.Unknown), retried: true },
+    { name: "a destroyed stream", error: failed(Code.Aborted), retried: true },
+    { name: "a moved stream", error: reported(Code.Unavailable), retried: true },
+    { name: "a deadline of the service", error: reported(Code.DeadlineExceeded), retried: true },
+    { name: "a limit with a delay", error: reported(Code.ResourceExhausted, 1), retried: true },
+    { name: "a limit without a delay", error: reported(Code.ResourceExhausted), retried: false },
+    { name: "an internal error", error: reported(Code.Internal), retried: false },
+    { name: "an unknown resource", error: reported(Code.NotFound), retried: false },
+    { name: "a lost permission", error: reported(Code.PermissionDenied), retried: false },
+    { name: "an invalid request", error: reported(Code.InvalidArgument), retried: false },
+    { name: "a patch that does not apply", error: failed(Code.DataLoss), retried: false },
+  ]) {
+    test(`${retried ? "retries" : "gives up"} after ${name}`, () => {
+      assert.equal(established({}).failed(error) !== undefined, retried);
+      assert.equal(established({ reconnect: false }).failed(error), undefined);
+      assert.notEqual(established({ isFinal: () => false }).failed(error), undefined);
+    });
+  }
+
+  test("retries the first stream only with the service's delays, of 30 s in all", () => {
+    const retry = new RetryPolicy();
+    assert.equal(retry.failed(lost), undefined);
+    assert.equal(retry.failed(reported(Code.Unavailable, 20)), 20_000);
+    assert.equal(retry.failed(reported(Code.Unavailable, 20)), undefined);
+    assert.equal(retry.failed(reported(Code.ResourceExhausted, 10)), 10_000);
+    assert.notEqual(new RetryPolicy({ isFinal: () => false }).failed(lost), undefined);
+  });
+
+  test("opens a stream whose token has expired immediately, once", () => {
+    const retry = established({});
+    assert.equal(retry.failed(reported(Code.Unauthenticated)), 0);
+    assert.equal(retry.failed(reported(Code.Unauthenticated)), undefined);
   });
 });
 
-suite("follow", () => {
+suite("a watch over several streams", () => {
   test("opens a new stream after a failure and after an end, and reports the reason", async () => {
-    const stop = new AbortController();
     const seen: WatchBatch[] = [];
     const reasons: string[] = [];
     const open = streams(
@@ -118,12 +171,11 @@ suite("follow", () => {
       { send: [reset, synced] },
       { send: [reset, synced], then: new Error("not reached") },
     );
-    const following = follow(open, {
-      signal: stop.signal,
-      sleep: () => Promise.resolve(),
+    const batches = reconnecting(open, "", forever, {
+      sleep: noDelay,
       onRetry: (error) => reasons.push(error.message),
     });
-    for await (const batch of following) {
+    for await (const batch of batches) {
       if (seen.push(batch) === 5) break;
     }
     assert.deepEqual(seen, [reset, reset, synced, reset, synced]);
@@ -137,34 +189,33 @@ suite("follow", () => {
       { send: [bookmark] },
       { send: [bookmark] },
     );
-    assert.deepEqual(await followed(4, open), ["RESET", "SYNCED", "BOOKMARK", "BOOKMARK"]);
+    assert.deepEqual(await firstTypes(4, open), ["RESET", "SYNCED", "BOOKMARK", "BOOKMARK"]);
     assert.deepEqual(open.tokens, ["", "t1", "t1", "t2"]);
   });
 
   test("begins at the caller's token", async () => {
     const open = streams({ send: [], then: lost }, { send: [bookmark] });
-    await followed(1, open, "t0");
+    await firstTypes(1, open, "t0");
     assert.deepEqual(open.tokens, ["t0", "t0"]);
   });
 
   test("begins with a snapshot if the last one was incomplete", async () => {
     const open = streams({ send: [synced, reset], then: lost }, { send: [reset] });
-    assert.deepEqual(await followed(3, open), ["SYNCED", "RESET", "RESET"]);
+    assert.deepEqual(await firstTypes(3, open), ["SYNCED", "RESET", "RESET"]);
     assert.deepEqual(open.tokens, ["", ""]);
   });
 
   test("begins with a snapshot if a token is rejected and the error is not final", async () => {
     const wrong = new ConnectError("not a token of this selection", Code.InvalidArgument);
     const open = streams({ send: [], then: wrong }, { send: [reset] });
-    assert.deepEqual(await followed(1, open, "t0"), ["RESET"]);
+    assert.deepEqual(await firstTypes(1, open, "t0"), ["RESET"]);
     assert.deepEqual(open.tokens, ["t0", ""]);
   });
 
   test("throws a final error", async () => {
     const wrong = new ConnectError("bad selector", Code.InvalidArgument);
-    const { signal } = new AbortController();
-    const following = follow(streams({ send: [], then: wrong }), { signal });
-    await assert.rejects(following.next(), { name: "KubeconnectError", message: "bad selector" });
+    const batches = reconnecting(streams({ send: [], then: wrong }), "", forever, {});
+    await assert.rejects(batches.next(), { name: "KubeconnectError", message: "bad selector" });
   });
 
   test("reports the connection state, and since when", async (t) => {
@@ -177,26 +228,31 @@ suite("follow", () => {
       { send: [bookmark] },
     );
     const changes: ConnectionState[] = [];
-    const batches = follow(open, {
-      signal: t.signal,
+    const connection = new ConnectionTracker((state) => changes.push(state));
+    const options: ReconnectOptions = {
+      isFinal: () => false,
       sleep: () => {
         t.mock.timers.tick(1_000);
         return Promise.resolve();
       },
-      onConnection: (connection) => changes.push(connection),
-    });
-    assert.deepEqual(batches.connection, { state: "connecting", since: at(1_000) });
+    };
+    const state = { connection, retry: new RetryPolicy(options) };
+    const batches = reconnecting(open, "", t.signal, options, state);
+    assert.deepEqual(connection.state, { state: "connecting", since: at(1_000) });
     await batches.next();
     t.mock.timers.tick(5_000);
     await batches.next();
-    assert.deepEqual(batches.connection, { state: "connected", since: at(2_000) });
+    assert.deepEqual(connection.state, { state: "connected", since: at(2_000) });
     t.mock.timers.tick(1_000);
     await batches.next();
+    t.mock.timers.tick(1_000);
+    await batches.return(undefined as never);
     assert.deepEqual(changes, [
       { state: "lost", since: at(1_000), error: lost },
       { state: "connected", since: at(2_000) },
       { state: "lost", since: at(7_000), error: lost },
       { state: "connected", since: at(10_000) },
+      { state: "closed", since: at(11_000) },
     ]);
   });
 
@@ -207,7 +263,10 @@ suite("follow", () => {
       if (opened.push(resumeToken) !== 2) yield synced;
       await until(signal);
     };
-    const batches = follow(silent, { signal: t.signal, sleep: () => Promise.resolve() });
+    const options: ReconnectOptions = { sleep: noDelay };
+    const connection = new ConnectionTracker();
+    const state = { connection, retry: new RetryPolicy(options) };
+    const batches = reconnecting(silent, "", t.signal, options, state);
     await batches.next();
     const next = batches.next();
     const openedAfter = async (ms: number): Promise<number> => {
@@ -218,11 +277,11 @@ suite("follow", () => {
     };
     assert.equal(await openedAfter(11_999), 1);
     assert.equal(await openedAfter(1), 2);
-    assert.equal(batches.connection.state, "lost");
+    assert.equal(connection.state.state, "lost");
     assert.equal(await openedAfter(59_999), 2);
     assert.equal(await openedAfter(1), 3);
     await next;
-    assert.equal(batches.connection.state, "connected");
+    assert.equal(connection.state.state, "connected");
     assert.deepEqual(opened, ["", "t1", "t1"]);
   });
 
@@ -239,8 +298,8 @@ suite("follow", () => {
       signal.addEventListener("abort", () => reasons.push(signal.reason));
       for (;;) yield batch(stale);
     };
-    const options = { signal: t.signal, sleep: () => Promise.resolve(), random: () => 0 };
-    const batches = follow(open, options);
+    const options = { sleep: noDelay, random: () => 0 };
+    const batches = reconnecting(open, "", t.signal, options);
     const lasted: number[] = [];
     let since = Date.now();
     const next = async (): Promise<void> => {
@@ -273,7 +332,7 @@ suite("follow", () => {
     t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
     const stale = { ...bookmark, freshness: { stale: true, lastContact: undefined } };
     const open = streams({ send: [stale, stale, stale] });
-    const batches = follow(open, { signal: t.signal, maxStalenessMs: Infinity });
+    const batches = reconnecting(open, "", t.signal, { maxStalenessMs: Infinity });
     for (let day = 0; day < 3; day++) {
       await batches.next();
       t.mock.timers.tick(86_400_000);
@@ -284,8 +343,7 @@ suite("follow", () => {
   test("opens an open stream once more when its token has expired", async () => {
     const expired = KubeconnectError.from(new ConnectError("expired", Code.Unauthenticated));
     const open = streams({ send: [synced], then: expired }, { send: [], then: expired });
-    const { signal } = new AbortController();
-    const batches = follow(open, { signal, sleep: () => Promise.resolve() });
+    const batches = reconnecting(open, "", forever, { sleep: noDelay });
     await batches.next();
     await assert.rejects(batches.next(), expired);
     assert.deepEqual(open.tokens, ["", "t1"]);
@@ -302,13 +360,15 @@ suite("follow", () => {
     for (let i = 0; i < 20; i++) {
       const retried = new Promise<void>((resolve) => {
         const open = streams({ send: [], then: lost });
-        const options = { signal: stop.signal, firstDelayMs: 60_000, maxDelayMs: 60_000 };
-        const batches = follow(open, {
-          ...options,
+        const options: ReconnectOptions & ReconnectLimits = {
+          firstDelayMs: 60_000,
+          maxDelayMs: 60_000,
+          isFinal: () => false,
           onRetry: () => {
             resolve();
           },
-        });
+        };
+        const batches = reconnecting(open, "", stop.signal, options);
         waiting.push(assert.rejects(batches.next()));
       });
       await retried;
@@ -326,8 +386,8 @@ suite("follow", () => {
 
   test("ends during a delay when the caller's signal aborts", async () => {
     const stop = new AbortController();
-    const following = follow(streams({ send: [], then: lost }), {
-      signal: stop.signal,
+    const batches = reconnecting(streams({ send: [], then: lost }), "", stop.signal, {
+      isFinal: () => false,
       sleep: never,
       onRetry: () => {
         queueMicrotask(() => {
@@ -335,11 +395,11 @@ suite("follow", () => {
         });
       },
     });
-    await assert.rejects(following.next(), { message: "enough" });
+    await assert.rejects(batches.next(), { message: "enough" });
   });
 });
 
-suite("watchdog", () => {
+suite("failWhenSilent", () => {
   test("fails a silent stream", async () => {
     const silent: OpenWatch = async function* (signal) {
       yield synced;
@@ -351,7 +411,7 @@ suite("watchdog", () => {
     };
     const waits: (() => void)[] = [];
     const onDemand: Sleep = () => new Promise((resolve) => waits.push(resolve));
-    const watch = watchdog(silent, {}, onDemand)(new AbortController().signal, "");
+    const watch = failWhenSilent(silent, {}, onDemand)(new AbortController().signal, "");
     const batches = watch[Symbol.asyncIterator]();
     assert.equal((await batches.next()).value, synced);
     const next = batches.next();
@@ -361,10 +421,82 @@ suite("watchdog", () => {
 
   test("passes through a stream that is not silent", async () => {
     const open = streams({ send: [reset, synced] });
-    const watch = watchdog(open, {}, never);
+    const watch = failWhenSilent(open, {}, never);
     const seen: WatchBatch[] = [];
     for await (const batch of watch(new AbortController().signal, "t0")) seen.push(batch);
     assert.deepEqual(seen, [reset, synced]);
     assert.deepEqual(open.tokens, ["t0"]);
+  });
+});
+
+suite("the iterations of a watch", () => {
+  /** Creates a client whose nth stream sends the nth messages, and records the requests. */
+  function serving(...all: { events: { type: EventType }[]; resumeToken: string }[][]) {
+    const requests: WatchRequest[] = [];
+    const client = clientOf({
+      async *watch(request, { signal }) {
+        for (const message of all[requests.push(request) - 1] ?? []) {
+          yield { kind: podKind, ...message };
+        }
+        await until(signal);
+      },
+    });
+    return { client, requests };
+  }
+
+  const added = { type: EventType.ADDED, object: pod("a") };
+  const snapshot = [{ type: EventType.RESET }, added, { type: EventType.SYNCED }];
+
+  test("continue after the last delivered event", async () => {
+    const { client, requests } = serving(
+      [{ events: snapshot, resumeToken: "t1" }],
+      [{ events: [added], resumeToken: "t2" }],
+    );
+    const watch = client.watch("pods", { minResourceVersion: "3" });
+    const seen: string[] = [];
+    for await (const { type } of watch) {
+      seen.push(type);
+      if (type === "ADDED") break;
+    }
+    assert.equal(watch.resumeToken, "");
+    assert.equal(watch.connection.state, "closed");
+    for await (const { events, resumeToken } of watch.batches()) {
+      seen.push(...events.map(({ type }) => type));
+      if (resumeToken === "t2") break;
+    }
+    assert.deepEqual(seen, ["RESET", "ADDED", "SYNCED", "ADDED"]);
+    assert.deepEqual(
+      requests.map(({ resumeToken, minResourceVersion }) => [resumeToken, minResourceVersion]),
+      [
+        ["", "3"],
+        ["t1", ""],
+      ],
+    );
+  });
+
+  test("cannot run at the same time", async () => {
+    const { client } = serving([{ events: snapshot, resumeToken: "t1" }]);
+    const watch = client.watch("pods");
+    const first = watch.batches();
+    await first.next();
+    await assert.rejects(watch.batches().next(), /being iterated/);
+    await first.return(undefined as never);
+  });
+
+  test("are stale from a loss until the next report", async () => {
+    const message = { kind: podKind, events: [added], resumeToken: "t1" };
+    let opened = 0;
+    const client = clientOf({
+      // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
+      async *watch() {
+        yield opened++ === 0 ? { ...message, freshness: { stale: false } } : message;
+      },
+    });
+    const seen: (boolean | undefined)[] = [];
+    const watch = client.watch("pods", { sleep: noDelay });
+    for await (const { freshness } of watch.batches()) {
+      if (seen.push(freshness?.stale, watch.freshness?.stale) === 4) break;
+    }
+    assert.deepEqual(seen, [false, false, undefined, true]);
   });
 });
