@@ -10,16 +10,18 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 FOLDERS = {
-    HERE / "src/kubeconnect/aio": HERE / "src/kubeconnect/sync",
+    HERE / "src/kubeconnect/aio": HERE / "src/kubeconnect/_sync",
     HERE / "tests/aio": HERE / "tests/sync",
 }
 
 # Applied in order, to code, docstrings and comments alike.
 SUBSTITUTIONS = [
-    (r"\bkubeconnect\.aio\b", "kubeconnect.sync"),
-    (r"\bkubeconnect\.transport\.aio\b", "kubeconnect.transport.sync"),
+    (r"\bkubeconnect\.aio\._", "kubeconnect._sync._"),
+    (r"\bkubeconnect\._transport\.aio\b", "kubeconnect._transport.sync"),
+    (r"\bfrom kubeconnect\.aio import\b", "from kubeconnect import"),
     (r"The client for asyncio\. ``kubeconnect\.Client`` is the same for threads\.",
      "The client for threads. ``kubeconnect.aio`` is the same for asyncio."),
+    (r"\n# Tracebacks and documentation show the public names\.\n(?:.+\n)*", ""),
     (r"\bStopAsyncIteration\b", "StopIteration"),
     (r"\bAsync(?=[A-Z])", ""),
     (r"\basync (?=def|for|with)", ""),

@@ -1,6 +1,6 @@
 import pytest
 
-from kubeconnect.address import Address
+from kubeconnect._address import Address
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
 
 @pytest.fixture
 def _calls_again_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 3600.0)
-    monkeypatch.setattr("kubeconnect.watch_session.MAX_DELAY_SECONDS", 3600.0)
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 3600.0)
+    monkeypatch.setattr("kubeconnect._watch_session.MAX_DELAY_SECONDS", 3600.0)
 
 
 async def test_another_task_may_close_a_watch(service: FakeService) -> None:
@@ -168,8 +168,8 @@ def test_an_abandoned_watch_frees_the_stream(service: FakeService) -> None:
 def test_another_thread_sees_that_a_watch_is_cut_off(
     service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
-    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
     service.play([SYNCED], Silence())
     lost = threading.Event()
     with Client(service.address) as client, ThreadPoolExecutor(1) as threads:

@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import pytest
 
-from kubeconnect.errors import KubeconnectError
-from kubeconnect.patches import ObjectCache, apply_patch
+from kubeconnect._errors import KubeconnectError
+from kubeconnect._patches import ObjectCache, apply_patch
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import resource_service_pb2 as pb
 

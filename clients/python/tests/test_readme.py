@@ -88,7 +88,7 @@ def test_a_list_of_some_namespaces_says_so(
 def test_a_watch_that_is_cut_off_says_so(
     service: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
     lost = Failure(grpc.StatusCode.UNAVAILABLE, "the service stops")
     service.play(batch("t9", RESET, SYNCED), lost, [RESET], GONE)
     with pytest.raises(NotFound):

@@ -5,7 +5,7 @@ import pytest
 from google.protobuf import json_format
 from google.protobuf.struct_pb2 import Value
 
-from kubeconnect.values import plain
+from kubeconnect._values import plain
 
 
 @pytest.mark.parametrize(

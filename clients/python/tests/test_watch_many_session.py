@@ -6,10 +6,10 @@ import grpc
 import pytest
 
 from kubeconnect import Freshness
-from kubeconnect.errors import Unavailable
+from kubeconnect._errors import Unavailable
+from kubeconnect._watch_many_session import WatchManySession
+from kubeconnect._watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS
 from kubeconnect.v1 import resource_service_pb2 as pb
-from kubeconnect.watch_many_session import WatchManySession
-from kubeconnect.watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS
 from tests.fake import event, of_watch, pod
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")

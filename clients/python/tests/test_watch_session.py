@@ -9,10 +9,10 @@ import grpc
 import pytest
 
 from kubeconnect import Connection, EventType, Freshness, Object
-from kubeconnect.errors import KubeconnectError, Unauthenticated, Unavailable
+from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
+from kubeconnect._watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS, WatchSession
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.status_pb2 import Status
-from kubeconnect.watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS, WatchSession
 from tests.fake import batch, event, pod
 
 Code = grpc.StatusCode

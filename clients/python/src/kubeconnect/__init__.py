@@ -4,16 +4,16 @@
 same methods.
 """
 
-from kubeconnect.connection import Connection
-from kubeconnect.counts import CountResult, ObjectGroup
-from kubeconnect.discovery import (
+from kubeconnect._connection import Connection
+from kubeconnect._counts import CountResult, ObjectGroup
+from kubeconnect._discovery import (
     CacheState,
     FailedGroup,
     ResourceType,
     ResourceTypesResult,
     SchemaResult,
 )
-from kubeconnect.errors import (
+from kubeconnect._errors import (
     AlreadyExists,
     Cancelled,
     Conflict,
@@ -32,17 +32,16 @@ from kubeconnect.errors import (
     Unimplemented,
     UnreadableObject,
 )
-from kubeconnect.events import Event, EventType
-from kubeconnect.freshness import Freshness
-from kubeconnect.logs import LogStream
-from kubeconnect.objects import Object, ResourceKind
-from kubeconnect.reads import Consistency, GetResult, Source
-from kubeconnect.relations import Relation, RelationType, about, owned_by, owner_of, selected_by
-from kubeconnect.sync import Client, Log, ObjectList, Table, Watch, WatchMany
-from kubeconnect.tables import TableColumn, TableRow
-from kubeconnect.v1.status_pb2 import Status, StatusCause
-from kubeconnect.watch_spec import WatchSpec
-from kubeconnect.writes import (
+from kubeconnect._events import Event, EventType
+from kubeconnect._freshness import Freshness
+from kubeconnect._logs import LogStream
+from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._reads import Consistency, GetResult, Source
+from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
+from kubeconnect._sync import Client, Log, ObjectList, Table, Watch, WatchMany
+from kubeconnect._tables import TableColumn, TableRow
+from kubeconnect._watch_spec import WatchSpec
+from kubeconnect._writes import (
     CreateResult,
     DeleteCollectionResult,
     DeleteResult,
@@ -52,6 +51,7 @@ from kubeconnect.writes import (
     PropagationPolicy,
     UpdateResult,
 )
+from kubeconnect.v1.status_pb2 import Status, StatusCause
 
 __all__ = [
     "AlreadyExists",
@@ -114,3 +114,8 @@ __all__ = [
     "owner_of",
     "selected_by",
 ]
+
+# Tracebacks and documentation show the public names.
+for _name in __all__:
+    if (_module := globals()[_name].__module__).startswith(f"{__name__}._"):
+        globals()[_name].__module__ = __name__

@@ -2,8 +2,8 @@ import grpc
 import pytest
 
 from kubeconnect import AlreadyExists, FieldValidation, Status
+from kubeconnect._bodies import ObjectBody
 from kubeconnect.aio import AsyncClient
-from kubeconnect.bodies import ObjectBody
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService

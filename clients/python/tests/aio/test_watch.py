@@ -33,7 +33,7 @@ BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "12")
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
 
 
 async def test_hands_out_the_events_of_each_batch_in_order(
@@ -259,7 +259,7 @@ async def test_begins_anew_where_a_snapshot_was_cut(
 async def test_continues_a_stream_that_is_silent(
     client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
     service.play(batch("t9", RESET, SYNCED), Silence(), batch("t10", BOOKMARK))
     async with client.watch("pods") as events:
         seen = [(await anext(events)).type.name for _ in range(3)]
@@ -271,7 +271,7 @@ async def test_continues_a_stream_that_is_silent(
 async def test_leaves_a_connection_without_what_goes_on_there(
     client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
     service.log = [b"begun\n", Silence()]
     async with client.logs("web", namespace="demo") as log:
         assert await anext(aiter(log)) == "begun"
@@ -352,7 +352,7 @@ async def test_says_when_it_is_cut_off_and_when_it_goes_on(
 async def test_raises_where_nothing_ever_comes(
     client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.FIRST_MESSAGE_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_MESSAGE_SECONDS", 0.05)
     service.play(Silence())
     async with client.watch("pods") as events:
         with pytest.raises(Unavailable, match=r"no message received for 0.05 seconds"):

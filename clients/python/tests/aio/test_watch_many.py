@@ -19,7 +19,7 @@ WATCHES = {"web": WatchSpec("pods", namespace="demo"), "all": WatchSpec("nodes")
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
 
 
 async def test_hands_out_the_events_of_each_watch_under_its_key(
@@ -103,7 +103,7 @@ async def test_continues_a_stream_that_is_lost(
     monkeypatch: pytest.MonkeyPatch,
     loss: Failure | Silence | End,
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
     service.play(of_watch(0, "t1", RESET, SYNCED), loss, of_watch(1, "t2", RESET, SYNCED))
     lost: list[KubeconnectError] = []
     async with client.watch_many(WATCHES, on_retry=lambda error, _: lost.append(error)) as events:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kubeconnect.sync import Client
+from kubeconnect import Client
 from tests.fake import FakeService
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kubeconnect import Consistency, Freshness, ObjectGroup, Source, owner_of
-from kubeconnect.sync import Client
+from kubeconnect import Client, Consistency, Freshness, ObjectGroup, Source, owner_of
 from kubeconnect.v1 import resource_service_pb2 as pb
 from tests.fake import SNAPSHOT, FakeService, pod
 

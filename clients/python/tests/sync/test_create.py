@@ -3,9 +3,8 @@
 import grpc
 import pytest
 
-from kubeconnect import AlreadyExists, FieldValidation, Status
-from kubeconnect.bodies import ObjectBody
-from kubeconnect.sync import Client
+from kubeconnect import AlreadyExists, Client, FieldValidation, Status
+from kubeconnect._bodies import ObjectBody
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService

@@ -6,8 +6,7 @@ import grpc
 import pytest
 import trustme
 
-from kubeconnect import Unavailable
-from kubeconnect.sync import Client
+from kubeconnect import Client, Unavailable
 from kubeconnect.v1 import resource_service_pb2 as pb
 from tests.fake import FakeService, event, pod, serve
 

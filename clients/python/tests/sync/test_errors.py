@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 import kubeconnect
-from kubeconnect.sync import Client
+from kubeconnect import Client
 from tests.fake import Failure, FakeService
 
 Code = grpc.StatusCode

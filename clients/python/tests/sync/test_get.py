@@ -6,6 +6,7 @@ import grpc
 import pytest
 
 from kubeconnect import (
+    Client,
     Consistency,
     DeadlineExceeded,
     KubeconnectError,
@@ -14,7 +15,6 @@ from kubeconnect import (
     Source,
     Status,
 )
-from kubeconnect.sync import Client
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod

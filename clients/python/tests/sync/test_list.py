@@ -2,8 +2,7 @@
 
 import pytest
 
-from kubeconnect import Consistency, Expired, Freshness, Source, owned_by
-from kubeconnect.sync import Client, ObjectList
+from kubeconnect import Client, Consistency, Expired, Freshness, ObjectList, Source, owned_by
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import SNAPSHOT, FakeService, pod

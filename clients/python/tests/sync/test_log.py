@@ -6,8 +6,7 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from kubeconnect import Forbidden, LogStream, Unavailable
-from kubeconnect.sync import Client, Log
+from kubeconnect import Client, Forbidden, Log, LogStream, Unavailable
 from kubeconnect.v1 import pod_service_pb2 as pb
 from kubeconnect.v1.status_pb2 import Status
 from tests.fake import Failure, FakeService, Silence

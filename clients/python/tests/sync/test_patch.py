@@ -5,9 +5,8 @@ import json
 import grpc
 import pytest
 
-from kubeconnect import Conflict, FieldValidation, Invalid, PatchType, Status, StatusCause
-from kubeconnect.bodies import PatchBody
-from kubeconnect.sync import Client
+from kubeconnect import Client, Conflict, FieldValidation, Invalid, PatchType, Status, StatusCause
+from kubeconnect._bodies import PatchBody
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod

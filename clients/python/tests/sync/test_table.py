@@ -2,8 +2,7 @@
 
 import pytest
 
-from kubeconnect import TableColumn, TableRow
-from kubeconnect.sync import Client, Table
+from kubeconnect import Client, Table, TableColumn, TableRow
 from kubeconnect.v1 import resource_service_pb2 as pb
 from tests.fake import SNAPSHOT, FakeService, pod
 

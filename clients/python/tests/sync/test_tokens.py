@@ -8,8 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from kubeconnect import Unauthenticated, WatchSpec
-from kubeconnect.sync import Client
+from kubeconnect import Client, Unauthenticated, WatchSpec
 from kubeconnect.v1 import resource_service_pb2 as pb
 from tests.fake import Failure, FakeService, batch, event, of_watch
 

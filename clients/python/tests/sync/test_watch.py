@@ -9,6 +9,7 @@ import pytest
 
 from kubeconnect import (
     Cancelled,
+    Client,
     Connection,
     EventType,
     Forbidden,
@@ -19,7 +20,6 @@ from kubeconnect import (
     Unavailable,
     selected_by,
 )
-from kubeconnect.sync import Client
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import PODS, End, Failure, FakeService, Silence, batch, event, pod, serve
@@ -35,7 +35,7 @@ BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "12")
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
 
 
 def test_hands_out_the_events_of_each_batch_in_order(client: Client, service: FakeService) -> None:
@@ -253,7 +253,7 @@ def test_begins_anew_where_a_snapshot_was_cut(client: Client, service: FakeServi
 def test_continues_a_stream_that_is_silent(
     client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
     service.play(batch("t9", RESET, SYNCED), Silence(), batch("t10", BOOKMARK))
     with client.watch("pods") as events:
         seen = [(next(events)).type.name for _ in range(3)]
@@ -265,7 +265,7 @@ def test_continues_a_stream_that_is_silent(
 def test_leaves_a_connection_without_what_goes_on_there(
     client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
     service.log = [b"begun\n", Silence()]
     with client.logs("web", namespace="demo") as log:
         assert next(iter(log)) == "begun"
@@ -344,7 +344,7 @@ def test_says_when_it_is_cut_off_and_when_it_goes_on(
 def test_raises_where_nothing_ever_comes(
     client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeconnect.watch_session.FIRST_MESSAGE_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_MESSAGE_SECONDS", 0.05)
     service.play(Silence())
     with client.watch("pods") as events:
         with pytest.raises(Unavailable, match=r"no message received for 0.05 seconds"):

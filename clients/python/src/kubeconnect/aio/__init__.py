@@ -1,11 +1,11 @@
 """The client for asyncio. ``kubeconnect.Client`` is the same for threads."""
 
-from kubeconnect.aio.client import AsyncClient
-from kubeconnect.aio.log import AsyncLog
-from kubeconnect.aio.object_list import AsyncObjectList
-from kubeconnect.aio.table import AsyncTable
-from kubeconnect.aio.watch import AsyncWatch
-from kubeconnect.aio.watch_many import AsyncWatchMany
+from kubeconnect.aio._client import AsyncClient
+from kubeconnect.aio._log import AsyncLog
+from kubeconnect.aio._object_list import AsyncObjectList
+from kubeconnect.aio._table import AsyncTable
+from kubeconnect.aio._watch import AsyncWatch
+from kubeconnect.aio._watch_many import AsyncWatchMany
 
 __all__ = [
     "AsyncClient",
@@ -15,3 +15,7 @@ __all__ = [
     "AsyncWatch",
     "AsyncWatchMany",
 ]
+
+# Tracebacks and documentation show the public names.
+for _name in __all__:
+    globals()[_name].__module__ = __name__

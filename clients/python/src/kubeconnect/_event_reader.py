@@ -1,0 +1,126 @@
+"""Conversion of the API's messages to events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kubeconnect._events import Event, EventType
+from kubeconnect._freshness import Freshness
+from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._patches import ObjectCache
+from kubeconnect._reads import Source
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+_TYPES: dict[int, EventType] = {type.value: type for type in EventType}
+
+
+class EventReader:
+    """Reads the messages of one watch, over all its streams. Not safe for concurrent use."""
+
+    def __init__(self, *, patches: bool) -> None:
+        """Begin before the first message. With ``patches``, events may contain patches."""
+        self._kind = ResourceKind.from_message(pb.WatchResponse().kind)
+        self._objects = ObjectCache() if patches else None
+        self._freshness: Freshness | None = None
+        self._reported_stale: bool | None = None  # by this stream
+        self._source: Source | None = None
+        self._warnings: tuple[str, ...] = ()  # sent with the kind
+        self._later_warnings: tuple[str, ...] = ()  # sent last since then
+        self._namespaces: tuple[str, ...] = ()
+        self._received = False
+        self._version = ""  # the newest one since the last RESET
+
+    @property
+    def freshness(self) -> Freshness | None:
+        """The freshness that the service last reported; None before the first report. It is
+        stale from the loss of a stream until the next report.
+        """
+        return self._freshness
+
+    @property
+    def reported_stale(self) -> bool | None:
+        """Whether the service reports on this stream that it is stale; None before the first
+        report of this stream.
+        """
+        return self._reported_stale
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects are read, as last reported; None before the first report."""
+        return self._source
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The human-readable warnings: those sent with the kind, and the last ones sent since."""
+        return self._warnings + self._later_warnings
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that the stream covers, as last sent; empty for all."""
+        return self._namespaces
+
+    def mark_lost(self) -> None:
+        """Mark the freshness as stale, because the stream was lost."""
+        self._reported_stale = None
+        if self._freshness is not None:
+            self._freshness = replace(self._freshness, stale=True)
+        elif self._received:
+            self._freshness = Freshness(stale=True, last_contact=None)
+
+    def read(self, response: pb.WatchResponse) -> list[Event]:
+        """Return the events of one message.
+
+        Events of types that this version of the client does not know are skipped, so that
+        new types can be added to the service.
+        """
+        self._received = True
+        self._read_coverage(response)
+        if response.HasField("kind"):
+            self._kind = ResourceKind.from_message(response.kind)
+            self._source = Source.from_message(response.source)
+        if response.HasField("freshness"):
+            self._freshness = Freshness.from_message(response.freshness)
+            self._reported_stale = response.freshness.stale
+        return [self._event(event) for event in response.events if event.type in _TYPES]
+
+    def _read_coverage(self, response: pb.WatchResponse) -> None:
+        """Read the warnings and namespaces. A response with the kind has all of them. Any
+        other response may have changed ones, which replace the changed warnings of an
+        earlier response, so that the number of warnings is bounded.
+        """
+        warnings, namespaces = tuple(response.warnings), tuple(response.namespaces)
+        if response.HasField("kind"):
+            self._warnings, self._later_warnings, self._namespaces = warnings, (), namespaces
+            return
+        self._later_warnings = warnings or self._later_warnings
+        self._namespaces = namespaces or self._namespaces
+
+    def _event(self, event: pb.Event) -> Event:
+        if self._objects is not None:
+            event = self._objects.complete(event)
+        subject = Object(event.object, self._kind) if event.HasField("object") else None
+        return Event(_TYPES[event.type], subject, self._version_of(event))
+
+    def _version_of(self, event: pb.Event) -> str:
+        """Return the event's version; for a BOOKMARK the newest version since the last RESET.
+
+        A deletion may have a newer version than the BOOKMARK after it. The version of the
+        last event, which a program may store, must not decrease.
+        """
+        if event.type == pb.EVENT_TYPE_RESET:
+            self._version = ""
+            return event.resource_version
+        self._version = newer(self._version, event.resource_version)
+        return self._version if event.type == pb.EVENT_TYPE_BOOKMARK else event.resource_version
+
+
+def newer(version: str, other: str) -> str:
+    """Return the newer of two resource versions; ``other`` if they cannot be compared.
+
+    ``other`` may be "": a BOOKMARK has no version before the stream's first snapshot.
+    """
+    if not other:
+        return version
+    if not (version.isdecimal() and other.isdecimal()):
+        return other
+    return version if int(version) > int(other) else other

@@ -1,0 +1,42 @@
+"""The events of a watch."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from kubeconnect._objects import Object
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+
+class EventType(enum.Enum):
+    """The type of an event."""
+
+    ADDED = pb.EVENT_TYPE_ADDED
+    """The object was created, has entered the selection, or is in the snapshot: store it, also
+    if you have an object with this name."""
+    MODIFIED = pb.EVENT_TYPE_MODIFIED
+    """The object was changed, and was in the selection before."""
+    DELETED = pb.EVENT_TYPE_DELETED
+    """The object was deleted, or has left the selection: remove it if you have it. If that
+    happened while the watch was disconnected, the object may have no content."""
+    RESET = pb.EVENT_TYPE_RESET
+    """Clear your copy: a snapshot follows, as ADDED, up to SYNCED. Concurrent changes of its
+    objects are delivered as MODIFIED and DELETED: apply the events in order."""
+    SYNCED = pb.EVENT_TYPE_SYNCED
+    """The snapshot is complete."""
+    BOOKMARK = pb.EVENT_TYPE_BOOKMARK
+    """All changes up to this resource version have been delivered; sent every few seconds."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change of a selection, or a mark in its stream."""
+
+    type: EventType
+    """The type of the event."""
+    object: Object | None
+    """The object; None for RESET, SYNCED and BOOKMARK."""
+    resource_version: str
+    """The version of the event. For DELETED it is newer than the object's version. The version
+    of a BOOKMARK is never older than the versions of the events since the last RESET."""

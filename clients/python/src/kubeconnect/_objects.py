@@ -1,0 +1,128 @@
+"""Kubernetes objects that are decoded on first access."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from kubeconnect._errors import UnreadableObject
+from kubeconnect.v1 import object_pb2
+from kubeconnect.v1.status_pb2 import Status
+
+
+@dataclass(frozen=True)
+class ResourceKind:
+    """The names of a resource and its kind."""
+
+    group: str
+    """The API group, such as "apps"; "" for the core group."""
+    version: str
+    """The API version, such as "v1"."""
+    kind: str
+    """The kind, such as "Deployment"."""
+    resource: str
+    """The plural name, such as "deployments"."""
+    namespaced: bool
+    """Whether objects of this kind are in namespaces."""
+
+    @property
+    def api_version(self) -> str:
+        """Group and version in the form of an object's ``apiVersion``: "apps/v1"."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @classmethod
+    def from_message(cls, message: object_pb2.ResourceKind) -> ResourceKind:
+        """Return the value for the API's message."""
+        return cls(
+            message.group, message.version, message.kind, message.resource, message.namespaced
+        )
+
+
+class Object(Mapping[str, Any]):
+    """One Kubernetes object: a read-only mapping, ``pod["spec"]["nodeName"]``.
+
+    ``kind``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are available
+    without decoding the content. The content is decoded once, on first access, and cached.
+    An object does not reference the response that contained it, so an object that you store
+    does not keep other objects in memory.
+
+    Access to the content raises UnreadableObject if ``error`` is set: the content could not
+    be read, or was not sent, as for an object that was deleted while a watch was
+    disconnected.
+    """
+
+    __slots__ = (
+        "_content",
+        "_raw",
+        "error",
+        "kind",
+        "name",
+        "namespace",
+        "resource_version",
+        "uid",
+    )
+
+    def __init__(self, message: object_pb2.Object, kind: ResourceKind) -> None:
+        """Copy the fields of the API's message. ``kind`` is a separate field of responses."""
+        self.kind = kind
+        self.namespace = message.namespace
+        self.name = message.name
+        self.uid = message.uid
+        self.resource_version = message.resource_version
+        self.error = _error(message)
+        self._raw = message.json
+        self._content: dict[str, Any] | None = None
+
+    @property
+    def raw(self) -> bytes:
+        """The complete object as Kubernetes JSON, as sent by the service, or with patches
+        applied.
+        """
+        if self.error:
+            raise self.error.with_traceback(None)
+        return self._raw
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the complete object. Each call returns the same dict: copy it before you
+        change it.
+        """
+        if self._content is None:
+            self._content = json.loads(self.raw)
+        return self._content
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a top-level field: "metadata", "spec", "status" ..."""
+        return self.to_dict()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the top-level fields."""
+        return iter(self.to_dict())
+
+    def __len__(self) -> int:
+        """Return the number of top-level fields."""
+        return len(self.to_dict())
+
+    def __bool__(self) -> bool:
+        """Return True, whether or not the content can be read."""
+        return True
+
+    def __repr__(self) -> str:
+        """Return the kind and name of the object without its content, which may be secret."""
+        path = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"<Object {self.kind.kind} {path}>"
+
+
+def _error(message: object_pb2.Object) -> UnreadableObject | None:
+    content = message.WhichOneof("content")
+    if content == "json":
+        return None
+    if content == "error":
+        status = Status()
+        status.CopyFrom(message.error)
+        return UnreadableObject(grpc.StatusCode.DATA_LOSS, status.message, status)
+    problem = f"was sent as {content}, not as JSON" if content else "was sent without content"
+    return UnreadableObject(grpc.StatusCode.DATA_LOSS, f"{message.name} {problem}")

@@ -1,0 +1,62 @@
+"""Parameters and results of reads."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+
+from kubeconnect._freshness import Freshness
+from kubeconnect._objects import Object, ResourceKind
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+
+class Consistency(enum.Enum):
+    """How current a read must be."""
+
+    CACHED = pb.CONSISTENCY_CACHED
+    """From the cache, which is usually milliseconds older than the cluster."""
+    LATEST = pb.CONSISTENCY_LATEST
+    """From the API server, at the time of the call. Slower, and adds load to the API server. To
+    read your own write, prefer ``min_resource_version``."""
+
+
+class Source(enum.Enum):
+    """Where a response was read."""
+
+    CACHE = pb.SOURCE_CACHE
+    """From the cache."""
+    API_SERVER = pb.SOURCE_API_SERVER
+    """From the API server: for LATEST, for subresources, and for resources that are not
+    cached."""
+
+    @classmethod
+    def from_message(cls, message: pb.Source) -> Source | None:
+        """Return the source for the API's value; None if it is unspecified or unknown."""
+        return _SOURCES.get(message)
+
+
+_SOURCES: dict[int, Source] = {source.value: source for source in Source}
+
+
+class GetResult(Object):
+    """The result of a get: the object, with where it was read and how current it is.
+
+    ``source`` is None if the service did not report it.
+    """
+
+    __slots__ = ("freshness", "source")
+
+    def __init__(self, message: pb.GetResponse) -> None:
+        """Create the result from the API's message."""
+        super().__init__(message.object, ResourceKind.from_message(message.kind))
+        self.freshness = Freshness.from_message(message.freshness)
+        self.source = Source.from_message(message.source)
+
+
+def paths(fields: Iterable[str]) -> Iterable[str]:
+    """Return the paths to send. Raises TypeError for a single str, because its characters would
+    be sent as paths.
+    """
+    if isinstance(fields, str):
+        raise TypeError(f"paths must be a list of str, such as [{fields!r}]")
+    return fields

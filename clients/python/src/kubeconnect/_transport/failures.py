@@ -1,0 +1,88 @@
+"""Conversion of gRPC's errors to the package's exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+from google.rpc import status_pb2 as rpc_status
+
+from kubeconnect import _errors as errors
+from kubeconnect.v1.status_pb2 import Status
+
+_DETAILS = "grpc-status-details-bin"
+
+_CLASSES: dict[grpc.StatusCode, type[errors.KubeconnectError]] = {
+    grpc.StatusCode.ABORTED: errors.Conflict,
+    grpc.StatusCode.ALREADY_EXISTS: errors.AlreadyExists,
+    grpc.StatusCode.CANCELLED: errors.Cancelled,
+    grpc.StatusCode.DEADLINE_EXCEEDED: errors.DeadlineExceeded,
+    grpc.StatusCode.INTERNAL: errors.Internal,
+    grpc.StatusCode.INVALID_ARGUMENT: errors.InvalidArgument,
+    grpc.StatusCode.NOT_FOUND: errors.NotFound,
+    grpc.StatusCode.OUT_OF_RANGE: errors.Expired,
+    grpc.StatusCode.PERMISSION_DENIED: errors.Forbidden,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: errors.ResourceExhausted,
+    grpc.StatusCode.UNAUTHENTICATED: errors.Unauthenticated,
+    grpc.StatusCode.UNAVAILABLE: errors.Unavailable,
+    grpc.StatusCode.UNIMPLEMENTED: errors.Unimplemented,
+}
+
+# Exceptions of codes that have several reasons.
+_NARROWER: dict[tuple[grpc.StatusCode, str], type[errors.KubeconnectError]] = {
+    (grpc.StatusCode.INVALID_ARGUMENT, "Invalid"): errors.Invalid,
+    (grpc.StatusCode.RESOURCE_EXHAUSTED, "TooManyRequests"): errors.TooManyRequests,
+}
+
+
+def failure(error: grpc.RpcError) -> errors.KubeconnectError:
+    """Return the exception for a gRPC error."""
+    code, message = error.code(), error.details() or ""
+    status = _status(error.trailing_metadata())
+    kind = _CLASSES.get(code, errors.KubeconnectError)
+    if status:
+        kind = _NARROWER.get((code, status.reason), kind)
+        message = message or status.message
+    return kind(code, message, status)
+
+
+def silent(seconds: float) -> errors.Unavailable:
+    """Return the exception for a stream that was silent for this number of seconds."""
+    return errors.Unavailable(
+        grpc.StatusCode.UNAVAILABLE, f"no message received for {seconds:g} seconds"
+    )
+
+
+def retry_delay(error: errors.KubeconnectError, rest: float | None) -> float | None:
+    """Return the number of seconds after which to retry a rejected read; None if the service
+    sent no retry delay, or if it exceeds ``rest``, the rest of the caller's timeout (None: no
+    limit).
+    """
+    delay = float(error.retry_after_seconds)
+    if error.code not in _REFUSED or delay <= 0 or (rest is not None and delay >= rest):
+        return None
+    return delay
+
+
+_REFUSED = {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE}
+
+
+def client_closed() -> errors.Cancelled:
+    """Return the exception for a call on a closed client."""
+    return errors.Cancelled(grpc.StatusCode.CANCELLED, "the client is closed")
+
+
+def _status(metadata: Iterable[Any] | None) -> Status | None:
+    details = [value for key, value in metadata or () if key == _DETAILS]
+    return _unpack(details[0]) if details else None
+
+
+def _unpack(data: bytes) -> Status | None:
+    status = Status()
+    try:
+        details = rpc_status.Status.FromString(data).details
+        return status if any(detail.Unpack(status) for detail in details) else None
+    except DecodeError:
+        return None

@@ -1,0 +1,318 @@
+"""The state of a watch over all its streams, without any I/O.
+
+A session creates the requests, converts the responses to events, and decides how to
+continue after a failure. The owner of the connection only passes messages between the
+service and the session, and waits for the delays that the session returns.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta, timezone
+from typing import Generic, TypeVar
+
+import grpc
+
+from kubeconnect._connection import Connection
+from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
+from kubeconnect._event_reader import EventReader
+from kubeconnect._events import Event, EventType
+from kubeconnect._freshness import Freshness
+from kubeconnect._reads import Source
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+Step = TypeVar("Step")
+
+QUIET_SECONDS = 12.0
+"""The time for which a stream may be silent after its first message. The service sends a
+message at least every ten seconds, usually every five."""
+
+FIRST_MESSAGE_SECONDS = 60.0
+"""The time that the first message of a stream may take. The service fills the cache of a
+resource at the first request for it, which takes a while if there are many objects."""
+
+FIRST_DELAY_SECONDS = 0.2
+"""The maximum delay after the first failure. It doubles with each further failure."""
+
+MAX_DELAY_SECONDS = 5.0
+"""The maximum delay between two calls, unless the service asks for a longer one."""
+
+MAX_STALENESS_SECONDS = 10.0
+"""The time for which a stream may be reported as stale before another replica is tried."""
+
+MAX_STALE_DOUBLINGS = 5
+"""The number of times that this time doubles while the next streams are stale too, because the
+API server may be unreachable for all replicas."""
+
+_RETRYABLE = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
+
+# The codes of calls on a connection that was reset. These errors have no Status, while
+# errors of the service have one.
+_RETRYABLE_WITHOUT_STATUS = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}
+
+
+def now() -> datetime:
+    """Return the time by the clock of this host, in UTC."""
+    return datetime.now(timezone.utc)
+
+
+class Session(ABC, Generic[Request, Response, Step]):
+    """The state of an event stream that reconnects. Not safe for concurrent use.
+
+    Take all steps of a message before the next message is read, and before the stream is
+    opened again.
+    """
+
+    def __init__(
+        self,
+        resume_token: str,
+        *,
+        reconnect: bool,
+        renews: bool,
+        max_staleness: float,
+        retry_budget: float,
+        jitter: Callable[[], float],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """Begin at the caller's resume token.
+
+        With ``renews``, each stream is opened with a renewed bearer token. ``retry_budget`` is
+        the number of seconds for which a rejected first stream may be retried, with the
+        service's retry delays. ``jitter`` returns random numbers in [0, 1).
+        """
+        if not max_staleness > 0:
+            raise ValueError(f"max_staleness must be more than 0 seconds, not {max_staleness}")
+        self._max_staleness = max_staleness
+        self._retry_budget = retry_budget
+        self._stale_since: datetime | None = None
+        self._stale_moves = 0  # since the last message that was not stale
+        self._reconnect = reconnect
+        self._renews = renews
+        self._clock = clock
+        self._connection = Connection(False, clock())
+        self._stream_received = False
+        self._jitter = jitter
+        self._events: deque[Event] = deque()
+        self._resume_token = resume_token
+        self._token_after_events = ""
+        self._received = False
+        self._failures = 0
+
+    @property
+    @abstractmethod
+    def request(self) -> Request:
+        """The request to send: the caller's request at first, later a request that resumes it."""
+
+    @abstractmethod
+    def receive(self, response: Response) -> None:
+        """Queue the steps of one message for ``take``."""
+
+    @abstractmethod
+    def take(self) -> Step | None:
+        """Return the next queued step; None if there is none."""
+
+    @abstractmethod
+    def _readers(self) -> Iterable[EventReader]:
+        """Return the readers of the messages."""
+
+    def open(self) -> Request:
+        """Begin a stream, and return the request to send on it."""
+        self._stream_received = False
+        return self.request
+
+    @property
+    def connection(self) -> Connection:
+        """Whether the stream is connected, and since when."""
+        return self._connection
+
+    @property
+    def resume_token(self) -> str:
+        """The token to resume with after the events that were taken; "" if resuming is not
+        possible.
+        """
+        return self._resume_token
+
+    @property
+    def quiet_seconds(self) -> float:
+        """The maximum time to wait for the next message of the stream."""
+        return QUIET_SECONDS if self._stream_received else FIRST_MESSAGE_SECONDS
+
+    def delay_after(self, error: KubeconnectError) -> float | None:
+        """Return the number of seconds after which to call again; None if the error is final.
+
+        The first stream of a watch is retried only if the service sent a retry delay, so that
+        a wrong address is reported immediately. Half of each delay is random, so that callers
+        that were disconnected together do not reconnect together. If the bearer token of a
+        stream has expired, the stream is opened again immediately, with a new token. A stream
+        that is rejected before its first message is not.
+        """
+        self.mark_lost()
+        expired = isinstance(error, Unauthenticated)
+        if self._reconnect and self._renews and self._stream_received and expired:
+            return 0.0
+        if not (self._reconnect and _is_retryable(error)):
+            return None
+        if not self._received:
+            return self._first_stream_delay(error)
+        longest = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(self._failures, 10))
+        self._failures += 1
+        return max(longest * (0.5 + self._jitter() / 2), float(error.retry_after_seconds))
+
+    def _first_stream_delay(self, error: KubeconnectError) -> float | None:
+        delay = float(error.retry_after_seconds)
+        if delay <= 0 or delay > self._retry_budget:
+            return None
+        self._retry_budget -= delay
+        return delay
+
+    def staleness_error(self) -> KubeconnectError | None:
+        """Return the error for which to open the stream again, over another connection; None if
+        the stream has not been stale for too long.
+
+        The limit doubles for each further replica that is stale too.
+        """
+        if self._stale_since is None or not self._reconnect:
+            return None
+        limit = self._max_staleness * 2.0 ** min(self._stale_moves, MAX_STALE_DOUBLINGS)
+        if self._stale_moves > 0:
+            limit *= 1 + self._jitter() / 2
+        if math.isinf(limit) or self._clock() - self._stale_since < timedelta(seconds=limit):
+            return None
+        self._stale_moves += 1
+        self._stale_since = None
+        return Unavailable(
+            grpc.StatusCode.UNAVAILABLE,
+            "the service has been stale for too long: trying another replica",
+        )
+
+    def _update_staleness(self) -> None:
+        reports = [reader.reported_stale for reader in self._readers()]
+        if any(reports):
+            self._stale_since = self._stale_since or self._clock()
+            return
+        self._stale_since = None
+        if any(stale is False for stale in reports):
+            self._stale_moves = 0
+
+    def mark_lost(self) -> None:
+        """Mark the stream as disconnected and the events as stale, because it is lost or closed."""
+        self._stale_since = None
+        if self._connection.connected:
+            self._connection = Connection(False, self._clock())
+        for reader in self._readers():
+            reader.mark_lost()
+
+    def _receive_events(self, events: Iterable[Event], token: str) -> None:
+        self._received = self._stream_received = True
+        if not self._connection.connected:
+            self._connection = Connection(True, self._clock())
+        self._update_staleness()
+        self._events.extend(events)
+        self._token_after_events = token
+        if not self._events:
+            self._resume_token = token
+
+    def _take_event(self) -> Event | None:
+        if not self._events:
+            return None
+        event = self._events.popleft()
+        if not self._events:
+            self._resume_token = self._token_after_events
+        elif event.type is EventType.RESET:
+            self._resume_token = ""
+        return event
+
+    def _reset_failures(self) -> None:
+        """Reset the failures, because the stream works."""
+        self._failures = 0
+
+
+class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
+    """The state of one watch."""
+
+    def __init__(
+        self,
+        request: pb.WatchRequest,
+        *,
+        reconnect: bool = True,
+        renews: bool = False,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        retry_budget: float = 0.0,
+        jitter: Callable[[], float] = random.random,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        """Begin with the caller's request; ``jitter`` returns random numbers in [0, 1)."""
+        super().__init__(
+            request.resume_token,
+            reconnect=reconnect,
+            renews=renews,
+            max_staleness=max_staleness,
+            retry_budget=retry_budget,
+            jitter=jitter,
+            clock=clock,
+        )
+        self._request = request
+        self._reader = EventReader(patches=bool(request.patches))
+
+    @property
+    def request(self) -> pb.WatchRequest:
+        """The request to send: the caller's request at first, later a request that resumes it.
+
+        A token is newer than the caller's ``min_resource_version``, which is then left out.
+        """
+        if not self._received:
+            return self._request
+        request = pb.WatchRequest()
+        request.CopyFrom(self._request)
+        request.resume_token = self._resume_token
+        if request.resume_token:
+            request.min_resource_version = ""
+        return request
+
+    @property
+    def freshness(self) -> Freshness | None:
+        """How current the events are; None before the service has reported it."""
+        return self._reader.freshness
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects are read, as last reported; None before the first report."""
+        return self._reader.source
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The human-readable warnings of the stream, as last sent."""
+        return self._reader.warnings
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that the stream covers, as last sent; empty for all."""
+        return self._reader.namespaces
+
+    def receive(self, response: pb.WatchResponse) -> None:
+        """Queue the events of one message for ``take``."""
+        if response.resume_token:
+            self._reset_failures()
+        self._receive_events(self._reader.read(response), response.resume_token)
+
+    def take(self) -> Event | None:
+        """Return the next queued event; None if there is none."""
+        return self._take_event()
+
+    def _readers(self) -> Iterable[EventReader]:
+        return (self._reader,)
+
+
+def _is_retryable(error: KubeconnectError) -> bool:
+    """Return whether the same call may succeed later."""
+    if error.code in _RETRYABLE_WITHOUT_STATUS:
+        return error.status is None
+    if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return error.retry_after_seconds > 0
+    return error.code in _RETRYABLE

@@ -1,0 +1,138 @@
+"""Parameters and results of writes."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from kubeconnect._objects import Object, ResourceKind
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+
+class PatchType(enum.Enum):
+    """The format of a patch."""
+
+    JSON = pb.PATCH_TYPE_JSON
+    """A list of operations (RFC 6902)."""
+    MERGE = pb.PATCH_TYPE_MERGE
+    """An object (RFC 7386): None deletes, lists are replaced."""
+    STRATEGIC_MERGE = pb.PATCH_TYPE_STRATEGIC_MERGE
+    """An object; lists are merged by their keys. Built-in kinds only."""
+    APPLY = pb.PATCH_TYPE_APPLY
+    """Server-side apply: what the field manager wants to own. May be YAML."""
+
+
+class FieldValidation(enum.Enum):
+    """The handling of unknown and duplicate fields."""
+
+    IGNORE = pb.FIELD_VALIDATION_IGNORE
+    """They are dropped silently."""
+    WARN = pb.FIELD_VALIDATION_WARN
+    """They are dropped, and the result's warnings name them."""
+    STRICT = pb.FIELD_VALIDATION_STRICT
+    """The write is rejected with InvalidArgument."""
+
+
+class PropagationPolicy(enum.Enum):
+    """The handling of the objects that a deleted object owns."""
+
+    ORPHAN = pb.PROPAGATION_POLICY_ORPHAN
+    """They remain, without the owner."""
+    BACKGROUND = pb.PROPAGATION_POLICY_BACKGROUND
+    """They are deleted after their owner."""
+    FOREGROUND = pb.PROPAGATION_POLICY_FOREGROUND
+    """They are deleted before their owner."""
+
+
+@dataclass(frozen=True)
+class CreateResult:
+    """The result of a create."""
+
+    object: Object
+    """The object as created, or as it would be for a dry run. A subresource may return another
+    kind: "eviction" returns a Status."""
+    warnings: tuple[str, ...]
+    """The API server's warnings, human-readable."""
+
+    @classmethod
+    def from_message(cls, message: pb.CreateResponse) -> CreateResult:
+        """Return the result for the API's message."""
+        return cls(_object(message), tuple(message.warnings))
+
+
+@dataclass(frozen=True)
+class UpdateResult:
+    """The result of an update."""
+
+    object: Object
+    """The object after the update, or as it would be for a dry run."""
+    warnings: tuple[str, ...]
+    """The API server's warnings, human-readable."""
+    created: bool
+    """Whether the update created the object, which some kinds allow."""
+
+    @classmethod
+    def from_message(cls, message: pb.UpdateResponse) -> UpdateResult:
+        """Return the result for the API's message."""
+        return cls(_object(message), tuple(message.warnings), message.created)
+
+
+@dataclass(frozen=True)
+class PatchResult:
+    """The result of a patch."""
+
+    object: Object
+    """The object after the patch, or as it would be for a dry run."""
+    warnings: tuple[str, ...]
+    """The API server's warnings, human-readable."""
+    created: bool
+    """Whether the patch created the object (APPLY)."""
+
+    @classmethod
+    def from_message(cls, message: pb.PatchResponse) -> PatchResult:
+        """Return the result for the API's message."""
+        return cls(_object(message), tuple(message.warnings), message.created)
+
+
+@dataclass(frozen=True)
+class DeleteResult:
+    """The result of a delete."""
+
+    object: Object | None
+    """The object, if it still exists (a finalizer, a grace period) or if the API server returns
+    its last state; None if the API server reports only success."""
+    warnings: tuple[str, ...]
+    """The API server's warnings, human-readable."""
+    resource_version: str
+    """A version at which the deletion is visible: a read with this version as
+    ``min_resource_version`` sees the object deleted, or with its ``deletionTimestamp``. ""
+    for a dry run, and if versions of the resource cannot be compared."""
+
+    @classmethod
+    def from_message(cls, message: pb.DeleteResponse) -> DeleteResult:
+        """Return the result for the API's message."""
+        left = _object(message) if message.HasField("object") else None
+        return cls(left, tuple(message.warnings), message.resource_version)
+
+
+@dataclass(frozen=True)
+class DeleteCollectionResult:
+    """The result of a delete_collection."""
+
+    deleted: int
+    """The number of objects that were deleted, or are being deleted."""
+    warnings: tuple[str, ...]
+    """The API server's warnings, human-readable."""
+    resource_version: str
+    """A version at which all the deletions are visible, as in ``DeleteResult``."""
+
+    @classmethod
+    def from_message(cls, message: pb.DeleteCollectionResponse) -> DeleteCollectionResult:
+        """Return the result for the API's message."""
+        return cls(message.deleted, tuple(message.warnings), message.resource_version)
+
+
+def _object(
+    message: pb.CreateResponse | pb.UpdateResponse | pb.PatchResponse | pb.DeleteResponse,
+) -> Object:
+    return Object(message.object, ResourceKind.from_message(message.kind))

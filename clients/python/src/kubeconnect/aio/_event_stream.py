@@ -1,0 +1,156 @@
+"""Event streams that reconnect by themselves."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import grpc
+
+from kubeconnect._connection import Connection, OnRetry
+from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
+from kubeconnect._transport.aio import AsyncLatch, AsyncStream
+from kubeconnect._watch_session import Request, Response, Session, Step
+
+Self = TypeVar("Self", bound="AsyncEventStream[Any, Any, Any]")
+
+_logger = logging.getLogger("kubeconnect")
+
+
+class AsyncEventStream(Generic[Request, Response, Step]):
+    """A stream of events that reconnects by itself.
+
+    Iterate to receive events, and close the stream to end it. As a context manager it
+    closes itself. Only one iteration may run at a time. ``close`` may be called
+    concurrently, and ends the iteration.
+
+    There is no time limit, and the iteration never ends by itself. A stream that is lost,
+    or silent for 12 seconds, is opened again after a delay and resumes at its last position;
+    the iteration continues. The first message of a stream may take 60 seconds. A stream that
+    is silent, or has been reported as stale for ``max_staleness`` seconds, resumes over
+    another connection, which may lead to another replica. If the service cannot resume at
+    the position, it sends RESET and a new snapshot.
+
+    The iteration raises an error if the stream is rejected, or if it is lost and
+    ``reconnect`` is False (in most cases Unavailable). It also raises if the first stream
+    cannot be opened, unless the service sends a retry delay that is within the client's
+    ``timeout``. If the bearer token of a stream has expired, and the client has a token
+    function or a token file, the stream is opened again, once, with a new token.
+
+    A loss is reported by ``connection``, ``freshness`` and ``on_retry``. The logger
+    "kubeconnect" logs it as a warning, or at the level INFO if the token has expired or the
+    service moves the stream to another replica. A loss is detected only while an iteration
+    waits. The properties may be read from any thread.
+    """
+
+    def __init__(
+        self,
+        session: Session[Request, Response, Step],
+        open_stream: Callable[[Request, bool], AsyncStream[Request, Response]],
+        on_retry: OnRetry | None,
+    ) -> None:
+        """Open the first stream, with the session's request.
+
+        ``open_stream`` is called with the request and whether to wait for a connection.
+        gRPC does not connect between calls, so later streams have to wait for it.
+        """
+        self._session = session
+        self._open_stream = open_stream
+        self._on_retry = on_retry
+        self._stream = open_stream(session.open(), False)
+        self._delay: float | None = None  # until a lost stream is opened again
+        self._closed = AsyncLatch()
+
+    async def __aenter__(self: Self) -> Self:
+        """Return the stream."""
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the stream."""
+        await self.close()
+
+    def __aiter__(self: Self) -> Self:
+        """Return the stream itself: all iterations share it."""
+        return self
+
+    async def __anext__(self) -> Step:
+        """Wait for the next step and return it."""
+        while not self._closed.is_set():
+            if (step := self._session.take()) is not None:
+                return step
+            if self._delay is None:
+                await self._receive()
+            else:
+                await self._reopen(self._delay)
+        raise StopAsyncIteration
+
+    @property
+    def resume_token(self) -> str:
+        """The token to resume with after the last event; "" if resuming is not possible.
+
+        Store it together with your copy of the objects, and pass it to the same call
+        after a restart. After a RESET it may be "": store that too, because your copy is
+        incomplete then.
+        """
+        return self._session.resume_token
+
+    @property
+    def connection(self) -> Connection:
+        """Whether the stream is connected, and since when. It is connected from its first
+        message until it is lost or closed.
+        """
+        return self._session.connection
+
+    async def close(self) -> None:
+        """End the stream, locally and at the service. Closing it again has no effect."""
+        self._closed.set()
+        await self._stream.close()
+        self._session.mark_lost()
+
+    async def _receive(self) -> None:
+        try:
+            await self._leave_if_stale()
+            self._session.receive(await self._read())
+        except KubeconnectError as error:
+            if self._closed.is_set():
+                return
+            self._delay = self._session.delay_after(error)
+            if self._delay is None:
+                raise
+            self._report_loss(error, self._delay)
+
+    async def _leave_if_stale(self) -> None:
+        error = self._session.staleness_error()
+        if error is not None:
+            await self._stream.leave()
+            raise error
+
+    async def _read(self) -> Response:
+        response = await self._stream.read(self._session.quiet_seconds)
+        if response is None:
+            raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service ended the watch")
+        return response
+
+    def _report_loss(self, error: KubeconnectError, delay: float) -> None:
+        usual = isinstance(error, Unauthenticated) or error.reason == "StreamMoved"
+        level = logging.INFO if usual else logging.WARNING
+        _logger.log(level, "watch lost (%s); reconnecting in %.1f s", error, delay)
+        if self._on_retry is not None:
+            self._on_retry(error, delay)
+
+    async def _reopen(self, delay: float) -> None:
+        await self._stream.close()
+        await self._closed.wait(delay)
+        if self._closed.is_set():
+            return
+        self._stream = self._open_stream(self._session.open(), True)
+        self._delay = None
+        if self._closed.is_set():  # close() ran meanwhile and has not closed this stream
+            await self._stream.close()

@@ -1,0 +1,115 @@
+"""Paged lists of objects."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from kubeconnect._errors import Expired
+from kubeconnect._freshness import Freshness
+from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._reads import Source
+from kubeconnect._transport.aio import AsyncTransport
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+# How often ``all`` restarts an expired list.
+_RESTARTS = 2
+
+
+class AsyncObjectList:
+    """The objects that match a selection, ordered by namespace and name unless ``order_by``
+    was given.
+
+    All objects are from one snapshot. The first page has already been fetched. Each further
+    page is fetched when an iteration reaches it, and is not cached: store the objects that
+    you need, or iterate again. Iterations are independent of each other. Fetching a page
+    raises the errors of ``AsyncClient.list``. It raises Expired if neither the service nor
+    the API server has the snapshot any more: list again, or call ``all``, which does so by
+    itself.
+    """
+
+    def __init__(
+        self,
+        transport: AsyncTransport,
+        request: pb.ListRequest,
+        first: pb.ListResponse,
+        timeout: float | None,
+    ) -> None:
+        """Begin with the first page, which is the response to ``request``."""
+        self._transport = transport
+        self._request = request
+        self._first = first
+        self._timeout = timeout
+        self.kind = ResourceKind.from_message(first.kind)
+
+    @property
+    def resource_version(self) -> str:
+        """The version of the snapshot; an opaque string."""
+        return self._first.resource_version
+
+    @property
+    def freshness(self) -> Freshness:
+        """How current the cache was when the service created the first page."""
+        return Freshness.from_message(self._first.freshness)
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects were read; None if the service did not report it."""
+        return Source.from_message(self._first.source)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Human-readable warnings: that the list covers only some namespaces; for how many
+        objects the filter has no value, and why; and the API server's warnings.
+        """
+        return tuple(self._first.warnings)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that the list covers, if all were requested and the caller is not
+        allowed to list all of them. Empty if the list is complete.
+        """
+        return tuple(self._first.namespaces)
+
+    @property
+    def total(self) -> int:
+        """The number of objects on all pages together."""
+        return len(self._first.objects) + self._first.remaining
+
+    async def all(self) -> list[Object]:
+        """Return the objects of all pages. If the list expires between two pages, it is
+        restarted, at most twice, and the properties are then those of the new list.
+        """
+        for _ in range(_RESTARTS):
+            try:
+                return [each async for each in self._objects(self._first)]
+            except Expired:
+                self._first = await self._fetch("")
+                self.kind = ResourceKind.from_message(self._first.kind)
+        return [each async for each in self._objects(self._first)]
+
+    async def __aiter__(self) -> AsyncIterator[Object]:
+        """Iterate over the objects of all pages. The message of Expired has the number of
+        objects that were returned before.
+        """
+        returned = 0
+        try:
+            async for each in self._objects(self._first):
+                returned += 1
+                yield each
+        except Expired as error:
+            message = f"list expired after {returned} objects: {error.message}"
+            raise Expired(error.code, message, error.status) from error
+
+    async def _objects(self, page: pb.ListResponse) -> AsyncIterator[Object]:
+        for message in page.objects:
+            yield Object(message, self.kind)
+        while page.next_page_token:
+            page = await self._fetch(page.next_page_token)
+            for message in page.objects:
+                yield Object(message, self.kind)
+
+    async def _fetch(self, token: str) -> pb.ListResponse:
+        request = pb.ListRequest()
+        request.CopyFrom(self._request)
+        request.page_token = token
+        return await self._transport.read(self._transport.resources.List, request, self._timeout)
