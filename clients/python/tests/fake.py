@@ -15,10 +15,15 @@ import grpc
 from google.protobuf.struct_pb2 import Value
 from google.rpc import status_pb2 as rpc_status
 
+from kubeconnect.v1 import access_service_pb2 as access_pb
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1.access_service_pb2_grpc import (
+    AccessServiceServicer,
+    add_AccessServiceServicer_to_server,
+)
 from kubeconnect.v1.discovery_service_pb2_grpc import (
     DiscoveryServiceServicer,
     add_DiscoveryServiceServicer_to_server,
@@ -70,7 +75,9 @@ Step = pb.WatchResponse | pb.WatchManyResponse | Failure | Silence | End
 
 
 @dataclass
-class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceServicer):
+class FakeService(
+    ResourceServiceServicer, DiscoveryServiceServicer, PodServiceServicer, AccessServiceServicer
+):
     """Serves objects, plays the steps of watches, and records the requests."""
 
     address: str = ""
@@ -81,6 +88,7 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
     expiring: int = 0  # the number of further pages that expire
     conflict: bool = False
     left: bool = True
+    answers: int | None = None  # the number of answers to return; None for all
     refusals: deque[Failure] = field(default_factory=deque)  # errors of the next calls
     requests: list[Any] = field(default_factory=list)
     peers: list[str] = field(default_factory=list)  # the connection of each request
@@ -311,6 +319,24 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
         self._begin(request, context)
         return pb.DeleteCollectionResponse(deleted=3, warnings=["old"], resource_version="9")
 
+    def WhoAmI(
+        self, request: access_pb.WhoAmIRequest, context: grpc.ServicerContext
+    ) -> access_pb.WhoAmIResponse:
+        self._begin(request, context)
+        extra = {"scopes": access_pb.ExtraValues(values=["a", "b"])}
+        return access_pb.WhoAmIResponse(username="ann", groups=["readers"], extra=extra)
+
+    def CheckAccess(
+        self, request: access_pb.CheckAccessRequest, context: grpc.ServicerContext
+    ) -> access_pb.CheckAccessResponse:
+        """Allow all reads."""
+        self._begin(request, context)
+        reads = [question.verb in ("get", "list", "watch") for question in request.questions]
+        answers = [
+            access_pb.AccessAnswer(allowed=read, reason="RBAC" if read else "") for read in reads
+        ]
+        return access_pb.CheckAccessResponse(answers=answers[: self.answers])
+
     def _begin(self, request: object, context: grpc.ServicerContext) -> None:
         self.requests.append(request)
         self.peers.append(context.peer())
@@ -384,6 +410,7 @@ def serve(tls: grpc.ServerCredentials | None = None, port: int = 0) -> Iterator[
         add_ResourceServiceServicer_to_server(service, server)
         add_DiscoveryServiceServicer_to_server(service, server)
         add_PodServiceServicer_to_server(service, server)
+        add_AccessServiceServicer_to_server(service, server)
         if tls:
             port = server.add_secure_port(f"127.0.0.1:{port}", tls)
         else:

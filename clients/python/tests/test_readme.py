@@ -18,7 +18,7 @@ READS, WATCHES, WRITES, REST = PROGRAMS[:7], PROGRAMS[7:12], PROGRAMS[12:16], PR
 READ, NAMESPACES, SELECT, NOT_READY, COUNT, LATEST, DISCOVER = READS
 WATCH, CUT_OFF, RESUME, MANY, LOGS = WATCHES
 CREATE, UPDATE, PATCH, DELETE = WRITES
-ASYNCIO, ERRORS, TOKENS = REST
+ASYNCIO, ACCESS, ERRORS, TOKENS = REST
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
 DELETED = """\
@@ -57,6 +57,7 @@ def run(program: str, service: FakeService) -> None:
         pytest.param(PATCH, "7 old\n", id="patch"),
         pytest.param(DELETE, DELETED, id="delete"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
+        pytest.param(ACCESS, "ann\nTrue RBAC False\n", id="access"),
         pytest.param(ERRORS, 'pods "nobody" not found\n', id="errors"),
     ],
 )

@@ -4,6 +4,7 @@
 same methods.
 """
 
+from kubeconnect._access import AccessAnswer, AccessQuestion, Identity
 from kubeconnect._connection import Connection
 from kubeconnect._counts import CountResult, ObjectGroup
 from kubeconnect._discovery import (
@@ -54,6 +55,8 @@ from kubeconnect._writes import (
 from kubeconnect.v1.status_pb2 import Status, StatusCause
 
 __all__ = [
+    "AccessAnswer",
+    "AccessQuestion",
     "AlreadyExists",
     "CacheState",
     "Cancelled",
@@ -74,6 +77,7 @@ __all__ = [
     "Forbidden",
     "Freshness",
     "GetResult",
+    "Identity",
     "Internal",
     "Invalid",
     "InvalidArgument",

@@ -9,6 +9,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
 
+from kubeconnect._access import (
+    AccessAnswer,
+    AccessQuestion,
+    Identity,
+    access_answers,
+    access_request,
+)
 from kubeconnect._address import Address
 from kubeconnect._bodies import ObjectBody, PatchBody, encode_body
 from kubeconnect._connection import OnRetry
@@ -37,6 +44,7 @@ from kubeconnect._writes import (
     PropagationPolicy,
     UpdateResult,
 )
+from kubeconnect.v1 import access_service_pb2 as access_pb
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
@@ -655,3 +663,32 @@ class Client:
             self._transport.discovery.GetSchema, request, deadline(timeout, self._timeout)
         )
         return SchemaResult.from_message(response)
+
+    def who_am_i(self, *, timeout: float | None = None) -> Identity:
+        """Return the identity of the caller.
+
+        Raises Unauthenticated if the cluster cannot authenticate the caller. If the service
+        does not authenticate callers, this is the identity of the service itself.
+        """
+        response = self._transport.read(
+            self._transport.access.WhoAmI,
+            access_pb.WhoAmIRequest(),
+            deadline(timeout, self._timeout),
+        )
+        return Identity.from_message(response)
+
+    def check_access(
+        self, questions: Iterable[AccessQuestion], *, timeout: float | None = None
+    ) -> tuple[AccessAnswer, ...]:
+        """Return whether the caller is allowed to perform each of several actions, at most
+        100, in the order of the questions.
+
+        The answers may be ten seconds old, or older if the operator allows that. The call
+        raises if one of the questions cannot be evaluated, for example because its resource
+        does not exist. Each question counts as one call against the caller's rate limit.
+        """
+        request = access_request(questions)
+        response = self._transport.read(
+            self._transport.access.CheckAccess, request, deadline(timeout, self._timeout)
+        )
+        return access_answers(request, response)

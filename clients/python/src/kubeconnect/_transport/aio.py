@@ -20,11 +20,13 @@ from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
 from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
 from kubeconnect._transport.options import channel_credentials, channel_options, remaining
 from kubeconnect._transport.tokens import Metadata, bearer, token_function
+from kubeconnect.v1.access_service_pb2_grpc import AccessServiceStub
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
 from kubeconnect.v1.pod_service_pb2_grpc import PodServiceStub
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
 
 if TYPE_CHECKING:
+    from kubeconnect.v1.access_service_pb2_grpc import AccessServiceAsyncStub
     from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceAsyncStub
     from kubeconnect.v1.pod_service_pb2_grpc import PodServiceAsyncStub
     from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceAsyncStub
@@ -39,6 +41,7 @@ AsyncToken: TypeAlias = str | Callable[[], str | Awaitable[str]]
 class AsyncConnection:
     """A channel and its calls."""
 
+    access: AccessServiceAsyncStub
     discovery: DiscoveryServiceAsyncStub
     pods: PodServiceAsyncStub
     resources: ResourceServiceAsyncStub
@@ -46,6 +49,7 @@ class AsyncConnection:
     def __init__(self, channel: grpc.aio.Channel) -> None:
         """Create the stubs of a channel."""
         self.channel = channel
+        self.access = AccessServiceStub(channel)
         self.discovery = DiscoveryServiceStub(channel)
         self.pods = PodServiceStub(channel)
         self.resources = ResourceServiceStub(channel)
@@ -54,7 +58,7 @@ class AsyncConnection:
         self.calls = 0
 
     def _stubs(self) -> tuple[object, ...]:
-        return (self.discovery, self.pods, self.resources)
+        return (self.access, self.discovery, self.pods, self.resources)
 
     def has(self, rpc: object) -> bool:
         """Return whether the method belongs to this connection."""
@@ -95,6 +99,11 @@ class AsyncTransport:
         self._connect = connect
         self._connections = [connect()]  # the last one is for new calls
         self._closed = False
+
+    @property
+    def access(self) -> AccessServiceAsyncStub:
+        """The stub for identity and permissions."""
+        return self._connections[-1].access
 
     @property
     def discovery(self) -> DiscoveryServiceAsyncStub:

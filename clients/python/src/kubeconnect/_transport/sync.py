@@ -17,6 +17,7 @@ from kubeconnect._errors import KubeconnectError, Unauthenticated
 from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
 from kubeconnect._transport.options import channel_credentials, channel_options, remaining
 from kubeconnect._transport.tokens import Metadata, bearer, token_function
+from kubeconnect.v1.access_service_pb2_grpc import AccessServiceStub
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
 from kubeconnect.v1.pod_service_pb2_grpc import PodServiceStub
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
@@ -35,6 +36,7 @@ class Connection:
     def __init__(self, channel: grpc.Channel) -> None:
         """Create the stubs of a channel."""
         self.channel = channel
+        self.access = AccessServiceStub(channel)
         self.discovery = DiscoveryServiceStub(channel)
         self.pods = PodServiceStub(channel)
         self.resources = ResourceServiceStub(channel)
@@ -43,7 +45,7 @@ class Connection:
         self.calls = 0
 
     def _stubs(self) -> tuple[object, ...]:
-        return (self.discovery, self.pods, self.resources)
+        return (self.access, self.discovery, self.pods, self.resources)
 
     def has(self, rpc: object) -> bool:
         """Return whether the method belongs to this connection."""
@@ -83,6 +85,11 @@ class Transport:
         self._lock = threading.Lock()
         self._connections = [connect()]  # the last one is for new calls
         self._closed_event = threading.Event()
+
+    @property
+    def access(self) -> AccessServiceStub:
+        """The stub for identity and permissions."""
+        return self._connections[-1].access
 
     @property
     def discovery(self) -> DiscoveryServiceStub:
