@@ -79,7 +79,7 @@ def test_the_token_is_that_of_what_was_taken() -> None:
     tokens = []
     while watches.take():
         tokens.append(watches.resume_token)
-    assert tokens == ["t2", "", "t3"]
+    assert tokens == ["t2", None, "t3"]
 
 
 def test_waits_longer_until_all_are_in_sync() -> None:

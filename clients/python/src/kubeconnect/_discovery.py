@@ -24,8 +24,9 @@ class CacheState:
     """The number of cached objects."""
     bytes: int
     """The approximate size of the objects in memory, in bytes."""
-    resource_version: str
-    """The resource version that the cache has reached; an opaque string."""
+    resource_version: str | None
+    """The resource version that the cache has reached, an opaque string; None before its first
+    snapshot."""
     freshness: Freshness
     """How current the cache is."""
 
@@ -37,7 +38,7 @@ class CacheState:
             message.synced,
             message.objects,
             message.bytes,
-            message.resource_version,
+            message.resource_version or None,
             Freshness.from_message(message.freshness),
         )
 

@@ -32,9 +32,9 @@ class KubeconnectError(Exception):
         return f"{text} (and {omitted} more {'cause' if omitted == 1 else 'causes'})"
 
     @property
-    def reason(self) -> str:
-        """The reason in Kubernetes' terms, such as "AlreadyExists"; "" if unknown."""
-        return self.status.reason if self.status else ""
+    def reason(self) -> str | None:
+        """The reason in Kubernetes' terms, such as "AlreadyExists"; None if unknown."""
+        return self.status.reason or None if self.status else None
 
     @property
     def causes(self) -> tuple[StatusCause, ...]:
@@ -49,9 +49,9 @@ class KubeconnectError(Exception):
         return self.status.omitted_causes if self.status else 0
 
     @property
-    def retry_after_seconds(self) -> int:
-        """The number of seconds after which to retry; 0 if the service sent none."""
-        return self.status.retry_after_seconds if self.status else 0
+    def retry_after_seconds(self) -> int | None:
+        """The number of seconds after which to retry; None if the service sent none."""
+        return self.status.retry_after_seconds or None if self.status else None
 
 
 class InvalidArgument(KubeconnectError):

@@ -99,7 +99,7 @@ class EventReader:
         if self._objects is not None:
             event = self._objects.complete(event)
         subject = Object(event.object, self._kind) if event.HasField("object") else None
-        return Event(_TYPES[event.type], subject, self._version_of(event))
+        return Event(_TYPES[event.type], subject, self._version_of(event) or None)
 
     def _version_of(self, event: pb.Event) -> str:
         """Return the event's version; for a BOOKMARK the newest version since the last RESET.

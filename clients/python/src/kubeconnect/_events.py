@@ -37,6 +37,7 @@ class Event:
     """The type of the event."""
     object: Object | None
     """The object; None for RESET, SYNCED and BOOKMARK."""
-    resource_version: str
-    """The version of the event. For DELETED it is newer than the object's version. The version
-    of a BOOKMARK is never older than the versions of the events since the last RESET."""
+    resource_version: str | None
+    """The version of the event; None for RESET, and before the first snapshot. For DELETED it
+    is newer than the object's version. The version of a BOOKMARK is never older than the
+    versions of the events since the last RESET."""

@@ -46,9 +46,10 @@ class Object(Mapping[str, Any]):
     """One Kubernetes object: a read-only mapping, ``pod["spec"]["nodeName"]``.
 
     ``kind``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are available
-    without decoding the content. The content is decoded once, on first access, and cached.
-    An object does not reference the response that contained it, so an object that you store
-    does not keep other objects in memory.
+    without decoding the content. ``namespace`` is None for a cluster-scoped object. The
+    content is decoded once, on first access, and cached. An object does not reference the
+    response that contained it, so an object that you store does not keep other objects in
+    memory.
 
     Access to the content raises UnreadableObject if ``error`` is set: the content could not
     be read, or was not sent, as for an object that was deleted while a watch was
@@ -69,7 +70,7 @@ class Object(Mapping[str, Any]):
     def __init__(self, message: object_pb2.Object, kind: ResourceKind) -> None:
         """Copy the fields of the API's message. ``kind`` is a separate field of responses."""
         self.kind = kind
-        self.namespace = message.namespace
+        self.namespace: str | None = message.namespace or None
         self.name = message.name
         self.uid = message.uid
         self.resource_version = message.resource_version

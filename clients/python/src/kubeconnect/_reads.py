@@ -53,9 +53,9 @@ class GetResult(Object):
         self.source = Source.from_message(message.source)
 
 
-def paths(fields: Iterable[str]) -> Iterable[str]:
-    """Return the paths to send. Raises TypeError for a single str, because its characters would
-    be sent as paths.
+def paths(fields: Iterable[str] | None) -> Iterable[str] | None:
+    """Return the paths to send; None for all. Raises TypeError for a single str, because its
+    characters would be sent as paths.
     """
     if isinstance(fields, str):
         raise TypeError(f"paths must be a list of str, such as [{fields!r}]")

@@ -29,8 +29,8 @@ class Relation:
     type: RelationType
     resource: str
     name: str
-    namespace: str = ""
-    uid: str = ""
+    namespace: str | None = None
+    uid: str | None = None
     transitive: bool = False
 
     def to_message(self) -> pb.Relation:
@@ -46,7 +46,12 @@ class Relation:
 
 
 def owned_by(
-    resource: str, name: str, *, namespace: str = "", uid: str = "", transitive: bool = False
+    resource: str,
+    name: str,
+    *,
+    namespace: str | None = None,
+    uid: str | None = None,
+    transitive: bool = False,
 ) -> Relation:
     """Select the objects that this object owns.
 
@@ -57,7 +62,9 @@ def owned_by(
     return Relation(RelationType.OWNED_BY, resource, name, namespace, uid, transitive)
 
 
-def selected_by(resource: str, name: str, *, namespace: str = "", uid: str = "") -> Relation:
+def selected_by(
+    resource: str, name: str, *, namespace: str | None = None, uid: str | None = None
+) -> Relation:
     """Select the objects that match this object's own selector: the pods of a service, a
     deployment, a job or a disruption budget. The call raises InvalidArgument if the kind has
     no selector.
@@ -65,11 +72,15 @@ def selected_by(resource: str, name: str, *, namespace: str = "", uid: str = "")
     return Relation(RelationType.SELECTED_BY, resource, name, namespace, uid)
 
 
-def about(resource: str, name: str, *, namespace: str = "", uid: str = "") -> Relation:
+def about(
+    resource: str, name: str, *, namespace: str | None = None, uid: str | None = None
+) -> Relation:
     """Select the events about this object. Only for the resource "events"."""
     return Relation(RelationType.ABOUT, resource, name, namespace, uid)
 
 
-def owner_of(resource: str, name: str, *, namespace: str = "", uid: str = "") -> Relation:
+def owner_of(
+    resource: str, name: str, *, namespace: str | None = None, uid: str | None = None
+) -> Relation:
     """Select the owners of this object."""
     return Relation(RelationType.OWNER_OF, resource, name, namespace, uid)

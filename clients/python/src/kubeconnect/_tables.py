@@ -17,8 +17,8 @@ class TableColumn:
     """The heading, such as "Status"."""
     type: str
     """OpenAPI's type: "string", "integer", "number", "boolean", "array", "date"."""
-    format: str
-    """OpenAPI's format; "name" marks the object's name."""
+    format: str | None
+    """OpenAPI's format, if there is one; "name" marks the object's name."""
     description: str
     """A human-readable description."""
     priority: int
@@ -28,7 +28,11 @@ class TableColumn:
     def from_message(cls, message: pb.TableColumn) -> TableColumn:
         """Return the value for the API's message."""
         return cls(
-            message.name, message.type, message.format, message.description, message.priority
+            message.name,
+            message.type,
+            message.format or None,
+            message.description,
+            message.priority,
         )
 
 
@@ -38,8 +42,8 @@ class TableRow:
 
     cells: tuple[Any, ...]
     """A JSON value for each column."""
-    namespace: str
-    """The object's namespace; "" if it has none."""
+    namespace: str | None
+    """The object's namespace; None for a cluster-scoped object."""
     name: str
     """The object's name."""
     uid: str
@@ -51,4 +55,5 @@ class TableRow:
     def from_message(cls, message: pb.TableRow) -> TableRow:
         """Return the value for the API's message."""
         cells = tuple(map(plain, message.cells))
-        return cls(cells, message.namespace, message.name, message.uid, message.resource_version)
+        namespace = message.namespace or None
+        return cls(cells, namespace, message.name, message.uid, message.resource_version)

@@ -132,11 +132,11 @@ class Session(ABC, Generic[Request, Response, Step]):
         return self._connection
 
     @property
-    def resume_token(self) -> str:
-        """The token to resume with after the events that were taken; "" if resuming is not
+    def resume_token(self) -> str | None:
+        """The token to resume with after the events that were taken; None if resuming is not
         possible.
         """
-        return self._resume_token
+        return self._resume_token or None
 
     @property
     def quiet_seconds(self) -> float:
@@ -162,14 +162,14 @@ class Session(ABC, Generic[Request, Response, Step]):
             return self._first_stream_delay(error)
         longest = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(self._failures, 10))
         self._failures += 1
-        return max(longest * (0.5 + self._jitter() / 2), float(error.retry_after_seconds))
+        return max(longest * (0.5 + self._jitter() / 2), float(error.retry_after_seconds or 0))
 
     def _first_stream_delay(self, error: KubeconnectError) -> float | None:
-        delay = float(error.retry_after_seconds)
-        if delay <= 0 or delay > self._retry_budget:
+        delay = error.retry_after_seconds
+        if delay is None or delay > self._retry_budget:
             return None
         self._retry_budget -= delay
-        return delay
+        return float(delay)
 
     def staleness_error(self) -> KubeconnectError | None:
         """Return the error for which to open the stream again, over another connection; None if
@@ -314,5 +314,5 @@ def _is_retryable(error: KubeconnectError) -> bool:
     if error.code in _RETRYABLE_WITHOUT_STATUS:
         return error.status is None
     if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return error.retry_after_seconds > 0
+        return error.retry_after_seconds is not None
     return error.code in _RETRYABLE

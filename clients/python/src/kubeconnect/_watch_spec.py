@@ -17,15 +17,15 @@ class WatchSpec:
 
     resource: str
     _: KW_ONLY
-    namespace: str = ""
-    name: str = ""
-    label_selector: str = ""
-    field_selector: str = ""
-    filter: str = ""
+    namespace: str | None = None
+    name: str | None = None
+    label_selector: str | None = None
+    field_selector: str | None = None
+    filter: str | None = None
     related: Relation | None = None
-    fields: Iterable[str] = ()
+    fields: Iterable[str] | None = None
     metadata_only: bool = False
-    min_resource_version: str = ""
+    min_resource_version: str | None = None
     patches: bool = False
     require_all_namespaces: bool = False
 

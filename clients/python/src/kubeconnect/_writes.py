@@ -103,16 +103,16 @@ class DeleteResult:
     its last state; None if the API server reports only success."""
     warnings: tuple[str, ...]
     """The API server's warnings, human-readable."""
-    resource_version: str
+    resource_version: str | None
     """A version at which the deletion is visible: a read with this version as
-    ``min_resource_version`` sees the object deleted, or with its ``deletionTimestamp``. ""
+    ``min_resource_version`` sees the object deleted, or with its ``deletionTimestamp``. None
     for a dry run, and if versions of the resource cannot be compared."""
 
     @classmethod
     def from_message(cls, message: pb.DeleteResponse) -> DeleteResult:
         """Return the result for the API's message."""
         left = _object(message) if message.HasField("object") else None
-        return cls(left, tuple(message.warnings), message.resource_version)
+        return cls(left, tuple(message.warnings), message.resource_version or None)
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,13 @@ class DeleteCollectionResult:
     """The number of objects that were deleted, or are being deleted."""
     warnings: tuple[str, ...]
     """The API server's warnings, human-readable."""
-    resource_version: str
+    resource_version: str | None
     """A version at which all the deletions are visible, as in ``DeleteResult``."""
 
     @classmethod
     def from_message(cls, message: pb.DeleteCollectionResponse) -> DeleteCollectionResult:
         """Return the result for the API's message."""
-        return cls(message.deleted, tuple(message.warnings), message.resource_version)
+        return cls(message.deleted, tuple(message.warnings), message.resource_version or None)
 
 
 def _object(

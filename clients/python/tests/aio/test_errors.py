@@ -41,7 +41,11 @@ async def test_each_reason_has_its_exception(
     with pytest.raises(kubeconnect.KubeconnectError, match=r"^no$") as caught:
         await client.list("pods", timeout=2)  # shorter than the retry delay
     assert type(caught.value) is kind
-    assert (caught.value.code, caught.value.message, caught.value.reason) == (code, "no", reason)
+    assert (caught.value.code, caught.value.message, caught.value.reason) == (
+        code,
+        "no",
+        reason or None,
+    )
     assert caught.value.retry_after_seconds == 3
 
 
@@ -85,9 +89,9 @@ async def test_an_error_need_not_be_the_clusters(
     error = caught.value
     assert (error.status, error.reason, error.causes, error.retry_after_seconds) == (
         None,
-        "",
+        None,
         (),
-        0,
+        None,
     )
 
 

@@ -52,7 +52,7 @@ async def test_hands_out_the_events_of_each_batch_in_order(
             if each.type is EventType.BOOKMARK:
                 break
     assert seen == [
-        (EventType.RESET, None, ""),
+        (EventType.RESET, None, None),
         (EventType.ADDED, "a", "7"),
         (EventType.SYNCED, None, "9"),
         (EventType.MODIFIED, "a", "10"),
@@ -172,12 +172,12 @@ async def test_tells_where_to_continue_behind_what_was_handed_out(
             event = await anext(events)
             steps.append((event.type.name, events.resume_token))
     assert steps == [
-        ("RESET", ""),
-        ("ADDED", ""),
+        ("RESET", None),
+        ("ADDED", None),
         ("SYNCED", "t9"),
         ("MODIFIED", "t9"),
         ("DELETED", "t11"),
-        ("RESET", ""),
+        ("RESET", None),
     ]
 
 

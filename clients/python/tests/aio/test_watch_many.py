@@ -38,9 +38,9 @@ async def test_hands_out_the_events_of_each_watch_under_its_key(
             if events.synced:
                 break
     assert steps == [
-        ("all", "RESET", None, "", False),
+        ("all", "RESET", None, None, False),
         ("all", "SYNCED", None, "t1", False),
-        ("web", "RESET", None, "", False),
+        ("web", "RESET", None, None, False),
         ("web", "ADDED", "a", "t2", False),
         ("web", "SYNCED", None, "t3", True),
     ]

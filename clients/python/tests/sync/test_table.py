@@ -22,7 +22,7 @@ def test_says_what_its_columns_hold(client: Client) -> None:
     table = client.table("pods")
     assert table.columns == (
         TableColumn("Name", "string", "name", "its name", 0),
-        TableColumn("Restarts", "integer", "", "", 1),
+        TableColumn("Restarts", "integer", None, "", 1),
     )
     assert (table.kind.kind, table.resource_version, table.warnings) == ("Pod", SNAPSHOT, ("old",))
 

@@ -52,7 +52,7 @@ def test_hands_out_the_events_of_each_batch_in_order(client: Client, service: Fa
             if each.type is EventType.BOOKMARK:
                 break
     assert seen == [
-        (EventType.RESET, None, ""),
+        (EventType.RESET, None, None),
         (EventType.ADDED, "a", "7"),
         (EventType.SYNCED, None, "9"),
         (EventType.MODIFIED, "a", "10"),
@@ -168,12 +168,12 @@ def test_tells_where_to_continue_behind_what_was_handed_out(
             event = next(events)
             steps.append((event.type.name, events.resume_token))
     assert steps == [
-        ("RESET", ""),
-        ("ADDED", ""),
+        ("RESET", None),
+        ("ADDED", None),
         ("SYNCED", "t9"),
         ("MODIFIED", "t9"),
         ("DELETED", "t11"),
-        ("RESET", ""),
+        ("RESET", None),
     ]
 
 

@@ -150,11 +150,11 @@ class Client:
         resource: str,
         name: str,
         *,
-        namespace: str = "",
-        subresource: str = "",
-        fields: Iterable[str] = (),
+        namespace: str | None = None,
+        subresource: str | None = None,
+        fields: Iterable[str] | None = None,
         metadata_only: bool = False,
-        min_resource_version: str = "",
+        min_resource_version: str | None = None,
         consistency: Consistency = Consistency.CACHED,
         timeout: float | None = None,
     ) -> GetResult:
@@ -183,26 +183,26 @@ class Client:
         self,
         resource: str,
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        filter: str = "",
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
         related: Relation | None = None,
-        fields: Iterable[str] = (),
+        fields: Iterable[str] | None = None,
         metadata_only: bool = False,
-        order_by: str = "",
-        min_resource_version: str = "",
+        order_by: str | None = None,
+        min_resource_version: str | None = None,
         consistency: Consistency = Consistency.CACHED,
         require_all_namespaces: bool = False,
-        page_size: int = 0,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> ObjectList:
         """Return the objects that match. Waits for the first page only.
 
         ``order_by`` is "path" or "path desc", or several of these with commas:
         "status.phase, metadata.creationTimestamp desc". Equal objects are in the default
-        order. ``page_size`` is the maximum number of objects in a page; 0 means as many as
-        fit into about 3 MiB. ``timeout`` applies to each page.
+        order. ``page_size`` is the maximum number of objects in a page; the default is as
+        many as fit into about 3 MiB. ``timeout`` applies to each page.
         """
         request = pb.ListRequest(
             resource=resource,
@@ -228,15 +228,15 @@ class Client:
         self,
         resource: str,
         *,
-        namespace: str = "",
-        name: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        filter: str = "",
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
         related: Relation | None = None,
-        fields: Iterable[str] = (),
+        fields: Iterable[str] | None = None,
         metadata_only: bool = False,
-        min_resource_version: str = "",
+        min_resource_version: str | None = None,
         patches: bool = False,
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
@@ -342,7 +342,7 @@ class Client:
         name: str,
         *,
         namespace: str,
-        container: str = "",
+        container: str | None = None,
         follow: bool = False,
         previous: bool = False,
         since_seconds: int | None = None,
@@ -381,14 +381,14 @@ class Client:
         self,
         resource: str,
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        filter: str = "",
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
         related: Relation | None = None,
-        group_by: Iterable[str] = (),
-        max_groups: int = 0,
-        min_resource_version: str = "",
+        group_by: Iterable[str] | None = None,
+        max_groups: int | None = None,
+        min_resource_version: str | None = None,
         consistency: Consistency = Consistency.CACHED,
         require_all_namespaces: bool = False,
         timeout: float | None = None,
@@ -397,7 +397,7 @@ class Client:
 
         ``group_by`` are up to 8 paths as in ``fields``: ["spec.nodeName", "status.phase"].
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
-        0 means 1,000, and the maximum is 10,000.
+        the default is 1,000, and the limit 10,000.
         """
         request = pb.CountObjectsRequest(
             resource=resource,
@@ -421,18 +421,18 @@ class Client:
         self,
         resource: str,
         *,
-        namespace: str = "",
-        name: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        page_size: int = 0,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> Table:
         """Return the objects that match, or the single object ``name``, as the table that the
         API server prints for kubectl. Waits for the first page only.
 
         The table is always read from the API server. ``page_size`` is the maximum number of
-        rows in a page; 0 means 500, which is also the limit. ``timeout`` applies to each
+        rows in a page; the default is 500, which is also the limit. ``timeout`` applies to each
         page.
         """
         request = pb.GetTableRequest(
@@ -452,11 +452,11 @@ class Client:
         resource: str,
         object: ObjectBody,
         *,
-        namespace: str = "",
-        name: str = "",
-        subresource: str = "",
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
         dry_run: bool = False,
-        field_manager: str = "",
+        field_manager: str | None = None,
         field_validation: FieldValidation = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> CreateResult:
@@ -490,13 +490,13 @@ class Client:
         resource: str,
         object: ObjectBody,
         *,
-        namespace: str = "",
-        name: str = "",
-        subresource: str = "",
-        uid: str = "",
-        resource_version: str = "",
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
         dry_run: bool = False,
-        field_manager: str = "",
+        field_manager: str | None = None,
         field_validation: FieldValidation = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> UpdateResult:
@@ -533,12 +533,12 @@ class Client:
         body: PatchBody,
         *,
         type: PatchType,
-        namespace: str = "",
-        subresource: str = "",
-        uid: str = "",
-        resource_version: str = "",
+        namespace: str | None = None,
+        subresource: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
         dry_run: bool = False,
-        field_manager: str = "",
+        field_manager: str | None = None,
         force: bool = False,
         field_validation: FieldValidation = FieldValidation.WARN,
         timeout: float | None = None,
@@ -577,9 +577,9 @@ class Client:
         resource: str,
         name: str,
         *,
-        namespace: str = "",
-        uid: str = "",
-        resource_version: str = "",
+        namespace: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
         propagation: PropagationPolicy | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
@@ -615,9 +615,9 @@ class Client:
         self,
         resource: str,
         *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
         propagation: PropagationPolicy | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
@@ -643,7 +643,7 @@ class Client:
         return DeleteCollectionResult.from_message(response)
 
     def resource_types(
-        self, *, group: str = "", category: str = "", timeout: float | None = None
+        self, *, group: str | None = None, category: str | None = None, timeout: float | None = None
     ) -> ResourceTypesResult:
         """Return the resources that the cluster serves, as ``kubectl api-resources`` does.
 

@@ -60,10 +60,10 @@ def retry_delay(error: errors.KubeconnectError, rest: float | None) -> float | N
     sent no retry delay, or if it exceeds ``rest``, the rest of the caller's timeout (None: no
     limit).
     """
-    delay = float(error.retry_after_seconds)
-    if error.code not in _REFUSED or delay <= 0 or (rest is not None and delay >= rest):
+    delay = error.retry_after_seconds
+    if error.code not in _REFUSED or delay is None or (rest is not None and delay >= rest):
         return None
-    return delay
+    return float(delay)
 
 
 _REFUSED = {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE}

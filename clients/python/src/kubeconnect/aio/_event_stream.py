@@ -92,11 +92,11 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         raise StopAsyncIteration
 
     @property
-    def resume_token(self) -> str:
-        """The token to resume with after the last event; "" if resuming is not possible.
+    def resume_token(self) -> str | None:
+        """The token to resume with after the last event; None if resuming is not possible.
 
         Store it together with your copy of the objects, and pass it to the same call
-        after a restart. After a RESET it may be "": store that too, because your copy is
+        after a restart. After a RESET it may be None: store that too, because your copy is
         incomplete then.
         """
         return self._session.resume_token
