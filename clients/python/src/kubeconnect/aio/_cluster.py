@@ -1,0 +1,73 @@
+"""The calls of a client about the cluster and the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubeconnect._access import (
+    AccessAnswer,
+    AccessQuestion,
+    Identity,
+    access_answers,
+    access_request,
+)
+from kubeconnect._discovery import ResourceTypesResult, SchemaResult
+from kubeconnect._transport.options import deadline
+from kubeconnect.aio._calls import AsyncCalls
+from kubeconnect.v1 import access_service_pb2 as access_pb
+from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
+
+
+class AsyncCluster(AsyncCalls):
+    """The resources that the cluster serves, and what the caller is allowed to do with them."""
+
+    async def resource_types(
+        self, *, group: str | None = None, category: str | None = None, timeout: float | None = None
+    ) -> ResourceTypesResult:
+        """Return the resources that the cluster serves, as ``kubectl api-resources`` does.
+
+        ``group`` restricts the result to one API group, "core" for the core group.
+        ``category`` restricts it to one category, such as "all".
+        """
+        request = discovery_pb.ListResourceTypesRequest(group=group, category=category)
+        response = await self._transport.read(
+            self._transport.discovery.ListResourceTypes, request, deadline(timeout, self._timeout)
+        )
+        return ResourceTypesResult.from_message(response)
+
+    async def schema(self, resource: str, *, timeout: float | None = None) -> SchemaResult:
+        """Return the OpenAPI v3 schema of a resource's kind. Raises NotFound if it has none."""
+        request = discovery_pb.GetSchemaRequest(resource=resource)
+        response = await self._transport.read(
+            self._transport.discovery.GetSchema, request, deadline(timeout, self._timeout)
+        )
+        return SchemaResult.from_message(response)
+
+    async def who_am_i(self, *, timeout: float | None = None) -> Identity:
+        """Return the identity of the caller.
+
+        Raises Unauthenticated if the cluster cannot authenticate the caller. If the service
+        does not authenticate callers, this is the identity of the service itself.
+        """
+        response = await self._transport.read(
+            self._transport.access.WhoAmI,
+            access_pb.WhoAmIRequest(),
+            deadline(timeout, self._timeout),
+        )
+        return Identity.from_message(response)
+
+    async def check_access(
+        self, questions: Iterable[AccessQuestion], *, timeout: float | None = None
+    ) -> tuple[AccessAnswer, ...]:
+        """Return whether the caller is allowed to perform each of several actions, at most
+        100, in the order of the questions.
+
+        The answers may be ten seconds old, or older if the operator allows that. The call
+        raises if one of the questions cannot be evaluated, for example because its resource
+        does not exist. Each question counts as one call against the caller's rate limit.
+        """
+        request = access_request(questions)
+        response = await self._transport.read(
+            self._transport.access.CheckAccess, request, deadline(timeout, self._timeout)
+        )
+        return access_answers(request, response)

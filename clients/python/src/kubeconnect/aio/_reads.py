@@ -1,0 +1,168 @@
+"""The calls of a client that read objects once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubeconnect._counts import CountResult
+from kubeconnect._reads import Consistency, GetResult, paths
+from kubeconnect._relations import Relation
+from kubeconnect._transport.options import deadline
+from kubeconnect.aio._calls import AsyncCalls
+from kubeconnect.aio._object_list import AsyncObjectList
+from kubeconnect.aio._table import AsyncTable
+from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1.object_pb2 import ENCODING_JSON
+
+
+class AsyncReads(AsyncCalls):
+    """The reads of a client."""
+
+    async def get(
+        self,
+        resource: str,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        min_resource_version: str | None = None,
+        consistency: Consistency = Consistency.CACHED,
+        timeout: float | None = None,
+    ) -> GetResult:
+        """Return one object, or its ``subresource`` ("status", "scale").
+
+        A subresource is read from the API server. Raises NotFound if the object does not
+        exist.
+        """
+        request = pb.GetRequest(
+            resource=resource,
+            name=name,
+            namespace=namespace,
+            subresource=subresource,
+            fields=paths(fields),
+            metadata_only=metadata_only,
+            min_resource_version=min_resource_version,
+            consistency=consistency.value,
+            encoding=ENCODING_JSON,
+        )
+        response = await self._transport.read(
+            self._transport.resources.Get, request, deadline(timeout, self._timeout)
+        )
+        return GetResult(response)
+
+    async def list(
+        self,
+        resource: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        order_by: str | None = None,
+        min_resource_version: str | None = None,
+        consistency: Consistency = Consistency.CACHED,
+        require_all_namespaces: bool = False,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncObjectList:
+        """Return the objects that match. Waits for the first page only.
+
+        ``order_by`` is "path" or "path desc", or several of these with commas:
+        "status.phase, metadata.creationTimestamp desc". Equal objects are in the default
+        order. ``page_size`` is the maximum number of objects in a page; the default is as
+        many as fit into about 3 MiB. ``timeout`` applies to each page.
+        """
+        request = pb.ListRequest(
+            resource=resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            filter=filter,
+            related=related.to_message() if related else None,
+            fields=paths(fields),
+            metadata_only=metadata_only,
+            order_by=order_by,
+            min_resource_version=min_resource_version,
+            consistency=consistency.value,
+            require_all_namespaces=require_all_namespaces,
+            page_size=page_size,
+            encoding=ENCODING_JSON,
+        )
+        seconds = deadline(timeout, self._timeout)
+        first = await self._transport.read(self._transport.resources.List, request, seconds)
+        return AsyncObjectList(self._transport, request, first, seconds)
+
+    async def count(
+        self,
+        resource: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        group_by: Iterable[str] | None = None,
+        max_groups: int | None = None,
+        min_resource_version: str | None = None,
+        consistency: Consistency = Consistency.CACHED,
+        require_all_namespaces: bool = False,
+        timeout: float | None = None,
+    ) -> CountResult:
+        """Count the objects that match, in total and grouped by the values of paths.
+
+        ``group_by`` are up to 8 paths as in ``fields``: ["spec.nodeName", "status.phase"].
+        ``max_groups`` is the maximum number of groups to return, the largest groups first;
+        the default is 1,000, and the limit 10,000.
+        """
+        request = pb.CountObjectsRequest(
+            resource=resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            filter=filter,
+            related=related.to_message() if related else None,
+            group_by=paths(group_by),
+            max_groups=max_groups,
+            min_resource_version=min_resource_version,
+            consistency=consistency.value,
+            require_all_namespaces=require_all_namespaces,
+        )
+        response = await self._transport.read(
+            self._transport.resources.CountObjects, request, deadline(timeout, self._timeout)
+        )
+        return CountResult.from_message(response)
+
+    async def table(
+        self,
+        resource: str,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncTable:
+        """Return the objects that match, or the single object ``name``, as the table that the
+        API server prints for kubectl. Waits for the first page only.
+
+        The table is always read from the API server. ``page_size`` is the maximum number of
+        rows in a page; the default is 500, which is also the limit. ``timeout`` applies to each
+        page.
+        """
+        request = pb.GetTableRequest(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            page_size=page_size,
+        )
+        seconds = deadline(timeout, self._timeout)
+        first = await self._transport.read(self._transport.resources.GetTable, request, seconds)
+        return AsyncTable(self._transport, request, first, seconds)

@@ -1,0 +1,176 @@
+"""The calls of a client that open streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from kubeconnect._connection import OnRetry
+from kubeconnect._logs import LogStream, since
+from kubeconnect._relations import Relation
+from kubeconnect._watch_many_session import K, WatchManySession
+from kubeconnect._watch_session import MAX_STALENESS_SECONDS, WatchSession
+from kubeconnect._watch_spec import WatchSpec
+from kubeconnect.aio._calls import AsyncCalls
+from kubeconnect.aio._log import AsyncLog
+from kubeconnect.aio._watch import AsyncWatch
+from kubeconnect.aio._watch_many import AsyncWatchMany
+from kubeconnect.v1 import pod_service_pb2 as pod_pb
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+
+class AsyncStreams(AsyncCalls):
+    """The watches and logs of a client."""
+
+    def watch(
+        self,
+        resource: str,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        min_resource_version: str | None = None,
+        patches: bool = False,
+        require_all_namespaces: bool = False,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+    ) -> AsyncWatch:
+        """Watch a selection, or the single object ``name``.
+
+        A change that does not touch ``fields``, or the metadata with ``metadata_only``,
+        produces no event. ``related`` is evaluated when the stream begins.
+
+        ``resume_token``, from an earlier watch of the same selection, resumes after the
+        events that the earlier watch delivered. Store the objects of ADDED and MODIFIED
+        events, ignore the deletion of objects that you do not have, and clear your copy at
+        RESET. The ``kind`` of objects is not sent again: its fields are "" up to a RESET.
+
+        With ``patches`` the service sends changed objects as patches, where possible. The
+        events still have complete objects: the watch caches all delivered objects and
+        applies the patches to them. A watch that begins with a ``resume_token`` has no
+        objects cached, and is sent complete objects.
+
+        A lost stream is opened again; with ``reconnect=False`` the error is raised instead.
+        A stream that the service reports as stale for ``max_staleness`` seconds is opened
+        again over another connection, because the API server may be unreachable for one
+        replica only; ``math.inf`` turns this off. The time doubles for each further replica
+        that is stale too, up to 32 times. ``on_retry`` is called with the error and the
+        number of seconds until the next attempt. It must return soon. Errors are raised with
+        the first event.
+        """
+        spec = WatchSpec(
+            resource,
+            namespace=namespace,
+            name=name,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            filter=filter,
+            related=related,
+            fields=fields,
+            metadata_only=metadata_only,
+            min_resource_version=min_resource_version,
+            patches=patches,
+            require_all_namespaces=require_all_namespaces,
+        )
+        request = spec.to_message(resumes=bool(resume_token))
+        request.resume_token = resume_token or ""
+        transport = self._transport
+        return AsyncWatch(
+            WatchSession(
+                request,
+                reconnect=reconnect,
+                renews=transport.renews_token,
+                max_staleness=max_staleness,
+                retry_budget=self._timeout,
+            ),
+            lambda request, wait: transport.stream(
+                transport.resources.Watch, request, wait_for_ready=wait
+            ),
+            on_retry,
+        )
+
+    def watch_many(
+        self,
+        watches: Mapping[K, WatchSpec],
+        *,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+    ) -> AsyncWatchMany[K]:
+        """Watch up to 100 selections in one stream. Yields (key, event) with the keys of
+        ``watches``.
+
+        Each watch begins with a RESET and delivers the same events as ``watch``. There is
+        no order between the events of different watches. If one watch is rejected or ends,
+        all of them do.
+
+        ``resume_token``, from an earlier call with the same watches in the same order,
+        resumes each of them, as in ``watch``. A watch that cannot be resumed begins
+        with RESET. ``reconnect``, ``max_staleness`` and ``on_retry`` are as in ``watch``. The
+        stream is stale if one of its watches is.
+        """
+        requests = [spec.to_message(resumes=bool(resume_token)) for spec in watches.values()]
+        request = pb.WatchManyRequest(watches=requests, resume_token=resume_token or "")
+        transport = self._transport
+        return AsyncWatchMany(
+            WatchManySession(
+                tuple(watches),
+                request,
+                reconnect=reconnect,
+                renews=transport.renews_token,
+                max_staleness=max_staleness,
+                retry_budget=self._timeout,
+            ),
+            lambda request, wait: transport.stream(
+                transport.resources.WatchMany, request, wait_for_ready=wait
+            ),
+            on_retry,
+        )
+
+    def logs(
+        self,
+        name: str,
+        *,
+        namespace: str,
+        container: str | None = None,
+        follow: bool = False,
+        previous: bool = False,
+        since_seconds: int | None = None,
+        since_time: datetime | None = None,
+        tail_lines: int | None = None,
+        limit_bytes: int | None = None,
+        timestamps: bool = False,
+        stream: LogStream = LogStream.ALL,
+    ) -> AsyncLog:
+        """Read the log of a pod's container. ``container`` may be left out if the pod has
+        only one.
+
+        With ``follow`` the log continues until the container ends. ``previous`` reads the
+        log of the container's previous run. ``since_seconds`` or ``since_time``, which is
+        rounded down to a whole second, and ``tail_lines`` set the beginning,
+        ``limit_bytes`` the end. ``timestamps`` prefixes each line with its time.
+
+        Errors are raised with the first line.
+        """
+        request = pod_pb.GetLogsRequest(
+            name=name,
+            namespace=namespace,
+            container=container,
+            follow=follow,
+            previous=previous,
+            since_seconds=since_seconds,
+            since_time=since(since_time),
+            tail_lines=tail_lines,
+            limit_bytes=limit_bytes,
+            timestamps=timestamps,
+            stream=stream.value,
+        )
+        return AsyncLog(self._transport.stream(self._transport.pods.GetLogs, request))

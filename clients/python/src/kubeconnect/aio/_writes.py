@@ -1,0 +1,218 @@
+"""The calls of a client that change objects."""
+
+from __future__ import annotations
+
+from kubeconnect._bodies import ObjectBody, PatchBody, encode_body
+from kubeconnect._transport.options import deadline
+from kubeconnect._writes import (
+    CreateResult,
+    DeleteCollectionResult,
+    DeleteResult,
+    FieldValidation,
+    PatchResult,
+    PatchType,
+    PropagationPolicy,
+    UpdateResult,
+)
+from kubeconnect.aio._calls import AsyncCalls
+from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1.object_pb2 import ENCODING_JSON
+
+
+class AsyncWrites(AsyncCalls):
+    """The writes of a client."""
+
+    async def create(
+        self,
+        resource: str,
+        object: ObjectBody,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        field_validation: FieldValidation = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> CreateResult:
+        """Create an object, or a ``subresource`` ("eviction", "token") of the object ``name``.
+
+        ``object`` is a mapping, which is sent as JSON, or JSON or YAML as str or bytes,
+        which is sent unchanged. Its kind may be left out. Its name is taken from its
+        metadata: ``name`` is for subresources.
+
+        Raises AlreadyExists if an object with this name exists. Raises Invalid, with a cause
+        for each field, if the object is rejected by validation.
+        """
+        request = pb.CreateRequest(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            subresource=subresource,
+            data=encode_body(object),
+            dry_run=dry_run,
+            field_manager=field_manager,
+            field_validation=field_validation.value,
+            encoding=ENCODING_JSON,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.Create, request, deadline(timeout, self._timeout)
+        )
+        return CreateResult.from_message(response)
+
+    async def update(
+        self,
+        resource: str,
+        object: ObjectBody,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        field_validation: FieldValidation = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> UpdateResult:
+        """Replace an object, or its ``subresource`` ("status", "scale"), with ``object``.
+
+        ``object`` has the forms accepted by ``create``. ``name`` defaults to the name in
+        its metadata. A resource version in its metadata is a precondition too.
+
+        Raises Conflict if the object has changed since that version: read it again. Raises
+        NotFound if the object does not exist, and Invalid, with a cause for each field, if
+        the object is rejected by validation.
+        """
+        request = pb.UpdateRequest(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            subresource=subresource,
+            data=encode_body(object),
+            dry_run=dry_run,
+            field_manager=field_manager,
+            field_validation=field_validation.value,
+            preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
+            encoding=ENCODING_JSON,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.Update, request, deadline(timeout, self._timeout)
+        )
+        return UpdateResult.from_message(response)
+
+    async def patch(
+        self,
+        resource: str,
+        name: str,
+        body: PatchBody,
+        *,
+        type: PatchType,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        force: bool = False,
+        field_validation: FieldValidation = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> PatchResult:
+        """Change parts of one object, or of its ``subresource`` ("status", "scale").
+
+        ``type`` is the format of ``body``. A mapping or a list is sent as JSON, bytes and
+        str are sent unchanged. APPLY needs a ``field_manager``, and with ``force`` takes
+        ownership of fields from other managers.
+
+        Raises Conflict if a precondition fails, or, with a cause for each field, if other
+        managers own the fields. Raises Invalid, with a cause for each field, if the result
+        is rejected by validation.
+        """
+        request = pb.PatchRequest(
+            resource=resource,
+            name=name,
+            namespace=namespace,
+            subresource=subresource,
+            type=type.value,
+            data=encode_body(body),
+            dry_run=dry_run,
+            field_manager=field_manager,
+            force=force,
+            field_validation=field_validation.value,
+            preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
+            encoding=ENCODING_JSON,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.Patch, request, deadline(timeout, self._timeout)
+        )
+        return PatchResult.from_message(response)
+
+    async def delete(
+        self,
+        resource: str,
+        name: str,
+        *,
+        namespace: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: PropagationPolicy | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> DeleteResult:
+        """Delete one object.
+
+        ``propagation`` sets what happens to the objects that it owns; the default is the
+        kind's own, usually BACKGROUND. ``grace_period_seconds`` is the time that the object
+        has to shut down, 0 for none; the default is the kind's own, 30 seconds for pods.
+
+        Pass the result's ``resource_version`` to a read as ``min_resource_version`` to make
+        sure that the read sees the deletion.
+
+        Raises NotFound if the object does not exist, and Conflict if a precondition fails.
+        """
+        request = pb.DeleteRequest(
+            resource=resource,
+            name=name,
+            namespace=namespace,
+            preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
+            propagation_policy=propagation.value if propagation else None,
+            grace_period_seconds=grace_period_seconds,
+            dry_run=dry_run,
+            encoding=ENCODING_JSON,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.Delete, request, deadline(timeout, self._timeout)
+        )
+        return DeleteResult.from_message(response)
+
+    async def delete_collection(
+        self,
+        resource: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        propagation: PropagationPolicy | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> DeleteCollectionResult:
+        """Delete the objects that match. Without selectors, all objects of the namespace.
+
+        The other arguments are as in ``delete``. The call is not atomic: some objects may
+        have been deleted when it raises.
+        """
+        request = pb.DeleteCollectionRequest(
+            resource=resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            propagation_policy=propagation.value if propagation else None,
+            grace_period_seconds=grace_period_seconds,
+            dry_run=dry_run,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.DeleteCollection, request, deadline(timeout, self._timeout)
+        )
+        return DeleteCollectionResult.from_message(response)
