@@ -16,6 +16,7 @@ RESET = event(pb.EVENT_TYPE_RESET, None, "")
 ADDED = event(pb.EVENT_TYPE_ADDED, pod("a"), "7")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
 BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
+WAITING = event(pb.EVENT_TYPE_BOOKMARK, None, "")
 LOST = Unavailable(grpc.StatusCode.UNAVAILABLE, "lost")
 
 
@@ -39,6 +40,13 @@ def session(*received: pb.WatchManyResponse, token: str = "") -> WatchManySessio
     [
         pytest.param([], "t0", ["5", "6"], False, id="before the first message"),
         pytest.param([of_watch(0, "t1", BOOKMARK)], "t1", ["", "6"], False, id="one has delivered"),
+        pytest.param(
+            [of_watch(0, "t1", RESET, SYNCED), of_watch(1, "t2", WAITING)],
+            "t2",
+            ["", "6"],
+            False,
+            id="one waits for its first snapshot",
+        ),
         pytest.param(
             [of_watch(0, "t1", RESET, SYNCED), of_watch(1, "t2", RESET, ADDED)],
             "t2",

@@ -106,21 +106,24 @@ class WatchManySession(
         event = self._take_event()
         if event is None:
             return None
-        self._update_progress(event.type)
+        self._update_progress(event)
         return self._keys[self._watch], event
 
     def _readers(self) -> Iterable[EventReader]:
         return self._each
 
-    def _update_progress(self, type: EventType) -> None:
+    def _update_progress(self, event: Event) -> None:
         """Update the progress of the watches, and reset the failures when all are in sync.
 
-        A resume token does not show that, because messages within snapshots have one too.
+        A resume token does not show that, because messages within snapshots have one too. A
+        BOOKMARK without a version is sent while the first snapshot is being prepared.
         """
+        if event.type is EventType.BOOKMARK and event.resource_version is None:
+            return
         self._awaiting_events.discard(self._watch)
-        if type is EventType.RESET:
+        if event.type is EventType.RESET:
             self._within_snapshot.add(self._watch)
-        elif type is EventType.SYNCED:
+        elif event.type is EventType.SYNCED:
             self._within_snapshot.discard(self._watch)
         if self.synced:
             self._reset_failures()
