@@ -29,7 +29,7 @@ export type WatchManyBatch<V> = {
   [K in Key<V>]: WatchBatch<Value<V[K]>> & {
     /** The key of the watch. */
     readonly watch: K;
-    /** Whether each watch has sent a message, and none is within a snapshot. */
+    /** Whether each watch has delivered an event, and none is within a snapshot. */
     readonly synced: boolean;
   };
 }[Key<V>];
@@ -126,6 +126,7 @@ class WatchState {
   readonly key: string;
   readonly reader: EventReader<unknown>;
   readonly #spec: WatchSpec;
+  #delivered = false;
   #withinSnapshot = false;
 
   constructor(key: string, spec: WatchSpec, resumeToken: string | undefined) {
@@ -134,9 +135,9 @@ class WatchState {
     this.reader = new EventReader(requestsPatches(spec, resumeToken));
   }
 
-  /** Whether it has sent a message, and is not within a snapshot. */
+  /** Whether it has delivered an event, and is not within a snapshot. */
   get synced(): boolean {
-    return this.reader.received && !this.#withinSnapshot;
+    return this.#delivered && !this.#withinSnapshot;
   }
 
   /** The request. A watch that is in sync has reached its `minResourceVersion`. */
@@ -147,7 +148,9 @@ class WatchState {
 
   read({ response, resumeToken }: WatchManyResponse): WatchBatch<unknown> {
     const batch = this.reader.read(required(response, "the response of a watch"), resumeToken);
-    for (const { type } of batch.events) {
+    for (const { type, resourceVersion } of batch.events) {
+      // A BOOKMARK without a version is sent while the first snapshot is being prepared.
+      if (type !== "BOOKMARK" || resourceVersion !== "") this.#delivered = true;
       if (type === "RESET") this.#withinSnapshot = true;
       if (type === "SYNCED") this.#withinSnapshot = false;
     }

@@ -21,7 +21,8 @@ type ResponseInit = MessageInitShape<typeof WatchManyResponseSchema>;
 const reset: EventInit = { type: EventType.RESET };
 const added: EventInit = { type: EventType.ADDED, object: pod("a") };
 const synced: EventInit = { type: EventType.SYNCED };
-const bookmark: EventInit = { type: EventType.BOOKMARK };
+const bookmark: EventInit = { type: EventType.BOOKMARK, resourceVersion: "1" };
+const waiting: EventInit = { type: EventType.BOOKMARK };
 const watches = { web: { resource: "pods" }, all: { resource: "nodes" } };
 
 /** Returns a message of one watch. */
@@ -65,6 +66,7 @@ suite("watchMany", () => {
   test("reports in each batch whether all are in sync", async () => {
     const { client } = streams([
       message(1, "t1", bookmark),
+      message(0, "t1", waiting),
       message(0, "t2", reset, added),
       message(0, "t3", synced),
       message(1, "t4", reset),
@@ -73,6 +75,7 @@ suite("watchMany", () => {
     const seen = await untilEnd(batches, ({ watch, synced }) => [watch, synced]);
     assert.deepEqual(seen, [
       ["all", false],
+      ["web", false],
       ["web", false],
       ["web", true],
       ["all", false],
