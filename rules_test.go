@@ -89,7 +89,7 @@ var rules = []rule{
 	},
 }
 
-func TestEveryPackageKeepsToItsRoom(t *testing.T) {
+func TestImports_FollowThePackageRules(t *testing.T) {
 	files := writtenFiles(t, ".go")
 	if len(files) < 50 {
 		t.Fatalf("found only %d Go files: this test looks in the wrong folder", len(files))
@@ -101,7 +101,7 @@ func TestEveryPackageKeepsToItsRoom(t *testing.T) {
 	}
 }
 
-func TestAForbiddenImportIsToldWithItsReason(t *testing.T) {
+func TestImports_ViolationsNameTheReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		file, source string
 		want         string // empty: allowed

@@ -56,7 +56,7 @@ func TestWords_AreThoseOfTheField(t *testing.T) {
 	}
 }
 
-func TestCheckWords(t *testing.T) {
+func TestCheckWords_ReportsAvoidedWords(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string

@@ -9,14 +9,14 @@ import (
 
 var header = http.Header{"Authorization": {"Bearer secret-token"}}
 
-func TestTheKubeconfigUserIsEveryone(t *testing.T) {
+func TestKubeconfigUser_AuthenticatesEveryRequest(t *testing.T) {
 	identity, err := KubeconfigUser{}.Authenticate(t.Context(), header)
 	if err != nil || identity.Username != "" || !identity.IsKubeconfigUser() {
 		t.Errorf("got %+v, %v", identity, err)
 	}
 }
 
-func TestAClusterThatWasNotMadeRefusesEveryone(t *testing.T) {
+func TestCluster_ZeroValueRejectsEveryToken(t *testing.T) {
 	identity, err := Cluster{}.Authenticate(t.Context(), header)
 	if !errors.Is(err, ErrUnauthenticated) || identity.Key() != (Identity{}).Key() {
 		t.Errorf("got %+v, %v", identity, err)

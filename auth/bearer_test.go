@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestABearerTokenIsReadFromItsHeaderAlone(t *testing.T) {
+func TestBearerToken_ReadFromOneAuthorizationHeader(t *testing.T) {
 	for name, test := range map[string]struct {
 		values []string
 		token  string

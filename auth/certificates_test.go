@@ -77,7 +77,7 @@ func uidAttributes(values ...string) (attributes []pkix.AttributeTypeAndValue) {
 	return attributes
 }
 
-func TestACertificateIsItsHoldersNameAndGroups(t *testing.T) {
+func TestCertificateIdentity_HasNameAndGroupsOfTheSubject(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	between := ca.issue(t, authority("between"))
@@ -98,7 +98,7 @@ func TestACertificateIsItsHoldersNameAndGroups(t *testing.T) {
 	}
 }
 
-func TestACertificateThatIsNotGoodIsRefused(t *testing.T) {
+func TestCertificateIdentity_RejectsInvalidCertificates(t *testing.T) {
 	var none *signer
 	ca, other := none.issue(t, authority("ca")), none.issue(t, authority("ca"))
 	server, both, ended, early := client(alice), client(alice), client(alice), client(alice)
@@ -128,9 +128,9 @@ func TestACertificateThatIsNotGoodIsRefused(t *testing.T) {
 	}
 }
 
-// TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre changes the published authorities while
+// TestCluster_AcceptsCertificatesOfTheCurrentAuthorities changes the published authorities while
 // the authenticator runs.
-func TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre(t *testing.T) {
+func TestCluster_AcceptsCertificatesOfTheCurrentAuthorities(t *testing.T) {
 	var none *signer
 	ca, next := none.issue(t, authority("ca")), none.issue(t, authority("next"))
 	before, after := ca.issue(t, client(alice)), next.issue(t, client(alice))
@@ -169,7 +169,7 @@ func TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre(t *testing.T) {
 	must(t, ask(after))
 }
 
-func TestAuthoritiesAreReadAgainAndKeptWhileTheyCannotBe(t *testing.T) {
+func TestClientCA_ReloadsAndKeepsTheLastOneOnFailure(t *testing.T) {
 	var none *signer
 	first, second := none.issue(t, authority("first")).pem(), none.issue(t, authority("second")).pem()
 	api := &fakeAPI{clientCA: first}
@@ -192,7 +192,7 @@ func TestAuthoritiesAreReadAgainAndKeptWhileTheyCannotBe(t *testing.T) {
 	})
 }
 
-func TestATokenDecidesAndACertificateDoesNotHelp(t *testing.T) {
+func TestCluster_CertificateDoesNotReplaceARejectedToken(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	chain := []*x509.Certificate{ca.issue(t, client(alice)).certificate}
@@ -206,7 +206,7 @@ func TestATokenDecidesAndACertificateDoesNotHelp(t *testing.T) {
 	}
 }
 
-func TestAConnectionIsAskedForACertificateOfTheAuthorities(t *testing.T) {
+func TestCluster_TLSConfigRequestsCertificatesOfTheAuthorities(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	holder := ca.issue(t, client(alice))
@@ -246,7 +246,7 @@ func overTLS(t *testing.T, cluster *Cluster, certificate, key string) (identity 
 	return identity, err
 }
 
-func TestOnlyCertificatesOfTheConnectionReachTheContext(t *testing.T) {
+func TestNotePeer_PassesCertificatesOfTheConnection(t *testing.T) {
 	var none *signer
 	certificate := none.issue(t, client(alice)).certificate
 	for name, test := range map[string]struct {

@@ -31,7 +31,7 @@ func announcedAt(t *testing.T, noted ...time.Duration) (announced []time.Duratio
 	return announced
 }
 
-func TestAChangeIsToldAtOnceAndTwiceLater(t *testing.T) {
+func TestChangeNotifier_AnnouncesAtOnceAndTwiceLater(t *testing.T) {
 	const ms = time.Millisecond
 	for name, test := range map[string]struct{ noted, announced []time.Duration }{
 		"none":                 {nil, nil},
@@ -48,7 +48,7 @@ func TestAChangeIsToldAtOnceAndTwiceLater(t *testing.T) {
 	}
 }
 
-func TestAStormOfChangesIsToldTwiceASecond(t *testing.T) {
+func TestChangeNotifier_AnnouncesAtMostTwiceASecond(t *testing.T) {
 	var noted []time.Duration
 	for i := range 1000 {
 		noted = append(noted, time.Duration(1+i)*10*time.Millisecond) // ten seconds
@@ -58,7 +58,7 @@ func TestAStormOfChangesIsToldTwiceASecond(t *testing.T) {
 	}
 }
 
-func TestAChangeConcernsItsSubjectsAlone(t *testing.T) {
+func TestChangeNotifier_ChangeAffectsItsSubjectsOnly(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		changes := newChangeNotifier()
 		user, group := subject{name: "x"}, subject{group: true, name: "x"}

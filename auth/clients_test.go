@@ -56,7 +56,7 @@ func call(t *testing.T, clients *Clients) (errs [2]error) {
 	return errs
 }
 
-func TestRequestsAreMadeAsTheCaller(t *testing.T) {
+func TestClientFactory_SendsRequestsAsTheCaller(t *testing.T) {
 	for name, test := range map[string]struct {
 		identity Identity
 		want     map[string][]string
@@ -96,7 +96,7 @@ func TestRequestsAreMadeAsTheCaller(t *testing.T) {
 	}
 }
 
-func TestWhyNothingIsSentIsTold(t *testing.T) {
+func TestClientFactory_ReturnsWhyNothingIsSent(t *testing.T) {
 	factory, err := NewClientFactory(&rest.Config{Host: "http://api.example"}, nil)
 	must(t, err)
 	for _, err := range call(t, factory.For(Identity{})) {
@@ -111,7 +111,7 @@ func TestWhyNothingIsSentIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatARequestSaysOfItselfIsTakenOff(t *testing.T) {
+func TestStrippingTransport_RemovesCredentialsAndImpersonation(t *testing.T) {
 	var header http.Header
 	to := strippingTransport{transportFunc(func(r *http.Request) (*http.Response, error) { header = r.Header; return nil, nil })}
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
@@ -125,7 +125,7 @@ func TestWhatARequestSaysOfItselfIsTakenOff(t *testing.T) {
 	}
 }
 
-func TestRequestsFromOutsideImpersonateNobody(t *testing.T) {
+func TestStripImpersonation_RemovesHeadersOfIncomingRequests(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	request.Header = http.Header{"Authorization": {"Bearer x"}, "Impersonate-User": {"root"}, "IMPERSONATE-GROUP": {"a"}, "Impersonate": {"no"}}
 	StripImpersonation(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -135,7 +135,7 @@ func TestRequestsFromOutsideImpersonateNobody(t *testing.T) {
 	})).ServeHTTP(httptest.NewRecorder(), request)
 }
 
-func TestClientsAreMadeOnceForAnIdentity(t *testing.T) {
+func TestClientFactory_CachesClientsByIdentity(t *testing.T) {
 	factory, err := NewClientFactory(&rest.Config{Host: "http://api.example"}, nil)
 	must(t, err)
 	with := func(token string) Identity { return Identity{Username: "a", token: func() string { return token }} }
@@ -161,7 +161,7 @@ func TestClientsAreMadeOnceForAnIdentity(t *testing.T) {
 	}
 }
 
-func TestEveryRequestOfAClientPassesThroughTheWrap(t *testing.T) {
+func TestClientFactory_WrapsEveryRequest(t *testing.T) {
 	api := httptest.NewServer(http.NotFoundHandler())
 	defer api.Close()
 	config := &rest.Config{Host: api.URL}
@@ -185,7 +185,7 @@ func TestEveryRequestOfAClientPassesThroughTheWrap(t *testing.T) {
 	}
 }
 
-func TestAConfigurationThatCannotWorkIsAnError(t *testing.T) {
+func TestNewClientFactory_RejectsInvalidConfigurations(t *testing.T) {
 	for name, config := range map[string]*rest.Config{
 		"no such file": {Host: "https://localhost", TLSClientConfig: rest.TLSClientConfig{CAFile: "no-such-file"}},
 		"no such host": {Host: "://"},

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-func TestTokenReviewsAreCounted(t *testing.T) {
+func TestCluster_CountsTokenReviews(t *testing.T) {
 	api := accepting()
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		for range 3 {
@@ -23,7 +23,7 @@ func TestTokenReviewsAreCounted(t *testing.T) {
 	wantReviews(t, Cluster{}.Reviews(), Reviews{})
 }
 
-func TestReviewsOfRightsAreCounted(t *testing.T) {
+func TestAuthorizer_CountsAccessReviews(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		for _, namespace := range []string{"a", "a", "b", "b"} {
@@ -33,9 +33,9 @@ func TestReviewsOfRightsAreCounted(t *testing.T) {
 	})
 }
 
-// TestAQuestionWithoutSenseIsNoFailure is about requests that a caller can cause: they must not
-// trigger alerts.
-func TestAQuestionWithoutSenseIsNoFailure(t *testing.T) {
+// TestAuthorizer_BadRequestIsNotCountedAsFailure is about requests that a caller can cause: they
+// must not trigger alerts.
+func TestAuthorizer_BadRequestIsNotCountedAsFailure(t *testing.T) {
 	api := allowing("a")
 	api.fails = apierrors.NewBadRequest("which?")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
@@ -44,9 +44,9 @@ func TestAQuestionWithoutSenseIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestReviews_TellFailuresFromThoseTurnedAway runs more concurrent reviews of one caller than are
-// allowed, at an API server that does not respond.
-func TestReviews_TellFailuresFromThoseTurnedAway(t *testing.T) {
+// TestReviews_CountFailuresAndRejectionsSeparately runs more concurrent reviews of one caller than
+// are allowed, at an API server that does not respond.
+func TestReviews_CountFailuresAndRejectionsSeparately(t *testing.T) {
 	api := allowing()
 	api.takes = time.Hour
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {

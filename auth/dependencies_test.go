@@ -69,7 +69,7 @@ func (a *agents) wantReviews(t *testing.T, lasts time.Duration, want int) {
 	}
 }
 
-func TestCluster_ATokenIsReviewedSeldomWhileItsObjectsAreThere(t *testing.T) {
+func TestCluster_TokenIsReviewedRarelyWhileItsObjectsExist(t *testing.T) {
 	withAgents(t, func(t *testing.T, a *agents) {
 		a.wantReviews(t, 2*time.Minute, 1)
 		time.Sleep(3 * time.Minute)
@@ -77,7 +77,7 @@ func TestCluster_ATokenIsReviewedSeldomWhileItsObjectsAreThere(t *testing.T) {
 	})
 }
 
-func TestCluster_ATokenIsReviewedAtOnceWhenWhatItDependsOnIsGone(t *testing.T) {
+func TestCluster_TokenIsReviewedAgainWhenADependencyIsLost(t *testing.T) {
 	terminating := object("pod-uid")
 	terminating.DeletionTimestamp = new(metav1.Now())
 	for name, goes := range map[string]func(t *testing.T, a *agents){
@@ -110,9 +110,9 @@ func TestCluster_ATokenIsReviewedAtOnceWhenWhatItDependsOnIsGone(t *testing.T) {
 	}
 }
 
-// TestCluster_OtherTokensAreReviewedEveryTenSeconds has the API server accept tokens whose claims
-// about their dependencies are missing or wrong.
-func TestCluster_OtherTokensAreReviewedEveryTenSeconds(t *testing.T) {
+// TestCluster_UnverifiedTokensAreReviewedEveryTenSeconds has the API server accept tokens whose
+// claims about their dependencies are missing or wrong.
+func TestCluster_UnverifiedTokensAreReviewedEveryTenSeconds(t *testing.T) {
 	for name, token := range map[string]func(t *testing.T, a *agents) string{
 		"forged with a known ID of a key": func(t *testing.T, _ *agents) string { return newSigning(t, "a").token(t, nil) },
 		"a Secret's": func(t *testing.T, a *agents) string {
@@ -145,8 +145,8 @@ func TestCluster_OtherTokensAreReviewedEveryTenSeconds(t *testing.T) {
 	}
 }
 
-// TestCluster_ATokenIsReviewedOftenBeforeItsEnd is about clocks that differ.
-func TestCluster_ATokenIsReviewedOftenBeforeItsEnd(t *testing.T) {
+// TestCluster_TokenIsReviewedOftenBeforeItsExpiry is about clocks that differ.
+func TestCluster_TokenIsReviewedOftenBeforeItsExpiry(t *testing.T) {
 	withAgents(t, func(t *testing.T, a *agents) {
 		a.token = a.key.token(t, map[string]any{"exp": time.Now().Add(3 * time.Minute).Unix()})
 		a.wantReviews(t, 2*time.Minute, 1)
@@ -154,7 +154,7 @@ func TestCluster_ATokenIsReviewedOftenBeforeItsEnd(t *testing.T) {
 	})
 }
 
-func TestLiving_KeepsOnlyUIDs(t *testing.T) {
+func TestLiveObjects_KeepOnlyNameAndUID(t *testing.T) {
 	l := newLiveObjects("pods", nil, (&fakeAPI{}).factory(t).Metadata())
 	full := object("a")
 	full.Labels, full.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{}}

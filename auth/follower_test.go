@@ -83,7 +83,7 @@ func TestFollower_FollowsFromItsFirstWatch(t *testing.T) {
 	}
 }
 
-func TestFollower_AGapIsBridgedForTenSeconds(t *testing.T) {
+func TestFollower_BridgesGapsShorterThanTenSeconds(t *testing.T) {
 	for name, test := range map[string]struct {
 		lasts, gap time.Duration // of watches that end
 		want       bool
@@ -111,7 +111,7 @@ func TestFollower_AGapIsBridgedForTenSeconds(t *testing.T) {
 	}
 }
 
-func TestAuthorizer_AnAnswerHoldsWhileRBACIsFollowed(t *testing.T) {
+func TestAuthorizer_CachesDecisionsWhileRBACIsFollowed(t *testing.T) {
 	node := Identity{Username: "system:node:a", Groups: []string{"system:nodes"}}
 	for name, test := range map[string]struct {
 		caller     Identity
@@ -165,7 +165,7 @@ func withFollowing(t *testing.T, api *fakeAPI, test func(t *testing.T, a *Author
 	})
 }
 
-func TestAuthorizer_AsksAgainAfterAGap(t *testing.T) {
+func TestAuthorizer_ReviewsAgainAfterAGap(t *testing.T) {
 	api := allowing("a")
 	withFollowing(t, api, func(t *testing.T, a *Authorizer, stop, again func()) {
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -181,7 +181,7 @@ func TestAuthorizer_AsksAgainAfterAGap(t *testing.T) {
 	})
 }
 
-func TestAuthorizer_AsksAgainWhenRBACMayNotBeFollowed(t *testing.T) {
+func TestAuthorizer_ReviewsAgainWhenRBACListsAreForbidden(t *testing.T) {
 	api := allowing("a")
 	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -191,7 +191,7 @@ func TestAuthorizer_AsksAgainWhenRBACMayNotBeFollowed(t *testing.T) {
 	})
 }
 
-func TestAuthorizer_AsksAgainWhenRBACChanges(t *testing.T) {
+func TestAuthorizer_ReviewsAgainWhenRBACChanges(t *testing.T) {
 	api := allowing("a")
 	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -210,7 +210,7 @@ func TestAuthorizer_AsksAgainWhenRBACChanges(t *testing.T) {
 	})
 }
 
-func TestAuthorizer_AsksAgainSoonAfterAnEvaluationError(t *testing.T) {
+func TestAuthorizer_ReviewsAgainSoonAfterAnEvaluationError(t *testing.T) {
 	api := allowing("a")
 	may := api.may
 	api.may = func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
@@ -226,7 +226,7 @@ func TestAuthorizer_AsksAgainSoonAfterAnEvaluationError(t *testing.T) {
 	})
 }
 
-func TestAuthorizer_AsksAgainAfterMinutesInAnyCase(t *testing.T) {
+func TestAuthorizer_ReviewsAgainAfterFiveMinutesAtMost(t *testing.T) {
 	api := allowing("a")
 	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
 		wantAnswer(t, api, a, in("a"), true, 1)

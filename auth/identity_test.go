@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestAKeyIsThatOfTheRightsAnIdentityHas(t *testing.T) {
+func TestIdentity_KeyCoversNameUIDGroupsAndExtra(t *testing.T) {
 	alice := Identity{Username: "alice", UID: "1", Groups: []string{"a", "b"}, Extra: map[string][]string{"x": {"1", "2"}}}
 	with := func(change func(*Identity)) Identity { i := alice; change(&i); return i }
 	for name, test := range map[string]struct {
@@ -39,9 +39,9 @@ func TestAKeyIsThatOfTheRightsAnIdentityHas(t *testing.T) {
 	}
 }
 
-// TestIdentity_UserKeyOutlivesACredential renews a service account's token: the API server stores
-// the token's ID in the user's extra.
-func TestIdentity_UserKeyOutlivesACredential(t *testing.T) {
+// TestIdentity_UserKeyIsTheSameForARenewedCredential renews a service account's token: the API
+// server stores the token's ID in the user's extra.
+func TestIdentity_UserKeyIsTheSameForARenewedCredential(t *testing.T) {
 	of := func(credential string) Identity {
 		return Identity{Username: "system:serviceaccount:a:b", UID: "1", Groups: []string{"x"}, Extra: map[string][]string{extraCredentialID: {credential}}}
 	}
@@ -61,8 +61,8 @@ func TestIdentity_UserKeyOutlivesACredential(t *testing.T) {
 	}
 }
 
-// TestNoPrinterShowsACredential prints an identity, also where its methods are not called.
-func TestNoPrinterShowsACredential(t *testing.T) {
+// TestIdentity_PrintsNoCredential prints an identity, also where its methods are not called.
+func TestIdentity_PrintsNoCredential(t *testing.T) {
 	identity := Identity{Username: "alice", token: func() string { return "secret" }}
 	nested := struct {
 		identity Identity
@@ -87,7 +87,7 @@ func TestNoPrinterShowsACredential(t *testing.T) {
 	}
 }
 
-func TestAnIdentityIsNamed(t *testing.T) {
+func TestIdentity_PrintsTheNameOfTheUser(t *testing.T) {
 	for want, identity := range map[string]Identity{
 		"alice":                 {Username: "alice", Groups: []string{"a"}},
 		"the kubeconfig's user": {own: true},

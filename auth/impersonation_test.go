@@ -8,9 +8,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestClientFactory_ImpersonatesNobodyElse is about identities that an HTTP header cannot
-// represent: over HTTP/1.1 white space at the ends is removed, and "admin " would be "admin".
-func TestClientFactory_ImpersonatesNobodyElse(t *testing.T) {
+// TestClientFactory_RejectsIdentitiesThatHeadersCannotCarry is about identities that an HTTP header
+// cannot represent: over HTTP/1.1 white space at the ends is removed, and "admin " would be
+// "admin".
+func TestClientFactory_RejectsIdentitiesThatHeadersCannotCarry(t *testing.T) {
 	extra := func(key string, values ...string) Identity {
 		return Identity{Username: "alice", Extra: map[string][]string{key: values}}
 	}

@@ -105,7 +105,7 @@ func issuerOf(t *testing.T, api *fakeAPI) *issuer {
 	return i
 }
 
-func TestIssuer_KnowsWhatItsTokensDependOn(t *testing.T) {
+func TestIssuer_VerifyReturnsTheDependenciesOfAToken(t *testing.T) {
 	ec, other := newSigning(t, "ec"), newRSASigning(t, "rsa")
 	api := &fakeAPI{}
 	api.publish(ec.public(), other.public())
@@ -128,7 +128,7 @@ func TestIssuer_KnowsWhatItsTokensDependOn(t *testing.T) {
 	}
 }
 
-func TestIssuer_TellsOtherTokensApart(t *testing.T) {
+func TestIssuer_RejectsOtherTokens(t *testing.T) {
 	key, other := newSigning(t, "a"), newSigning(t, "a")
 	rsaKey := newRSASigning(t, "rsa")
 	api := &fakeAPI{}
@@ -171,7 +171,7 @@ func TestIssuer_TellsOtherTokensApart(t *testing.T) {
 	}
 }
 
-func TestIssuer_NamesNoKeyTwice(t *testing.T) {
+func TestUsableKeys_RejectDuplicateIDsAndSkipOtherKeys(t *testing.T) {
 	a, again, none := newSigning(t, "a"), newSigning(t, "a"), newSigning(t, "")
 	if _, err := usableKeys(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{a.public(), again.public()}}); err == nil {
 		t.Error("one of two keys with the same ID is used")
@@ -184,7 +184,7 @@ func TestIssuer_NamesNoKeyTwice(t *testing.T) {
 	}
 }
 
-func TestIssuer_UsesNoKeyThatIsGone(t *testing.T) {
+func TestIssuer_UsesOnlyPublishedKeys(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		old, next := newSigning(t, "a"), newSigning(t, "b")
 		api := &fakeAPI{}
@@ -213,7 +213,7 @@ func TestIssuer_UsesNoKeyThatIsGone(t *testing.T) {
 	})
 }
 
-func TestIssuer_KeysThatCannotBeReadEnd(t *testing.T) {
+func TestIssuer_KeysExpireWhenTheyCannotBeReloaded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		key := newSigning(t, "a")
 		api := &fakeAPI{}

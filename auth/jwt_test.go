@@ -10,7 +10,7 @@ func jwt(claims string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
 
-func TestATokensEndIsReadIfItSaysOne(t *testing.T) {
+func TestExpiry_ReadFromTheTokenIfPresent(t *testing.T) {
 	second := time.Unix(1800000000, 0)
 	for name, test := range map[string]struct {
 		token string

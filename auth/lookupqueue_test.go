@@ -84,7 +84,7 @@ func wantServed(ctx context.Context, t *testing.T, api *fakeAPI, cluster *Cluste
 	}
 }
 
-func TestAFloodFromOnePeerHoldsUpNobodyElse(t *testing.T) {
+func TestLookupQueue_FloodFromOnePeerDoesNotDelayOthers(t *testing.T) {
 	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		here, elsewhere := calledFrom(t, 1), calledFrom(t, 2)
 		wantServed(here, t, api, cluster, "known")
@@ -104,7 +104,7 @@ func TestAFloodFromOnePeerHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-func TestAFloodFromEverywhereIsBoundedAndHoldsUpNobodyWhoIsKnown(t *testing.T) {
+func TestLookupQueue_FloodFromAllPeersDoesNotDelayKnownTokens(t *testing.T) {
 	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		wantServed(calledFrom(t, 1), t, api, cluster, "known")
 		time.Sleep(acceptedTTL + time.Second)
@@ -122,7 +122,7 @@ func TestAFloodFromEverywhereIsBoundedAndHoldsUpNobodyWhoIsKnown(t *testing.T) {
 	})
 }
 
-func TestAPeersFailuresComeAtARate(t *testing.T) {
+func TestLookupQueue_LimitsTheRateOfAPeersFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		fails error
 		want  answers
@@ -152,7 +152,7 @@ func comeAtARate(t *testing.T, fails error, want answers) {
 	})
 }
 
-func TestGoodTokensOfOnePeerComeAsFastAsTheClusterAnswers(t *testing.T) {
+func TestLookupQueue_DoesNotDelayGoodTokensOfOnePeer(t *testing.T) {
 	underFlood(t, 0, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
 		began := time.Now()
 		wait := flood(t, cluster, maxWaitingOfPeer, "good-", func(int) context.Context { return calledFrom(t, 1) })
@@ -162,9 +162,9 @@ func TestGoodTokensOfOnePeerComeAsFastAsTheClusterAnswers(t *testing.T) {
 	})
 }
 
-// TestNewcomers_ACrowdBehindOneAddressIsServed has 1,000 agents call for the first time, at a slow
-// API server.
-func TestNewcomers_ACrowdBehindOneAddressIsServed(t *testing.T) {
+// TestLookupQueue_ServesManyClientsBehindOneAddress has 1,000 agents call for the first time, at a
+// slow API server.
+func TestLookupQueue_ServesManyClientsBehindOneAddress(t *testing.T) {
 	underFlood(t, 100*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
 		wait := flood(t, cluster, 1000, "good-", func(int) context.Context { return calledFrom(t, 1) })
 		if got, want := wait(), (answers{accepted: 1000}); got != want {
@@ -173,8 +173,9 @@ func TestNewcomers_ACrowdBehindOneAddressIsServed(t *testing.T) {
 	})
 }
 
-// TestNewcomers_APeerLeavesAsMuchFreeAsItHas has one address after the other take what it can.
-func TestNewcomers_APeerLeavesAsMuchFreeAsItHas(t *testing.T) {
+// TestLookupQueue_PeerTakesAtMostHalfOfTheFreePlaces has one address after the other take what it
+// can.
+func TestLookupQueue_PeerTakesAtMostHalfOfTheFreePlaces(t *testing.T) {
 	underFlood(t, 50*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
 		for i, want := range []int{maxWaiting / 2, maxWaiting / 4, maxWaiting / 8} {
 			before := cluster.tokens.unknownTokens.waiting
@@ -186,8 +187,9 @@ func TestNewcomers_APeerLeavesAsMuchFreeAsItHas(t *testing.T) {
 	})
 }
 
-// TestWhoHangsUpTakesNoOtherTurn is about a peer that disconnects before it gets a response.
-func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
+// TestLookupQueue_DisconnectedClientsKeepTheirPlaces is about a peer that disconnects before it
+// gets a response.
+func TestLookupQueue_DisconnectedClientsKeepTheirPlaces(t *testing.T) {
 	underFlood(t, time.Second, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		gone, hangUp := context.WithCancel(calledFrom(t, 1))
 		first := flood(t, cluster, maxWaitingOfPeer, invalidPrefix, func(int) context.Context { return gone })
@@ -202,7 +204,7 @@ func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
 	})
 }
 
-func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
+func TestLookupQueue_RevokedTokenWaitsLikeAnUnknownOne(t *testing.T) {
 	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		here := calledFrom(t, 1)
 		for _, refuses := range []string{invalidPrefix, "known"} {
@@ -218,7 +220,7 @@ func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
 	})
 }
 
-func TestNoTurnIsKeptByWhoHasWaitedInVain(t *testing.T) {
+func TestLookupQueue_TimedOutLookupsReleaseTheirSlots(t *testing.T) {
 	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
 		wait := flood(t, cluster, 3*maxUnknownLookups, invalidPrefix, func(i int) context.Context { return calledFrom(t, i%3) })
 		want := answers{unavailable: 2 * maxUnknownLookups, throttled: maxUnknownLookups}

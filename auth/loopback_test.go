@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestOnlyALoopbackAddressMayBeListenedOn(t *testing.T) {
+func TestCheckLoopback_AcceptsOnlyLoopbackAddresses(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"127.0.0.1:8080":          true,
 		"127.0.0.1:0":             true,
@@ -43,7 +43,7 @@ func TestOnlyALoopbackAddressMayBeListenedOn(t *testing.T) {
 	}
 }
 
-func TestOnlyThisMachinesOwnRequestsPass(t *testing.T) {
+func TestLoopback_RejectsRequestsOfOtherHostsAndSites(t *testing.T) {
 	for name, test := range map[string]struct {
 		host   string
 		header http.Header

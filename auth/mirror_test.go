@@ -46,7 +46,7 @@ func viewer(namespace, name string, subjects ...rbacv1.Subject) *rbacv1.RoleBind
 	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: viewRole, Subjects: subjects}
 }
 
-func TestCandidatesAreConfirmedByTheCluster(t *testing.T) {
+func TestAuthorizer_NamespacesAreConfirmedByReviews(t *testing.T) {
 	api := allowing("a", "b", "d")
 	a := authorizerWith(t, api, AuthorizerOptions{}, nil,
 		viewer("a", "1", user("carol")), viewer("b", "1", rbacv1.Subject{Kind: "Group", Name: "crew"}),
@@ -60,7 +60,7 @@ func TestCandidatesAreConfirmedByTheCluster(t *testing.T) {
 	}
 }
 
-func TestARightEverywhereCostsOneReview(t *testing.T) {
+func TestAuthorizer_ClusterWidePermissionNeedsOneReview(t *testing.T) {
 	api := allowing("")
 	a := authorizerWith(t, api, AuthorizerOptions{Candidates: AllNamespaces}, []string{"a", "b"})
 	got, err := a.Namespaces(t.Context(), carol, in("a")) // the namespace is ignored
@@ -69,7 +69,7 @@ func TestARightEverywhereCostsOneReview(t *testing.T) {
 	}
 }
 
-func TestWithOtherAuthorizersEveryNamespaceIsAskedAbout(t *testing.T) {
+func TestAuthorizer_AllNamespacesReviewsEachNamespace(t *testing.T) {
 	api := allowing("b")
 	a := authorizerWith(t, api, AuthorizerOptions{Candidates: AllNamespaces}, []string{"a", "b", "c"})
 	for range 2 {
@@ -80,7 +80,7 @@ func TestWithOtherAuthorizersEveryNamespaceIsAskedAbout(t *testing.T) {
 	}
 }
 
-func TestOneFailureIsAllThatIsAnswered(t *testing.T) {
+func TestAuthorizer_NamespacesFailsIfOneReviewFails(t *testing.T) {
 	api := allowing("a")
 	a := authorizerWith(t, api, AuthorizerOptions{}, nil, viewer("a", "1", user("carol")), viewer("b", "1", user("carol")))
 	must(t, func() error { _, err := a.Authorize(t.Context(), carol, in("a")); return err }())
@@ -91,9 +91,9 @@ func TestOneFailureIsAllThatIsAnswered(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyListNothingIsKnown uses an API server that denies every list, and one that does not
-// respond.
-func TestWithoutAnyListNothingIsKnown(t *testing.T) {
+// TestAuthorizer_NamespacesFailsWithoutAnyList uses an API server that denies every list, and one
+// that does not respond.
+func TestAuthorizer_NamespacesFailsWithoutAnyList(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes time.Duration
 		is    func(error) bool
@@ -117,7 +117,7 @@ func TestWithoutAnyListNothingIsKnown(t *testing.T) {
 	}
 }
 
-func TestARelistForgetsWhatIsGone(t *testing.T) {
+func TestMirror_RelistRemovesDeletedObjects(t *testing.T) {
 	a := authorizerWith(t, allowing(), AuthorizerOptions{}, []string{"a", "b"}, viewer("a", "1", user("carol")), viewer("b", "1", user("carol")))
 	bindings := a.mirrors.rbac[3]
 	subjects := subjectsOf(carol)
@@ -140,7 +140,7 @@ func TestARelistForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestNamespacesThatComeAreToldWhereTheyMatter(t *testing.T) {
+func TestAuthorizer_AnnouncesNewNamespacesIfAllAreCandidates(t *testing.T) {
 	for candidates, matters := range map[Candidates]bool{CandidatesFromRBAC: false, AllNamespaces: true} {
 		a := authorizerWith(t, allowing(), AuthorizerOptions{Candidates: candidates}, nil)
 		a.changes.announce() // the initial objects

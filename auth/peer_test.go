@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPeersAreToldApartByWhatOneHasForItself(t *testing.T) {
+func TestPeer_NetworkIsOneIPv4AddressOrIPv6Subnet(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.1:1":               "192.0.2.1/32",
 		"[::ffff:192.0.2.1]:1":      "192.0.2.1/32",
@@ -24,7 +24,7 @@ func TestPeersAreToldApartByWhatOneHasForItself(t *testing.T) {
 	}
 }
 
-func TestOnlyTheAddressOfTheConnectionReachesTheContext(t *testing.T) {
+func TestNotePeer_PassesTheAddressOfTheConnection(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 	request.RemoteAddr = "192.0.2.1:1"
 	for _, name := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded"} {

@@ -9,7 +9,7 @@ import (
 
 var listPods = Attributes{Verb: "list", Version: "v1", Resource: "pods"}
 
-func TestARuleAllowsWhatRBACSays(t *testing.T) {
+func TestRule_AllowsAsRBACDoes(t *testing.T) {
 	pods := Attributes{Verb: "get", Resource: "pods", Name: "a"}
 	logs := Attributes{Verb: "get", Resource: "pods", Subresource: "log"}
 	anything := []string{"*"}
@@ -44,7 +44,7 @@ func TestARuleAllowsWhatRBACSays(t *testing.T) {
 	}
 }
 
-func TestABindingsSubjectsAreWhomRBACTakesThemFor(t *testing.T) {
+func TestSubjectOf_ReadsSubjectsAsRBACDoes(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace string
 		subject   rbacv1.Subject
@@ -67,9 +67,9 @@ func TestABindingsSubjectsAreWhomRBACTakesThemFor(t *testing.T) {
 	}
 }
 
-// TestOnlyChangesThatMatterAreTold changes RBAC step by step: each step names the affected
+// TestRBAC_ReportsOnlyEffectiveChanges changes RBAC step by step: each step names the affected
 // subjects.
-func TestOnlyChangesThatMatterAreTold(t *testing.T) {
+func TestRBAC_ReportsOnlyEffectiveChanges(t *testing.T) {
 	var concerned []subject
 	rbac := newRBAC(func(subjects ...subject) {
 		if concerned = append(concerned, subjects...); len(subjects) == 0 {

@@ -38,7 +38,7 @@ func whoAmI(t *testing.T, client kubernetes.Interface) authenticationv1.UserInfo
 	return review.Status.UserInfo
 }
 
-func TestRealATokenIsWhomTheAPIServerTakesItFor(t *testing.T) {
+func TestRealCluster_TokenIdentityEqualsThatOfTheAPIServer(t *testing.T) {
 	cluster := realCluster(t)
 	factory := realFactory(t, "by-token", &counting{}, serviceRules...)
 	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{})
@@ -63,7 +63,7 @@ func wantSame(t *testing.T, identity Identity, user authenticationv1.UserInfo) {
 	}
 }
 
-func TestRealATokenForAnotherAudienceIsRefused(t *testing.T) {
+func TestRealCluster_RejectsTokensForOtherAudiences(t *testing.T) {
 	factory := realFactory(t, "audience", &counting{}, serviceRules...)
 	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{Audiences: []string{"kubeconnect"}})
 	running(t, authenticator.Run)
@@ -85,7 +85,7 @@ func TestRealATokenForAnotherAudienceIsRefused(t *testing.T) {
 	}
 }
 
-func TestRealACertificateIsWhomTheAPIServerTakesItFor(t *testing.T) {
+func TestRealCluster_CertificateIdentityEqualsThatOfTheAPIServer(t *testing.T) {
 	cluster := realCluster(t)
 	factory := realFactory(t, "by-certificate", &counting{}, serviceRules...)
 	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{})
@@ -116,9 +116,9 @@ func realSigner(t *testing.T) *signer {
 	return &signer{pair.Leaf, pair.PrivateKey.(*ecdsa.PrivateKey)}
 }
 
-// TestRealAPodsTokenCanBeActedFor uses a token with all the extra of the API server: each key needs
-// a permission to impersonate it.
-func TestRealAPodsTokenCanBeActedFor(t *testing.T) {
+// TestRealClientFactory_ImpersonatesTheUserOfAPodsToken uses a token with all the extra of the API
+// server: each key needs a permission to impersonate it.
+func TestRealClientFactory_ImpersonatesTheUserOfAPodsToken(t *testing.T) {
 	cluster := realCluster(t)
 	factory := realFactory(t, "by-pod", &counting{}, serviceRules...)
 	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{})
@@ -142,7 +142,7 @@ func TestRealAPodsTokenCanBeActedFor(t *testing.T) {
 	wantSame(t, identity, whoAmI(t, factory.For(identity).Typed))
 }
 
-func TestRealACallersOwnTokenActsForIt(t *testing.T) {
+func TestRealClientFactory_SendsTheCallersOwnToken(t *testing.T) {
 	factory := realFactory(t, "own-token", &counting{}, serviceRules[:2]...)
 	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{KeepTokens: true})
 	running(t, authenticator.Run)

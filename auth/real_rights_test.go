@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestRealFewReviewsFindFewNamespacesAmongMany is about the cost of a read over all namespaces, and
-// about permissions that are granted and revoked.
-func TestRealFewReviewsFindFewNamespacesAmongMany(t *testing.T) {
+// TestRealAuthorizer_FindsFewNamespacesWithFewReviews is about the cost of a read over all
+// namespaces, and about permissions that are granted and revoked.
+func TestRealAuthorizer_FindsFewNamespacesWithFewReviews(t *testing.T) {
 	const many = 1000
 	client := realCluster(t).Client
 	var making errgroup.Group
@@ -49,9 +49,9 @@ func TestRealFewReviewsFindFewNamespacesAmongMany(t *testing.T) {
 	}
 }
 
-// TestRealAChangeOfRightsIsSeenAtOnce grants and revokes permissions in every way that RBAC
-// supports, and authorizes as a stream does: when changes are announced.
-func TestRealAChangeOfRightsIsSeenAtOnce(t *testing.T) {
+// TestRealAuthorizer_SeesPermissionChangesAtOnce grants and revokes permissions in every way that
+// RBAC supports, and authorizes as a stream does: when changes are announced.
+func TestRealAuthorizer_SeesPermissionChangesAtOnce(t *testing.T) {
 	client := realCluster(t).Client
 	factory := realFactory(t, "changes", &counting{}, rbacRules...)
 	authorizer := NewAuthorizer(factory.Own().Typed, AuthorizerOptions{AllowedTTL: time.Hour, DeniedTTL: time.Hour})
@@ -110,7 +110,7 @@ func TestRealAChangeOfRightsIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-func TestRealSelectionsOfACallersRights(t *testing.T) {
+func TestRealAuthorizer_ReturnsDecisionsOfTheAPIServer(t *testing.T) {
 	client := realCluster(t).Client
 	factory := realFactory(t, "selections", &counting{}, rbacRules...)
 	authorizer := NewAuthorizer(factory.Own().Typed, AuthorizerOptions{})

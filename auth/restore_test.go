@@ -116,7 +116,7 @@ var restores = map[string]struct {
 	"the watches stay open, with initial events":     {true, true, compareInterval + 20*time.Second},
 }
 
-func TestAuthorizer_APermissionThatARestoreHasRevokedIsDenied(t *testing.T) {
+func TestAuthorizer_DeniesPermissionsRevokedByARestore(t *testing.T) {
 	for name, test := range restores {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAuthorizer_APermissionThatARestoreHasRevokedIsDenied(t *testing.T) {
 	}
 }
 
-func TestCluster_ATokenWhoseAccountARestoreHasDeletedIsRejected(t *testing.T) {
+func TestCluster_RejectsTokensOfAccountsDeletedByARestore(t *testing.T) {
 	for name, test := range restores {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestCluster_ATokenWhoseAccountARestoreHasDeletedIsRejected(t *testing.T) {
 	}
 }
 
-func TestFollower_AWatchIsConfirmedByTheVersionOfTheAPIServer(t *testing.T) {
+func TestFollower_ConfirmsWatchesByTheVersionOfTheAPIServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFollower[rbacv1.Role]("roles", "nothing is lost", (&fakeAPI{}).client(t).RbacV1().Roles(""))
 		etcd := &restorable{version: "1000"}

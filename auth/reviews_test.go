@@ -46,7 +46,7 @@ func wantAnswer(t *testing.T, api *fakeAPI, a *Authorizer, attributes Attributes
 	}
 }
 
-func TestTheClusterIsAskedAboutTheWholeIdentity(t *testing.T) {
+func TestAuthorizer_ReviewHasTheWholeIdentity(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		attributes := Attributes{"get", "apps", "v1", "deployments", "scale", "a", "b", ""}
@@ -79,7 +79,7 @@ func podsOf(count int) (pods []Identity) {
 	return pods
 }
 
-func TestAuthorizer_PodsOfOneServiceAccountShareAnswers(t *testing.T) {
+func TestAuthorizer_PodsOfOneServiceAccountShareDecisions(t *testing.T) {
 	for name, test := range map[string]struct {
 		lookedAt []string
 		want     int
@@ -110,8 +110,9 @@ func TestAuthorizer_PodsOfOneServiceAccountShareAnswers(t *testing.T) {
 	}
 }
 
-// TestAuthorizer_OtherExtraIsToldApart uses two tokens of one user, one of which is limited.
-func TestAuthorizer_OtherExtraIsToldApart(t *testing.T) {
+// TestAuthorizer_DistinguishesIdentitiesByExtra uses two tokens of one user, one of which is
+// limited.
+func TestAuthorizer_DistinguishesIdentitiesByExtra(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		limited, all := podsOf(1)[0], podsOf(1)[0]
@@ -126,7 +127,7 @@ func TestAuthorizer_OtherExtraIsToldApart(t *testing.T) {
 	})
 }
 
-func TestAnAnswerIsRememberedForTenSeconds(t *testing.T) {
+func TestAuthorizer_CachesDecisionsForTenSeconds(t *testing.T) {
 	for namespace, allowed := range map[string]bool{"a": true, "b": false} {
 		api := allowing("a")
 		withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
@@ -139,7 +140,7 @@ func TestAnAnswerIsRememberedForTenSeconds(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsThatOfItsQuestionAlone(t *testing.T) {
+func TestAuthorizer_CachesDecisionsByCallerAndAttributes(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -160,9 +161,9 @@ func TestAnAnswerIsThatOfItsQuestionAlone(t *testing.T) {
 	})
 }
 
-// TestAnAnswerDoesNotFollowFromAnother uses an authorizer before RBAC that denies one name, and
-// allows the wider question that contains it.
-func TestAnAnswerDoesNotFollowFromAnother(t *testing.T) {
+// TestAuthorizer_WiderPermissionImpliesNoNarrowerOne uses an authorizer before RBAC that denies one
+// name, and allows the wider question that contains it.
+func TestAuthorizer_WiderPermissionImpliesNoNarrowerOne(t *testing.T) {
 	get := func(namespace, name string) Attributes {
 		return Attributes{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}
 	}
@@ -187,9 +188,9 @@ func TestAnAnswerDoesNotFollowFromAnother(t *testing.T) {
 	}
 }
 
-// TestAnAuthorizerThatDeniesANamespaceIsHeard lists over all namespaces first, which the API server
-// allows, and then in the namespace that it denies.
-func TestAnAuthorizerThatDeniesANamespaceIsHeard(t *testing.T) {
+// TestAuthorizer_NamespaceDenialOverridesClusterWidePermission lists over all namespaces first,
+// which the API server allows, and then in the namespace that it denies.
+func TestAuthorizer_NamespaceDenialOverridesClusterWidePermission(t *testing.T) {
 	api := allowing("", "a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		if all, err := a.Namespaces(t.Context(), carol, in("")); err != nil || !all.All {
@@ -200,7 +201,7 @@ func TestAnAuthorizerThatDeniesANamespaceIsHeard(t *testing.T) {
 	})
 }
 
-func TestARememberedDenialCountsBeforeAPermission(t *testing.T) {
+func TestAuthorizer_CachedDenialPrecedesCachedPermission(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -210,7 +211,7 @@ func TestARememberedDenialCountsBeforeAPermission(t *testing.T) {
 	})
 }
 
-func TestBothAllowedAndDeniedIsDenied(t *testing.T) {
+func TestAuthorizer_AllowedAndDeniedIsDenied(t *testing.T) {
 	api := allowing()
 	api.may = func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
 		return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Denied: true, EvaluationError: "odd"}
@@ -220,7 +221,7 @@ func TestBothAllowedAndDeniedIsDenied(t *testing.T) {
 	})
 }
 
-func TestDenialsDoNotDisplaceRights(t *testing.T) {
+func TestAuthorizer_DenialsDoNotEvictPermissions(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -234,9 +235,9 @@ func TestDenialsDoNotDisplaceRights(t *testing.T) {
 	})
 }
 
-// TestAnAnswerFromBeforeAChangeIsNotKept uses an API server that sees a change three seconds later
-// than the authorizer.
-func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
+// TestAuthorizer_SeesChangesThatTheAPIServerSeesLater uses an API server that sees a change three
+// seconds later than the authorizer.
+func TestAuthorizer_SeesChangesThatTheAPIServerSeesLater(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -260,7 +261,7 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 	})
 }
 
-func TestAChangeOfOthersCostsNoReview(t *testing.T) {
+func TestAuthorizer_ChangesOfOtherSubjectsNeedNoReview(t *testing.T) {
 	api := allowing("a")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		wantAnswer(t, api, a, in("a"), true, 1)
@@ -272,9 +273,9 @@ func TestAChangeOfOthersCostsNoReview(t *testing.T) {
 	})
 }
 
-// TestALookUpFromBeforeAChangeAnswersNobodyAfterIt changes permissions while a review is in
+// TestAuthorizer_DoesNotJoinReviewsOlderThanAChange changes permissions while a review is in
 // progress.
-func TestALookUpFromBeforeAChangeAnswersNobodyAfterIt(t *testing.T) {
+func TestAuthorizer_DoesNotJoinReviewsOlderThanAChange(t *testing.T) {
 	api := allowing("a")
 	api.takes = 2 * time.Second
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
@@ -290,7 +291,7 @@ func TestALookUpFromBeforeAChangeAnswersNobodyAfterIt(t *testing.T) {
 	})
 }
 
-func TestQuestionsOfOneKindAreJoined(t *testing.T) {
+func TestAuthorizer_CoalescesEqualReviews(t *testing.T) {
 	api := allowing("a")
 	api.takes = time.Second
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
@@ -309,7 +310,7 @@ func TestQuestionsOfOneKindAreJoined(t *testing.T) {
 	})
 }
 
-func TestAClusterThatDoesNotAnswerAllowsNothing(t *testing.T) {
+func TestAuthorizer_FailedReviewAllowsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes time.Duration
 		fails error
@@ -336,7 +337,7 @@ func TestAClusterThatDoesNotAnswerAllowsNothing(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesIsToldNothingButThat(t *testing.T) {
+func TestAuthorizer_ReturnsTheCancellationOfTheCaller(t *testing.T) {
 	api := allowing("a")
 	api.takes = time.Second
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {

@@ -55,9 +55,9 @@ func wantAnswerAfter(ctx context.Context, t *testing.T, a *Authorizer, name stri
 	}
 }
 
-// TestAuthorizer_OneCallerTakesNoOthersTurn has a caller ask ten times as many questions as there
+// TestAuthorizer_OneCallerDoesNotDelayOthers has a caller ask ten times as many questions as there
 // are slots.
-func TestAuthorizer_OneCallerTakesNoOthersTurn(t *testing.T) {
+func TestAuthorizer_OneCallerDoesNotDelayOthers(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		wait := asking(t.Context(), a, "mallory", 10*maxLookups)
 		wantAnswerAfter(t.Context(), t, a, "carol", time.Second)
@@ -67,7 +67,7 @@ func TestAuthorizer_OneCallerTakesNoOthersTurn(t *testing.T) {
 	})
 }
 
-func TestAuthorizer_AsksABoundedNumberOfQuestionsAtOneTime(t *testing.T) {
+func TestAuthorizer_BoundsConcurrentReviews(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		var waits []func() answers
 		for caller := range 10 {
@@ -85,9 +85,9 @@ func TestAuthorizer_AsksABoundedNumberOfQuestionsAtOneTime(t *testing.T) {
 	})
 }
 
-// TestAuthorizer_BoundsWhatWaits has one caller ask more than its queue holds. The rest is rejected
-// at once, with a retry delay.
-func TestAuthorizer_BoundsWhatWaits(t *testing.T) {
+// TestAuthorizer_BoundsWaitingReviewsOfACaller has one caller ask more than its queue holds. The
+// rest is rejected at once, with a retry delay.
+func TestAuthorizer_BoundsWaitingReviewsOfACaller(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
 		wait := asking(t.Context(), a, "mallory", maxLookupsOfCaller+maxQuestionsWaiting)
 		began := time.Now()
@@ -99,9 +99,9 @@ func TestAuthorizer_BoundsWhatWaits(t *testing.T) {
 	})
 }
 
-// TestAuthorizer_StreamsDoNotWaitBehindQuestions authorizes as an open stream does, while calls
+// TestAuthorizer_StreamsDoNotWaitForCalls authorizes as an open stream does, while calls
 // occupy all slots, including calls of the stream's own caller.
-func TestAuthorizer_StreamsDoNotWaitBehindQuestions(t *testing.T) {
+func TestAuthorizer_StreamsDoNotWaitForCalls(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
 		var waits []func() answers
 		for _, name := range []string{"carol", "mallory", "mary", "max", "mo"} {
@@ -114,9 +114,9 @@ func TestAuthorizer_StreamsDoNotWaitBehindQuestions(t *testing.T) {
 	})
 }
 
-// TestAuthorizer_StreamsWaitAsLongAsTheyLive has more questions of open streams than get a slot
-// within a question's patience.
-func TestAuthorizer_StreamsWaitAsLongAsTheyLive(t *testing.T) {
+// TestAuthorizer_StreamsWaitForSlotsWithoutATimeout has more questions of open streams than get a
+// slot within a question's patience.
+func TestAuthorizer_StreamsWaitForSlotsWithoutATimeout(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = 9 * time.Second })
 		if got := asking(Rechecking(t.Context()), a, "carol", 2*maxLookupsOfCaller)(); got.accepted != 2*maxLookupsOfCaller {
@@ -125,9 +125,9 @@ func TestAuthorizer_StreamsWaitAsLongAsTheyLive(t *testing.T) {
 	})
 }
 
-// TestAuthorizer_TheWaitTakesNothingFromTheLookUp has reviews that wait for a slot, and then take
+// TestAuthorizer_LookupTimeoutBeginsWithTheSlot has reviews that wait for a slot, and then take
 // nearly the maximum time.
-func TestAuthorizer_TheWaitTakesNothingFromTheLookUp(t *testing.T) {
+func TestAuthorizer_LookupTimeoutBeginsWithTheSlot(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = slotPatience - time.Second })
 		first := asking(t.Context(), a, "carol", maxLookupsOfCaller)
@@ -139,9 +139,9 @@ func TestAuthorizer_TheWaitTakesNothingFromTheLookUp(t *testing.T) {
 	})
 }
 
-// TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack uses an API server that is so slow that the
+// TestAuthorizer_TimedOutWaitersGetARetryTime uses an API server that is so slow that the
 // first questions occupy their slots for longer than the others wait.
-func TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack(t *testing.T) {
+func TestAuthorizer_TimedOutWaitersGetARetryTime(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = lookupTimeout - time.Second })
 		got, want := asking(t.Context(), a, "carol", 2*maxLookupsOfCaller)(), answers{accepted: maxLookupsOfCaller, throttled: maxLookupsOfCaller}
@@ -151,8 +151,8 @@ func TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack(t *testing.T) {
 	})
 }
 
-// TestAuthorizer_AQuestionThatNobodyAsksAnyLongerIsNotAsked has callers leave while they wait.
-func TestAuthorizer_AQuestionThatNobodyAsksAnyLongerIsNotAsked(t *testing.T) {
+// TestAuthorizer_DoesNotSendCancelledReviews has callers leave while they wait.
+func TestAuthorizer_DoesNotSendCancelledReviews(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		ctx, leave := context.WithCancel(t.Context())
 		gone := asking(ctx, a, "carol", 10*maxLookupsOfCaller)
@@ -168,9 +168,9 @@ func TestAuthorizer_AQuestionThatNobodyAsksAnyLongerIsNotAsked(t *testing.T) {
 	})
 }
 
-// TestAuthorizer_OneOfSeveralWhoAskTheSameMayLeave has one of two callers leave before their
+// TestAuthorizer_SharedReviewContinuesWhenOneCallerLeaves has one of two callers leave before their
 // question gets a slot.
-func TestAuthorizer_OneOfSeveralWhoAskTheSameMayLeave(t *testing.T) {
+func TestAuthorizer_SharedReviewContinuesWhenOneCallerLeaves(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
 		wait := asking(t.Context(), a, "carol", maxLookupsOfCaller)
 		ctx, leave := context.WithCancel(t.Context())
@@ -184,8 +184,8 @@ func TestAuthorizer_OneOfSeveralWhoAskTheSameMayLeave(t *testing.T) {
 	})
 }
 
-// TestCluster_KnownTokensOfOneUserTakeNoOthersTurn has one user renew many tokens at one time.
-func TestCluster_KnownTokensOfOneUserTakeNoOthersTurn(t *testing.T) {
+// TestCluster_TokensOfOneUserDoNotDelayOthers has one user renew many tokens at one time.
+func TestCluster_TokensOfOneUserDoNotDelayOthers(t *testing.T) {
 	api := accepting()
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		as := func(name string) { api.set(func() { api.user.User.Username = name }) }

@@ -31,7 +31,7 @@ func withCluster(t *testing.T, api *fakeAPI, options ClusterOptions, test func(*
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-func TestAnAcceptedTokenIsAskedAboutAgainAfterTenSeconds(t *testing.T) {
+func TestCluster_AcceptedTokenIsReviewedAgainAfterTenSeconds(t *testing.T) {
 	api := accepting()
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		for range 3 {
@@ -53,7 +53,7 @@ func TestAnAcceptedTokenIsAskedAboutAgainAfterTenSeconds(t *testing.T) {
 	})
 }
 
-func TestATokenIsNotRememberedPastItsEnd(t *testing.T) {
+func TestCluster_TokenIsNotCachedBeyondItsExpiry(t *testing.T) {
 	api := accepting()
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		ends := time.Now().Add(3 * time.Second).Truncate(time.Second)
@@ -70,7 +70,7 @@ func TestATokenIsNotRememberedPastItsEnd(t *testing.T) {
 	})
 }
 
-func TestATokenThatSaysThatItHasEndedIsRefusedWithoutAReview(t *testing.T) {
+func TestCluster_ExpiredTokenIsRejectedWithoutAReview(t *testing.T) {
 	api := accepting()
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		for ago, want := range map[time.Duration]error{0: ErrExpired, time.Hour: ErrExpired, -2 * time.Second: nil} {
@@ -85,7 +85,7 @@ func TestATokenThatSaysThatItHasEndedIsRefusedWithoutAReview(t *testing.T) {
 	})
 }
 
-func TestARefusedTokenIsRememberedApart(t *testing.T) {
+func TestCluster_RejectedTokensAreCachedSeparately(t *testing.T) {
 	api := accepting()
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		_, err := cluster.Authenticate(t.Context(), bearer("good"))
@@ -114,7 +114,7 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 	})
 }
 
-func TestCallersWithOneTokenAreJoinedAndLeaveAlone(t *testing.T) {
+func TestCluster_CallersWithOneTokenShareAReview(t *testing.T) {
 	api := accepting()
 	api.takes = 4 * time.Second
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
@@ -142,7 +142,7 @@ func TestCallersWithOneTokenAreJoinedAndLeaveAlone(t *testing.T) {
 	})
 }
 
-func TestAClusterThatDoesNotAnswerIsNoRefusal(t *testing.T) {
+func TestCluster_FailedReviewIsNoRejection(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes time.Duration
 		fails error
@@ -175,7 +175,7 @@ func TestAClusterThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 	}
 }
 
-func TestACallersOwnDeadlineIsItsOwn(t *testing.T) {
+func TestCluster_ReturnsTheDeadlineErrorOfTheCaller(t *testing.T) {
 	api := accepting()
 	api.takes = 5 * time.Second
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
@@ -187,7 +187,7 @@ func TestACallersOwnDeadlineIsItsOwn(t *testing.T) {
 	})
 }
 
-func TestWhatIsNobodyInParticularIsRefused(t *testing.T) {
+func TestCluster_RejectsAnonymousUsersAndOtherAudiences(t *testing.T) {
 	for name, test := range map[string]struct {
 		audiences []string
 		status    authenticationv1.TokenReviewStatus
@@ -226,7 +226,7 @@ func withAudiences(status authenticationv1.TokenReviewStatus, audiences ...strin
 	return status
 }
 
-func TestWithoutACredentialAndWithABadOneTheClusterIsNotAsked(t *testing.T) {
+func TestCluster_InvalidCredentialNeedsNoReview(t *testing.T) {
 	api := accepting()
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		for _, header := range []http.Header{{}, {"Authorization": {"Basic x"}}, {"Authorization": {"Bearer a", "Bearer b"}}} {
@@ -240,7 +240,7 @@ func TestWithoutACredentialAndWithABadOneTheClusterIsNotAsked(t *testing.T) {
 	})
 }
 
-func TestAnAuthenticatorThatHasEndedFails(t *testing.T) {
+func TestCluster_FailsAfterRunHasEnded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		api := accepting()
 		api.takes = time.Hour
@@ -262,7 +262,7 @@ func TestAnAuthenticatorThatHasEndedFails(t *testing.T) {
 	})
 }
 
-func TestNoTokenIsKeptButWhereItIsNeeded(t *testing.T) {
+func TestCluster_KeepsTokensOnlyWithKeepTokens(t *testing.T) {
 	for keep, want := range map[bool]string{false: "", true: "a"} {
 		withCluster(t, accepting(), ClusterOptions{KeepTokens: keep}, func(t *testing.T, cluster *Cluster) {
 			identity, err := cluster.Authenticate(t.Context(), bearer("a"))

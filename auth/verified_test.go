@@ -162,9 +162,9 @@ func TestCluster_VerifiesAGoodChainOnce(t *testing.T) {
 	v.wantVerifications(t, 3)
 }
 
-// TestCluster_RemembersAChainAsLongAsItIsTrue has certificates that become valid and expire while
-// the connection stays open.
-func TestCluster_RemembersAChainAsLongAsItIsTrue(t *testing.T) {
+// TestCluster_CachesVerificationsUntilValidityChanges has certificates that become valid and expire
+// while the connection stays open.
+func TestCluster_CachesVerificationsUntilValidityChanges(t *testing.T) {
 	withCluster(t, &fakeAPI{}, ClusterOptions{}, func(t *testing.T, _ *Cluster) {
 		var none *signer
 		ca := authority("ca")
@@ -187,7 +187,7 @@ func TestCluster_RemembersAChainAsLongAsItIsTrue(t *testing.T) {
 	})
 }
 
-func TestCluster_MadeUpChainsDoNotDisplaceGoodOnes(t *testing.T) {
+func TestCluster_InvalidChainsDoNotEvictGoodOnes(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	v := newVerifying(t, ca)
@@ -204,9 +204,9 @@ func TestCluster_MadeUpChainsDoNotDisplaceGoodOnes(t *testing.T) {
 	}
 }
 
-// TestCluster_VerificationsTakeTurnsByAddress has one address connect with many chains, each of
+// TestCluster_VerificationsAreFairByAddress has one address connect with many chains, each of
 // which takes a second.
-func TestCluster_VerificationsTakeTurnsByAddress(t *testing.T) {
+func TestCluster_VerificationsAreFairByAddress(t *testing.T) {
 	withCluster(t, &fakeAPI{}, ClusterOptions{}, func(t *testing.T, _ *Cluster) {
 		var none *signer
 		ca := none.issue(t, authority("ca"))

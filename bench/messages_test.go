@@ -20,7 +20,7 @@ func framed(head int, bodies ...string) (framed []byte) {
 	return framed
 }
 
-func TestMessagesAreCutOutOfPiecesOfAnySize(t *testing.T) {
+func TestMessages_AreParsedFromChunksOfAnySize(t *testing.T) {
 	want := []string{"first", "", "the third and last"}
 	for _, head := range []int{grpcHead, kubeHead} {
 		body := framed(head, want...)
@@ -37,7 +37,7 @@ func TestMessagesAreCutOutOfPiecesOfAnySize(t *testing.T) {
 	}
 }
 
-func TestATallyCountsEventsWithObjects(t *testing.T) {
+func TestTally_CountsEventsWithObjects(t *testing.T) {
 	message, err := proto.Marshal(&kubeconnectv1.WatchResponse{
 		ResumeToken: "here",
 		Events: []*kubeconnectv1.Event{

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-func TestEveryPodHasAPlaceOfItsOwn(t *testing.T) {
+func TestPods_AreSpreadOverNamespacesLabelsAndNodes(t *testing.T) {
 	seen := map[string]int{}
 	inNamespace := map[string]int{}
 	withLabel := map[string]int{}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestARowTellsTheMedianAndTheSpreadOfItsRatios(t *testing.T) {
+func TestRow_ShowsMedianAndSpreadOfRatios(t *testing.T) {
 	r := row{
 		what: "a", against: "b", unit: "ms", ours: []float64{1, 2, 4}, theirs: []float64{10, 10, 10},
 		ratio: less, first: "4×",
@@ -15,14 +15,14 @@ func TestARowTellsTheMedianAndTheSpreadOfItsRatios(t *testing.T) {
 	}
 }
 
-func TestARowWithoutARatioTellsItsSpread(t *testing.T) {
+func TestRow_ShowsSpreadOfValuesWithoutRatio(t *testing.T) {
 	r := row{what: "a", against: "b", unit: "ms", ours: []float64{3, 1}}
 	if got := r.String(); !strings.Contains(got, "| 2.00 ms | – | (1.00–3.00) |") {
 		t.Errorf("got %swant the median and the spread of the values", got)
 	}
 }
 
-func TestALineOfMetricsIsReadWhereItsLabelsAre(t *testing.T) {
+func TestSample_MatchesNameAndLabels(t *testing.T) {
 	line := `requests{resource="pods",verb="LIST"} 12` + "\n"
 	if value, ok := sample(line, "requests", []string{`verb="LIST"`}); !ok || value != 12 {
 		t.Errorf("got %v, %v, want 12, true", value, ok)

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAChangeInPlaceChangesTheAnnotationAlone(t *testing.T) {
+func TestChangeableDigits_ChangeOnlyTheAnnotation(t *testing.T) {
 	pod := podOf(7, full.pods)
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
 		FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + changeAnnotation + `":{}}}}`),
@@ -36,7 +36,7 @@ func TestAChangeInPlaceChangesTheAnnotationAlone(t *testing.T) {
 	}
 }
 
-func TestAPodWithoutTheAnnotationIsRefused(t *testing.T) {
+func TestChangeableDigits_RequireTheAnnotation(t *testing.T) {
 	encoded, err := (&corev1.Pod{}).Marshal()
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestAProcessUsesWhatItUses(t *testing.T) {
+func TestUsageOf_MeasuresCPUAndMemory(t *testing.T) {
 	before, err := usageOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestAProcessUsesWhatItUses(t *testing.T) {
 	}
 }
 
-func TestPSIsReadAsItIsWritten(t *testing.T) {
+func TestReadClock_ParsesTimesOfPS(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"00:00:07":    7 * time.Second,
 		"1-02:03:04":  26*time.Hour + 3*time.Minute + 4*time.Second,
@@ -42,14 +42,14 @@ func TestPSIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestACommandMayBeCalledAnything(t *testing.T) {
+func TestReadStat_AcceptsAnyCommandName(t *testing.T) {
 	got, err := readStat("7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 9 0 1 2 3 4")
 	if err != nil || got.cpu != 3*time.Second {
 		t.Errorf("got %+v, %v, want 3s of CPU time", got, err)
 	}
 }
 
-func TestReadPeak(t *testing.T) {
+func TestReadPeak_ParsesProcessStatus(t *testing.T) {
 	for _, test := range []struct {
 		name, status string
 		want         int64
@@ -68,7 +68,7 @@ func TestReadPeak(t *testing.T) {
 	}
 }
 
-func TestPeakOf_IsNoLessThanThePresent(t *testing.T) {
+func TestPeakOf_IsAtLeastPresentMemory(t *testing.T) {
 	if !knowsPeak {
 		t.Skip("the operating system does not record the peak memory of a process")
 	}

@@ -99,9 +99,9 @@ func (api *projectsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.ServeHTTP(w, r)
 }
 
-// TestAggregatedAPI_EachUserIsShownItsOwnObjects reads an aggregated API whose server returns other
+// TestAggregatedAPI_EachUserGetsItsOwnObjects reads an aggregated API whose server returns other
 // objects to each user, with each call, as one tenant of two.
-func TestAggregatedAPI_EachUserIsShownItsOwnObjects(t *testing.T) {
+func TestAggregatedAPI_EachUserGetsItsOwnObjects(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	controlPlane := cluster(t)

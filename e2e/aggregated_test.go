@@ -134,9 +134,9 @@ func (api *metricsAPI) hasRequestFrom(user string) bool {
 	return api.users[user]
 }
 
-// TestMetricsAreReadThroughTheAPIServer reads an aggregated API, whose objects have no version and
-// cannot be watched, as a caller with permission and as a caller without.
-func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
+// TestAggregatedAPI_MetricsAreReadFromTheAPIServer reads an aggregated API, whose objects have no
+// version and cannot be watched, as a caller with permission and as a caller without.
+func TestAggregatedAPI_MetricsAreReadFromTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	namespace := newNamespace(ctx, t, cluster(t))

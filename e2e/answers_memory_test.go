@@ -27,9 +27,9 @@ const (
 	answersMemory = 300 << 20
 )
 
-// TestManyListsOfOneCallerFitInMemory makes one caller list 12 MB as often as possible while
+// TestList_ManyListsOfOneCallerFitInMemory makes one caller list 12 MB as often as possible while
 // another caller reads a little of it.
-func TestManyListsOfOneCallerFitInMemory(t *testing.T) {
+func TestList_ManyListsOfOneCallerFitInMemory(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []harness.Protocol{harness.GRPC, harness.ConnectJSON} {
 		t.Run(protocol.Name, func(t *testing.T) {

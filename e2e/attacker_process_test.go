@@ -38,7 +38,7 @@ func startAttack(ctx context.Context, t *testing.T, order attackOrder) *attacker
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(ctx, "nice", "-n", "19", os.Args[0], "-test.run=^TestAttackerProcess$")
+	command := exec.CommandContext(ctx, "nice", "-n", "19", os.Args[0], "-test.run=^TestAttacker_RunsInItsOwnProcess$")
 	command.Env = append(os.Environ(), attackVariable+"="+string(text))
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
@@ -83,13 +83,13 @@ func (p *attackerProcess) readLine(into any) {
 	}
 }
 
-// TestAttackerProcess is not a test, but the process that startAttack starts. It attacks from the
-// first line to the end of its input, and at least until a call has returned, and prints the
-// results of its calls.
-func TestAttackerProcess(t *testing.T) {
+// TestAttacker_RunsInItsOwnProcess is not a test, but the process that startAttack starts. It
+// attacks from the first line to the end of its input, and at least until a call has returned, and
+// prints the results of its calls.
+func TestAttacker_RunsInItsOwnProcess(t *testing.T) {
 	text := os.Getenv(attackVariable)
 	if text == "" {
-		t.Skip("the attacking process of TestNoisyNeighbor")
+		t.Skip("the attacking process of TestNoisyNeighbor_OtherCallersSeeLittleDelay")
 	}
 	var order attackOrder
 	if err := json.Unmarshal([]byte(text), &order); err != nil {

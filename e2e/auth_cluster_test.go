@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-func TestUnderAuthClusterEveryMethodRefusesEveryoneOverEveryProtocol(t *testing.T) {
+func TestAuthCluster_EveryMethodRejectsUnknownCallers(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

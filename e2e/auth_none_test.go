@@ -41,7 +41,7 @@ var entrances = map[string]struct{ method, path, contentType, body string }{
 // with <object>, <iframe> or <embed>: they look as if its user had followed a link.
 var embedded = trespass{headers: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"object"}}}
 
-func TestWithoutAuthenticationAPageOfAnotherSiteEmbedsNoRead(t *testing.T) {
+func TestAuthNone_EmbeddedReadsOfOtherSitesAreForbidden(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	for name, service := range map[string]*harness.Service{
@@ -61,7 +61,7 @@ func TestWithoutAuthenticationAPageOfAnotherSiteEmbedsNoRead(t *testing.T) {
 
 const listPath = "/kubeconnect.v1.ResourceService/List"
 
-func TestWithoutAuthenticationNoWebPageOfAnotherSiteGetsIn(t *testing.T) {
+func TestAuthNone_WebPagesOfOtherSitesAreForbidden(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	service, httpClient := harness.StartService(t, cluster(t).Kubeconfig), harness.HTTP2(t)
@@ -80,7 +80,7 @@ func TestWithoutAuthenticationNoWebPageOfAnotherSiteGetsIn(t *testing.T) {
 	}
 }
 
-func TestWithoutAuthenticationProgramsAndTheServicesOwnPageGetIn(t *testing.T) {
+func TestAuthNone_ProgramsAndTheOwnPageAreAccepted(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	service, httpClient := harness.StartService(t, cluster(t).Kubeconfig), harness.HTTP2(t)
@@ -104,7 +104,7 @@ func TestWithoutAuthenticationProgramsAndTheServicesOwnPageGetIn(t *testing.T) {
 	}
 }
 
-func TestWithoutAuthenticationAReadByGETNeedsAToken(t *testing.T) {
+func TestAuthNone_ReadByGETNeedsAToken(t *testing.T) {
 	t.Parallel()
 	service, entrance := harness.StartService(t, cluster(t).Kubeconfig), entrances["List by GET"]
 	for token, want := range map[string]int{"": http.StatusForbidden, "Bearer x": http.StatusOK} {

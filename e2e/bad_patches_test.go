@@ -15,7 +15,7 @@ const (
 	applyPatch = kubeconnectv1.PatchType_PATCH_TYPE_APPLY
 )
 
-func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
+func TestPatch_InvalidPatchesAreRejectedAndChangeNothing(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

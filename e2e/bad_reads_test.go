@@ -70,7 +70,7 @@ var badSelections = map[string]badSelection{
 	},
 }
 
-func TestBadSelectionsAreRefusedByListAndWatchAlike(t *testing.T) {
+func TestSelection_ListAndWatchRejectInvalidOnes(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	for name, bad := range badSelections {
@@ -93,7 +93,7 @@ func TestBadSelectionsAreRefusedByListAndWatchAlike(t *testing.T) {
 	}
 }
 
-func TestBadGetsAreRefused(t *testing.T) {
+func TestGet_InvalidRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	for name, test := range map[string]struct {
@@ -137,7 +137,7 @@ func TestBadGetsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsNotThereIsDescribedByAStatus(t *testing.T) {
+func TestGet_MissingObjectIsDescribedByAStatus(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		_, err := client.Get(deadline(t), &kubeconnectv1.GetRequest{Resource: "deployments", Namespace: "default", Name: "absent"})
@@ -150,13 +150,13 @@ func TestAnObjectThatIsNotThereIsDescribedByAStatus(t *testing.T) {
 	})
 }
 
-func TestAWatchOnANameNeedsTheNamespaceToo(t *testing.T) {
+func TestWatch_NameNeedsANamespace(t *testing.T) {
 	t.Parallel()
 	err := watchError(deadline(t), newClient(t, cluster(t)), &kubeconnectv1.WatchRequest{Resource: "pods", Name: "one"})
 	wantError(t, err, connect.CodeInvalidArgument, "namespace")
 }
 
-func TestAWatchOnNothingIsAnEmptySnapshot(t *testing.T) {
+func TestWatch_MissingNamespaceGivesAnEmptySnapshot(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: "absent"})

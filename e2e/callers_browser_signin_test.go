@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestBrowserShowsWhatThePersonWithTheTokenMaySee(t *testing.T) {
+func TestBrowser_ShowsObjectsThatTheTokenMayRead(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	namespace, other := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
@@ -47,7 +47,7 @@ func TestBrowserShowsWhatThePersonWithTheTokenMaySee(t *testing.T) {
 	browser.ends(ctx)
 }
 
-func TestBrowserGoesOnWithANewTokenWhenOneHasExpired(t *testing.T) {
+func TestBrowser_ContinuesAfterItsTokenIsRenewed(t *testing.T) {
 	t.Parallel()
 	const life = 3 * credentialLife / 2 // a browser is slow to start
 	ctx, service := deadlineAfter(t, patience+life), startForCallers(t)
@@ -76,7 +76,7 @@ func TestBrowserGoesOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 	browser.ends(ctx)
 }
 
-func TestBrowserSaysWhatIsNotPermittedUntilItIs(t *testing.T) {
+func TestBrowser_ShowsThePermissionErrorUntilAGrant(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	namespace := newNamespace(ctx, t, cluster(t))

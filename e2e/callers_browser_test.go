@@ -16,7 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-func TestBrowserShowsPodsComeAndGoByThemselves(t *testing.T) {
+func TestBrowser_ShowsNewAndDeletedPodsWithoutReload(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -44,7 +44,7 @@ func TestBrowserShowsPodsComeAndGoByThemselves(t *testing.T) {
 	browser.ends(ctx)
 }
 
-func TestBrowserChangesLabelsAndSeesThemThroughTheWatch(t *testing.T) {
+func TestBrowser_ChangesLabelsAndSeesThemInTheWatch(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -59,7 +59,7 @@ func TestBrowserChangesLabelsAndSeesThemThroughTheWatch(t *testing.T) {
 	browser.ends(ctx)
 }
 
-func TestBrowserShowsTheWordsByWhichTheAPIServerRefusesALabel(t *testing.T) {
+func TestBrowser_ShowsTheAPIServersErrorForALabel(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -79,7 +79,7 @@ func TestBrowserShowsTheWordsByWhichTheAPIServerRefusesALabel(t *testing.T) {
 	browser.ends(ctx)
 }
 
-func TestBrowserSaysWhatIsWrongWithASelectorAndKeepsTheTable(t *testing.T) {
+func TestBrowser_KeepsTheTableAfterAnInvalidSelector(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -107,7 +107,7 @@ func TestBrowserSaysWhatIsWrongWithASelectorAndKeepsTheTable(t *testing.T) {
 	browser.ends(ctx)
 }
 
-func TestBrowserFindsTheServiceAgain(t *testing.T) {
+func TestBrowser_ReconnectsToARestartedService(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartMortalService(t, cluster(t).Kubeconfig, "127.0.0.1:0")
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -132,7 +132,7 @@ func TestBrowserFindsTheServiceAgain(t *testing.T) {
 	browser.ends(ctx)
 }
 
-func TestBrowserSaysThatAFrozenServiceDoesNotAnswer(t *testing.T) {
+func TestBrowser_ReportsAFrozenServiceAndReconnects(t *testing.T) {
 	t.Parallel()
 	const silence = time.Minute // the page notices it much sooner
 	ctx, service := deadlineAfter(t, patience+silence), harness.StartMortalService(t, cluster(t).Kubeconfig, "127.0.0.1:0")
@@ -162,7 +162,7 @@ func TestBrowserSaysThatAFrozenServiceDoesNotAnswer(t *testing.T) {
 	browser.ends(ctx)
 }
 
-func TestBrowserFitsThePageToItsWidthAndColours(t *testing.T) {
+func TestBrowser_FitsThePageToItsWidthAndColours(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -9,8 +9,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestCallersFollowALog writes each line only when the previous one has been reported.
-func TestCallersFollowALog(t *testing.T) {
+// TestClients_FollowALog writes each line only when the previous one has been reported.
+func TestClients_FollowALog(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for name, command := range map[string][]string{

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-func TestCallersReadWatchAndChangeTheCluster(t *testing.T) {
+func TestClients_ReadWatchAndChangeTheCluster(t *testing.T) {
 	t.Parallel()
 	for name, command := range callerPrograms(t) {
 		t.Run(name+" in plain text", func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCallersReadWatchAndChangeTheCluster(t *testing.T) {
 	}
 }
 
-func TestCallersDoNotTrustAnUnknownCertificate(t *testing.T) {
+func TestClients_DoNotTrustAnUnknownCertificate(t *testing.T) {
 	t.Parallel()
 	service := startTLSService(t, cluster(t), newCertificate(t))
 	for name, command := range callerPrograms(t) {

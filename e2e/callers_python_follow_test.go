@@ -49,9 +49,9 @@ func isFresh(printed followed) bool {
 	return printed.Connected && printed.Stale != nil && !*printed.Stale
 }
 
-// TestPythonCallersGoOnWithANewTokenWhenOneHasExpired lets a caller's token expire while it
+// TestPythonClient_ContinuesAfterItsTokenIsRenewed lets a caller's token expire while it
 // watches. The token file has a new one by then.
-func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
+func TestPythonClient_ContinuesAfterItsTokenIsRenewed(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
 	for _, way := range []string{"threads", "asyncio"} {
@@ -81,9 +81,9 @@ func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 	}
 }
 
-// TestAPythonCallerWithAFixedTokenEndsWithThat shows that nothing else ends the stream in the test
+// TestPythonClient_EndsWithItsFixedToken shows that nothing else ends the stream in the test
 // above.
-func TestAPythonCallerWithAFixedTokenEndsWithThat(t *testing.T) {
+func TestPythonClient_EndsWithItsFixedToken(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadlineAfter(t, patience+credentialLife), startForCallers(t)
 	namespace, account := newReader(ctx, t, service)
@@ -99,9 +99,9 @@ func TestAPythonCallerWithAFixedTokenEndsWithThat(t *testing.T) {
 	caller.ends(ctx)
 }
 
-// TestPythonCallersSayThatTheyAreCutOff freezes the link to the service, so that the connection
+// TestPythonClient_ReportsItsLostConnection freezes the link to the service, so that the connection
 // looks open.
-func TestPythonCallersSayThatTheyAreCutOff(t *testing.T) {
+func TestPythonClient_ReportsItsLostConnection(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for _, way := range []string{"threads", "asyncio"} {
@@ -130,7 +130,7 @@ func TestPythonCallersSayThatTheyAreCutOff(t *testing.T) {
 	}
 }
 
-func TestAPythonCallerWhoseLogIsCutOffFails(t *testing.T) {
+func TestPythonClient_LogOverALostConnectionFails(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for _, way := range []string{"threads", "asyncio"} {

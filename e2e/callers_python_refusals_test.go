@@ -14,9 +14,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestPythonCallersKnowWhyMuchIsRefused makes the API server return an error with 300 causes, and
-// an error with a message that quotes a complete object. Neither fits into gRPC trailers.
-func TestPythonCallersKnowWhyMuchIsRefused(t *testing.T) {
+// TestPythonClient_ReceivesTheReasonOfLongErrors makes the API server return an error with 300
+// causes, and an error with a message that quotes a complete object. Neither fits into gRPC
+// trailers.
+func TestPythonClient_ReceivesTheReasonOfLongErrors(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for _, way := range []string{"threads", "asyncio"} {

@@ -13,9 +13,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestCallersAskWhatSelectorsCannotSay makes queries with the clients' own methods, and compares
+// TestClients_QueryBeyondSelectors makes queries with the clients' own methods, and compares
 // the programs' reports of the responses with the cluster.
-func TestCallersAskWhatSelectorsCannotSay(t *testing.T) {
+func TestClients_QueryBeyondSelectors(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string][]string{
 		"Python":            pythonProgram(t, "python", "questions.py"),

@@ -14,9 +14,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestCallersHoldSeveralResourcesByOneStream breaks the stream between two changes that are sent as
-// patches: the programs must still have complete objects.
-func TestCallersHoldSeveralResourcesByOneStream(t *testing.T) {
+// TestClients_WatchSeveralResourcesInOneStream breaks the stream between two changes that are sent
+// as patches: the programs must still have complete objects.
+func TestClients_WatchSeveralResourcesInOneStream(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for name, command := range map[string][]string{

@@ -25,7 +25,7 @@ func groupLines(count *kubeconnectv1.CountObjectsResponse) (lines []string) {
 
 // "the largest groups first, and those of one size in order of their values"; "An object without a
 // value is counted with null"; texts, numbers and booleans are different values.
-func TestChecked_GroupsOfUnusualValues(t *testing.T) {
+func TestChecked_GroupsOfUnusualValuesAreOrdered(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -102,7 +102,7 @@ func TestChecked_GroupsOfUnusualValues(t *testing.T) {
 
 // "one for which a path has several values ("spec.containers[*].image") is counted once with each of
 // them"
-func TestChecked_GroupsOfSeveralValues(t *testing.T) {
+func TestChecked_ObjectsCountOnceInEachGroupOfTheirValues(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)

@@ -16,7 +16,7 @@ import (
 
 // "A replica that does not remember it asks the API server for exactly that version. OUT_OF_RANGE
 // with reason "Expired" means: list again from the first page."
-func TestChecked_PagesBehindTheWindowComeFromTheAPIServerUntilItForgets(t *testing.T) {
+func TestChecked_PagesBehindTheWindowAreReadUntilCompaction(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	for _, of := range []struct {
@@ -86,7 +86,7 @@ func TestChecked_PagesBehindTheWindowComeFromTheAPIServerUntilItForgets(t *testi
 }
 
 // A list of the latest state is kept for 30 seconds after its last page, and read again after that.
-func TestChecked_PagesOfTheLatestStateGoOnAfterTheyAreNotKeptAnyMore(t *testing.T) {
+func TestChecked_PagesOfEvictedLatestListsContinue(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadlineAfter(t, 3*patience)
@@ -124,7 +124,7 @@ func TestChecked_PagesOfTheLatestStateGoOnAfterTheyAreNotKeptAnyMore(t *testing.
 
 // "or the resource is served in another version": of a custom resource. Of one that was recreated, a
 // page is of the state at the list's version, or expires.
-func TestChecked_PagesOfACustomResourceThatChanges(t *testing.T) {
+func TestChecked_PagesOfAChangedDefinitionNeverMixObjects(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	in := cluster(t)
@@ -184,7 +184,7 @@ func TestChecked_PagesOfACustomResourceThatChanges(t *testing.T) {
 
 // "A replica that has not reached that version waits for it." One that cannot says so in time, and
 // one that has lost the API server says that it is stale, and answers what it remembers.
-func TestChecked_PagesAtAReplicaThatHasLostTheAPIServer(t *testing.T) {
+func TestChecked_PagesWithoutTheAPIServerAreStaleOrFail(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadlineAfter(t, 2*patience)
@@ -247,7 +247,7 @@ func TestChecked_PagesAtAReplicaThatHasLostTheAPIServer(t *testing.T) {
 }
 
 // Tokens of a table expire: "OUT_OF_RANGE".
-func TestChecked_ATablesTokenExpires(t *testing.T) {
+func TestChecked_TableTokenExpires(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -278,7 +278,7 @@ func TestChecked_ATablesTokenExpires(t *testing.T) {
 }
 
 // A table: pages of exactly the last row, pages at one version, refused sizes, an object by its name.
-func TestChecked_PagesOfATable(t *testing.T) {
+func TestChecked_PagesOfATableAreOfOneVersion(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -341,7 +341,7 @@ func TestChecked_PagesOfATable(t *testing.T) {
 
 // "A page of several rows that is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer."
 // "How many rows a page may have. Default (0) and most: 500."
-func TestChecked_ATableHasAtMost500RowsInAPage(t *testing.T) {
+func TestChecked_TablePagesHaveAtMost500Rows(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -367,7 +367,7 @@ func TestChecked_ATableHasAtMost500RowsInAPage(t *testing.T) {
 }
 
 // "in order of namespace and name" at a version, and a count of the same version.
-func TestChecked_CountsAreOfTheirVersion(t *testing.T) {
+func TestChecked_CountsMatchTheirVersion(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)

@@ -21,7 +21,7 @@ import (
 
 // "A list with related.transitive ... are computed again for a page, and expire when that gives other
 // objects."
-func TestChecked_PagesOverManyOwnersExpireWhenTheObjectsChange(t *testing.T) {
+func TestChecked_PagesOverOwnersExpireWhenTheObjectsChange(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -76,7 +76,7 @@ func TestChecked_PagesOverManyOwnersExpireWhenTheObjectsChange(t *testing.T) {
 
 // "or belongs to a history that was undone by restoring a backup": what says so where versions do
 // not is the generation of the tokens.
-func TestChecked_APageTokenOfAnotherGeneration(t *testing.T) {
+func TestChecked_PageTokenOfAnotherGenerationExpires(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -96,7 +96,7 @@ func TestChecked_APageTokenOfAnotherGeneration(t *testing.T) {
 }
 
 // Events about an object, and owners of one, in pages.
-func TestChecked_PagesOfOtherRelations(t *testing.T) {
+func TestChecked_PagesOfOwnersAndEventsAreComplete(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -158,7 +158,7 @@ func TestChecked_PagesOfOtherRelations(t *testing.T) {
 
 // A first snapshot that takes longer than ten seconds: UNAVAILABLE, and read even so, for any caller that
 // calls again.
-func TestChecked_ASlowFirstSnapshotArrivesForThoseWhoCallAgain(t *testing.T) {
+func TestChecked_SlowFirstSnapshotArrivesAfterRetries(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadlineAfter(t, 3*patience)
@@ -202,7 +202,7 @@ func TestChecked_ASlowFirstSnapshotArrivesForThoseWhoCallAgain(t *testing.T) {
 }
 
 // "How many groups were left out, for there were more than max_groups, or more than fit in about 3 MiB."
-func TestChecked_GroupsOfLongTextsAreLeftOut(t *testing.T) {
+func TestChecked_GroupsAboveTheResponseSizeAreOmitted(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -223,7 +223,7 @@ func TestChecked_GroupsOfLongTextsAreLeftOut(t *testing.T) {
 }
 
 // "After five seconds, ... DEADLINE_EXCEEDED with retry_after_seconds."
-func TestChecked_AVersionOfTheFutureIsRefusedWithATimeToComeBack(t *testing.T) {
+func TestChecked_FutureVersionIsRejectedWithARetryTime(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -280,7 +280,7 @@ func callsForTheFuture(t *testing.T, client resourceClient, namespace string) ma
 
 // The related object is one "which the caller must have the right to get", on each page; a list of one
 // namespace is nobody's who has lost it.
-func TestChecked_ThePermissionsOfARelatedListAreCheckedOnEachPage(t *testing.T) {
+func TestChecked_RelatedPermissionsAreCheckedOnEachPage(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -337,7 +337,7 @@ func TestChecked_ThePermissionsOfARelatedListAreCheckedOnEachPage(t *testing.T) 
 }
 
 // A replica that neither remembers the version nor can ask says so, and answers nothing else.
-func TestChecked_APageAtAReplicaThatNeitherRemembersNorCanAsk(t *testing.T) {
+func TestChecked_PageWithoutHistoryOrAPIServerIsUnavailable(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -377,7 +377,7 @@ func TestChecked_APageAtAReplicaThatNeitherRemembersNorCanAsk(t *testing.T) {
 
 // "The rows in the API server's order, which compares "NAMESPACE/NAME" as text": where one namespace
 // is the beginning of another.
-func TestChecked_ATableIsInTheOrderOfTheAPIServer(t *testing.T) {
+func TestChecked_TableIsInTheOrderOfTheAPIServer(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -413,7 +413,7 @@ func TestChecked_ATableIsInTheOrderOfTheAPIServer(t *testing.T) {
 }
 
 // "the answer's warnings say how many and why": "of the whole list, on its first page".
-func TestChecked_WarningsOfAFilterAreOfTheWholeListOnItsFirstPage(t *testing.T) {
+func TestChecked_FirstPageHasTheFilterWarningsOfTheWholeList(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -443,7 +443,7 @@ func TestChecked_WarningsOfAFilterAreOfTheWholeListOnItsFirstPage(t *testing.T) 
 }
 
 // Several watches in one stream that ends by its age: "one token resumes them all".
-func TestChecked_SeveralWatchesContinueAtAnotherReplicaWhenStreamsEndByTheirAge(t *testing.T) {
+func TestChecked_SeveralWatchesMoveToReplicasAtMaximumAge(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)

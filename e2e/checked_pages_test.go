@@ -104,7 +104,7 @@ func TestChecked_PagesOfEveryKindContinueAtAnyReplica(t *testing.T) {
 }
 
 // As the API server lists it at that version, with changes all the time.
-func TestChecked_PagesAreTheStateAtTheirVersion(t *testing.T) {
+func TestChecked_PagesMatchTheAPIServerAtTheirVersion(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -152,7 +152,7 @@ func TestChecked_PagesAreTheStateAtTheirVersion(t *testing.T) {
 }
 
 // A page of exactly the last object, pages of other sizes, pages of nothing.
-func TestChecked_PageBoundaries(t *testing.T) {
+func TestChecked_PageSizesAreExactAtTheirBoundaries(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -209,7 +209,7 @@ func TestChecked_PageBoundaries(t *testing.T) {
 
 // "everything else in the request except page_size and require_all_namespaces must be as it was, or
 // the answer is INVALID_ARGUMENT."
-func TestChecked_ATokenIsForItsOwnList(t *testing.T) {
+func TestChecked_PageTokenIsRejectedForAnotherList(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -270,7 +270,7 @@ func TestChecked_ATokenIsForItsOwnList(t *testing.T) {
 }
 
 // Tokens that were cut, changed, or given out for something else do no harm.
-func TestChecked_MadeUpPageTokensAreRefused(t *testing.T) {
+func TestChecked_InvalidPageTokensAreRejected(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -318,7 +318,7 @@ func TestChecked_MadeUpPageTokensAreRefused(t *testing.T) {
 }
 
 // Namespaces of which one is the beginning of the other: "in order of namespace and name".
-func TestChecked_OneNamespaceIsTheBeginningOfAnother(t *testing.T) {
+func TestChecked_PagesOfNamespacesWithACommonPrefixAreOrdered(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -361,7 +361,7 @@ func TestChecked_OneNamespaceIsTheBeginningOfAnother(t *testing.T) {
 
 // "What is not there comes first, then false and true, then numbers and quantities by value, then
 // text, naturally"; in pages of one, at three replicas.
-func TestChecked_PagesInTheOrderOfUnusualValues(t *testing.T) {
+func TestChecked_PagesSortedByUnusualValuesAreOrdered(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -453,7 +453,7 @@ func createGadget(t *testing.T, gadgets customResource, namespace, name string, 
 }
 
 // A key of a sorted list can be as long as an object.
-func TestChecked_PagesInTheOrderOfLongTexts(t *testing.T) {
+func TestChecked_PagesSortedByLongTextsAreOrdered(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -507,7 +507,7 @@ func TestChecked_PagesOfLargeObjectsContinueAtAnyReplica(t *testing.T) {
 
 // "A list with ... one of an aggregated API without resource versions, are computed again"; the
 // component statuses have no versions either, and cannot be watched.
-func TestChecked_PagesOfWhatHasNoVersion(t *testing.T) {
+func TestChecked_PagesOfUnversionedObjectsAreComplete(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -532,7 +532,7 @@ func TestChecked_PagesOfWhatHasNoVersion(t *testing.T) {
 }
 
 // A replica is killed between two pages, another one started.
-func TestChecked_AReplicaGoesAndAnotherComesBetweenPages(t *testing.T) {
+func TestChecked_PagesContinueAfterAReplicaIsReplaced(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -587,7 +587,7 @@ func withPageSize(request *kubeconnectv1.ListRequest, size int32) *kubeconnectv1
 }
 
 // "`related` leads to something else by now": another owner of the name, another selector.
-func TestChecked_PagesOfARelationThatHasChangedExpire(t *testing.T) {
+func TestChecked_PagesOfAChangedRelationExpire(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)

@@ -123,7 +123,7 @@ func eachWayToRead(t *testing.T, test func(t *testing.T, services []*harness.Ser
 
 // "A caller with permissions in some namespaces gets the objects of those, and the answer says so:
 // `namespaces` names what it covers, ... cached or not." On every page, at every replica.
-func TestChecked_PagesOfSomeNamespaces(t *testing.T) {
+func TestChecked_PagesCoverTheAllowedNamespaces(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	eachWayToRead(t, func(t *testing.T, services []*harness.Service, consistency kubeconnectv1.Consistency) {
@@ -162,7 +162,7 @@ func TestChecked_PagesOfSomeNamespaces(t *testing.T) {
 
 // "the caller has lost the permission for a namespace of the list. Namespaces that the caller has
 // gained meanwhile are left out".
-func TestChecked_PermissionsChangeBetweenPages(t *testing.T) {
+func TestChecked_PagesExpireWhenANamespacePermissionIsLost(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	eachWayToRead(t, func(t *testing.T, services []*harness.Service, consistency kubeconnectv1.Consistency) {
@@ -222,7 +222,7 @@ func TestChecked_PermissionsChangeBetweenPages(t *testing.T) {
 }
 
 // "permissions are checked on each page. It is no secret."
-func TestChecked_ATokenInTheHandsOfAnotherCaller(t *testing.T) {
+func TestChecked_PageTokenOfAnotherCallerGrantsNoPermission(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	eachWayToRead(t, func(t *testing.T, services []*harness.Service, consistency kubeconnectv1.Consistency) {
@@ -281,7 +281,7 @@ func TestChecked_ATokenInTheHandsOfAnotherCaller(t *testing.T) {
 }
 
 // A caller whose permission for all namespaces ends between two pages, and who keeps one namespace.
-func TestChecked_ThePermissionForAllNamespacesEndsBetweenPages(t *testing.T) {
+func TestChecked_PagesExpireWithThePermissionForAllNamespaces(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	eachWayToRead(t, func(t *testing.T, services []*harness.Service, consistency kubeconnectv1.Consistency) {
@@ -321,7 +321,7 @@ func TestChecked_ThePermissionForAllNamespacesEndsBetweenPages(t *testing.T) {
 
 // A namespace is deleted between two pages: the list is of the state at its version, for who may
 // read all; who could read by the namespace's own roles has lost the permission.
-func TestChecked_ANamespaceIsDeletedBetweenPages(t *testing.T) {
+func TestChecked_PagesIncludeANamespaceDeletedMeanwhile(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	eachWayToRead(t, func(t *testing.T, services []*harness.Service, consistency kubeconnectv1.Consistency) {
@@ -372,7 +372,7 @@ func TestChecked_ANamespaceIsDeletedBetweenPages(t *testing.T) {
 
 // "where the names of the namespaces are longer than 2 KiB, they make the list expire too": what is
 // unchanged continues, at any replica.
-func TestChecked_PagesOfManyNamespaces(t *testing.T) {
+func TestChecked_PagesOfManyNamespacesExpireWhenOneIsGranted(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -415,7 +415,7 @@ func TestChecked_PagesOfManyNamespaces(t *testing.T) {
 }
 
 // A count and a table are of what the caller may see.
-func TestChecked_CountsAndTablesOfSomeNamespaces(t *testing.T) {
+func TestChecked_CountsAndTablesRespectPermissions(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	eachWayToRead(t, func(t *testing.T, services []*harness.Service, consistency kubeconnectv1.Consistency) {
@@ -446,7 +446,7 @@ func TestChecked_CountsAndTablesOfSomeNamespaces(t *testing.T) {
 }
 
 // A table's token in the hands of another caller, and after the permission has ended.
-func TestChecked_ATablesTokenIsNoPermission(t *testing.T) {
+func TestChecked_TableTokenGrantsNoPermission(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)

@@ -24,7 +24,7 @@ import (
 // "A stream at a replica that has yet to read its resource gets a BOOKMARK without a version after a
 // second, and UNAVAILABLE with the last error of the API server after 10 seconds." "it changes
 // nothing that you hold, and has the resume token of the request".
-func TestChecked_AStreamThatWaitsForItsFirstSnapshotSaysSo(t *testing.T) {
+func TestChecked_StreamReportsThatItsSnapshotIsPending(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	for name, fault := range map[string]harness.Fault{"frozen": harness.Frozen, "refused": harness.Refused} {
@@ -87,7 +87,7 @@ func shortResponse(response *kubeconnectv1.WatchResponse) string {
 
 // "the answer is as of last_contact, and what has happened since may be missing": what had happened
 // by last_contact is in the answer, and stale is reported once the API server is lost.
-func TestChecked_FreshnessDoesNotLie(t *testing.T) {
+func TestChecked_FreshnessMatchesTheLastContact(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	for name, fault := range map[string]harness.Fault{"frozen": harness.Frozen, "refused": harness.Refused, "dropped": harness.Dropped} {
@@ -241,7 +241,7 @@ func laterThan(version, than string) bool {
 // "a watch ends at an age of --max-stream-age ... It ends with UNAVAILABLE and the reason StreamMoved,
 // after a message with a resume token, and never within a snapshot. ... A resumed watch gets what it
 // has missed, and no snapshot."
-func TestChecked_TokensContinueAtAnotherReplicaWhenStreamsEndByTheirAge(t *testing.T) {
+func TestChecked_StreamsMoveToReplicasAtTheirMaximumAge(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	for name, flags := range map[string][]string{"cached": nil, "uncached": {"--uncached", "pods"}} {
@@ -371,7 +371,7 @@ func isEnd(model *validate.Model, namespace string) bool {
 }
 
 // "A token of another selection, or one that was cut or changed, is INVALID_ARGUMENT."
-func TestChecked_MadeUpResumeTokensAreRefused(t *testing.T) {
+func TestChecked_InvalidResumeTokensAreRejected(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadlineAfter(t, 2*patience)
@@ -433,7 +433,7 @@ func TestChecked_MadeUpResumeTokensAreRefused(t *testing.T) {
 }
 
 // "RESOURCE_EXHAUSTED (a limit; wait for retry_after_seconds)"; "each watch of a WatchMany counts".
-func TestChecked_StreamsAreCountedAndRefusedWithATimeToComeBack(t *testing.T) {
+func TestChecked_StreamsAboveTheLimitGetARetryTime(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -543,7 +543,7 @@ func TestChecked_CallsAboveTheRateAreServedAfterTheirRetryTime(t *testing.T) {
 
 // A token of a caller who saw some namespaces, in the hands of one who sees others: what each may not
 // see is not sent, and what each holds in the end is what it may see.
-func TestChecked_AResumeTokenInTheHandsOfAnotherCaller(t *testing.T) {
+func TestChecked_ResumeTokenOfAnotherCallerGrantsNoPermission(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadlineAfter(t, 2*patience)
@@ -572,7 +572,7 @@ func TestChecked_AResumeTokenInTheHandsOfAnotherCaller(t *testing.T) {
 
 // "A replica is ready when it has read the resources of --preload"; "is not ready while the API server
 // is away" and has no snapshot.
-func TestChecked_ReadinessIsOfTheSnapshots(t *testing.T) {
+func TestChecked_ReadinessFollowsThePreloadedSnapshots(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadlineAfter(t, 2*patience)
@@ -601,7 +601,7 @@ func TestChecked_ReadinessIsOfTheSnapshots(t *testing.T) {
 }
 
 // The link goes within the first second of a resource's watch.
-func TestChecked_AnOutageThatBeginsWithACacheIsToldAsStale(t *testing.T) {
+func TestChecked_EarlyOutageIsReportedAsStale(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	for _, fault := range []harness.Fault{harness.Refused, harness.Dropped, harness.Frozen} {
@@ -630,7 +630,7 @@ func TestChecked_AnOutageThatBeginsWithACacheIsToldAsStale(t *testing.T) {
 
 // The deletion of a namespace that a stream covers, and its recreation: what is held in
 // the end is what is there.
-func TestChecked_ANamespaceIsMadeAgainWhileAStreamCoversIt(t *testing.T) {
+func TestChecked_StreamFollowsARecreatedNamespace(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadlineAfter(t, 2*patience)

@@ -16,7 +16,7 @@ import (
 
 // WatchResponse.kind: "Set in the first response of a stream", which is a BOOKMARK without a version
 // where the stream waits for the first snapshot.
-func TestChecked_TheFirstResponseOfAStreamThatWaitsHasAKind(t *testing.T) {
+func TestChecked_FirstResponseOfAPendingStreamHasAKind(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -33,7 +33,7 @@ func TestChecked_TheFirstResponseOfAStreamThatWaitsHasAKind(t *testing.T) {
 }
 
 // One watch of several waits: the others send as if they were alone.
-func TestChecked_OneOfSeveralWatchesWaitsForItsFirstSnapshot(t *testing.T) {
+func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadlineAfter(t, 2*patience)
@@ -103,7 +103,7 @@ func TestChecked_OneOfSeveralWatchesWaitsForItsFirstSnapshot(t *testing.T) {
 }
 
 // "or when the call's own deadline is near, DEADLINE_EXCEEDED with retry_after_seconds."
-func TestChecked_AVersionOfTheFutureIsRefusedBeforeTheCallsOwnDeadline(t *testing.T) {
+func TestChecked_FutureVersionIsRejectedBeforeTheDeadline(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)
@@ -130,7 +130,7 @@ func TestChecked_AVersionOfTheFutureIsRefusedBeforeTheCallsOwnDeadline(t *testin
 
 // A waiting for a version is none for the first snapshot: a BOOKMARK without a version "says that the
 // stream waits for the service's first snapshot of the resource", and stale that the API server is lost.
-func TestChecked_AStreamThatWaitsForAVersionIsNotStale(t *testing.T) {
+func TestChecked_StreamThatWaitsForAVersionIsNotStale(t *testing.T) {
 	soakOnly(t)
 	t.Parallel()
 	ctx := deadline(t)

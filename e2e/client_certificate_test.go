@@ -51,9 +51,9 @@ func overEachProtocolByCertificate(t *testing.T, service *tlsService, test func(
 	}
 }
 
-// TestAClientCertificateGivesTheRightsOfItsUserAndGroups calls as a user that is not an
+// TestClientCertificate_HasThePermissionsOfItsUserAndGroups calls as a user that is not an
 // administrator.
-func TestAClientCertificateGivesTheRightsOfItsUserAndGroups(t *testing.T) {
+func TestClientCertificate_HasThePermissionsOfItsUserAndGroups(t *testing.T) {
 	t.Parallel()
 	service := startForCallersOverTLS(t)
 	overEachProtocolByCertificate(t, service, func(ctx context.Context, t *testing.T, protocol harness.Protocol, namespace string) {
@@ -97,7 +97,7 @@ func watchesUntilRevoked(ctx context.Context, t *testing.T, client resourceClien
 	wantError(t, stream.End(ctx), connect.CodePermissionDenied, "configmaps is forbidden")
 }
 
-func TestAStreamEndsWithItsClientCertificateAndGoesOnWithANewOne(t *testing.T) {
+func TestClientCertificate_StreamEndsAtExpiryAndResumes(t *testing.T) {
 	t.Parallel()
 	service := startForCallersOverTLS(t)
 	overEachProtocolByCertificate(t, service, func(ctx context.Context, t *testing.T, protocol harness.Protocol, namespace string) {
@@ -107,9 +107,9 @@ func TestAStreamEndsWithItsClientCertificateAndGoesOnWithANewOne(t *testing.T) {
 	})
 }
 
-// TestAClientCertificateThatIsNotGoodIsRefused presents certificates of a user with permissions,
+// TestClientCertificate_InvalidOnesAreRejected presents certificates of a user with permissions,
 // each wrong in one way.
-func TestAClientCertificateThatIsNotGoodIsRefused(t *testing.T) {
+func TestClientCertificate_InvalidOnesAreRejected(t *testing.T) {
 	t.Parallel()
 	service := startForCallersOverTLS(t)
 	overEachProtocolByCertificate(t, service, func(ctx context.Context, t *testing.T, protocol harness.Protocol, namespace string) {
@@ -148,9 +148,9 @@ func serverCertificate(t *testing.T, user pkix.Name) clientCertificate {
 	})
 }
 
-// TestWhoHasAClientCertificateWritesByImpersonationOnly compares the audit log with the API
+// TestClientCertificate_WritesNeedImpersonation compares the audit log with the API
 // server's SelfSubjectReview of the certificate.
-func TestWhoHasAClientCertificateWritesByImpersonationOnly(t *testing.T) {
+func TestClientCertificate_WritesNeedImpersonation(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	byToken, impersonating := startForCallersOverTLS(t), startForCallersOverTLS(t, "--write-as", "impersonate")

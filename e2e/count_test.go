@@ -41,7 +41,7 @@ func linesOf(groups []*kubeconnectv1.ObjectGroup) []string {
 	return lines
 }
 
-func TestObjectsAreCounted(t *testing.T) {
+func TestCountObjects_CountsByGroups(t *testing.T) {
 	t.Parallel()
 	namespace := newPodsToOrder(deadline(t), t)
 	cpu := func(pod corev1.Pod) string {
@@ -115,7 +115,7 @@ func tolerated(pod corev1.Pod) []string {
 	return keys
 }
 
-func TestACountOfWhatIsRelatedIsOfThatAlone(t *testing.T) {
+func TestCountObjects_CountsOnlyRelatedObjects(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	f := newRelatedFixture(ctx, t)
@@ -138,7 +138,7 @@ func TestACountOfWhatIsRelatedIsOfThatAlone(t *testing.T) {
 	}
 }
 
-func TestACountThatCannotBeIsRefusedInWords(t *testing.T) {
+func TestCountObjects_InvalidRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	for name, test := range map[string]struct {

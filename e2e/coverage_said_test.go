@@ -65,9 +65,9 @@ func coverageCalls(client resourceClient, requireAll bool) map[string]func(conte
 	}
 }
 
-// TestScenario23_APartialAnswerSaysSo tests a caller with permissions in two namespaces, and the
-// cluster's administrator.
-func TestScenario23_APartialAnswerSaysSo(t *testing.T) {
+// TestScenario23_PartialResponsesNameTheirNamespaces tests a caller with permissions in two
+// namespaces, and the cluster's administrator.
+func TestScenario23_PartialResponsesNameTheirNamespaces(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t, "--write-as", "impersonate")
 	admin := newClient(t, cluster(t))
@@ -112,9 +112,9 @@ func TestScenario23_APartialAnswerSaysSo(t *testing.T) {
 	}
 }
 
-// TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges grants and revokes a permission
+// TestScenario23_StreamsReportChangesOfTheirNamespaces grants and revokes a permission
 // while a stream is open.
-func TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges(t *testing.T) {
+func TestScenario23_StreamsReportChangesOfTheirNamespaces(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	one, two := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))

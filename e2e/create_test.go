@@ -118,7 +118,7 @@ func wantSame(t *testing.T, answered *kubeconnectv1.Object, read *unstructured.U
 	}
 }
 
-func TestCreateMakesAnObjectFromEveryForm(t *testing.T) {
+func TestCreate_AcceptsEveryEncoding(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -159,7 +159,7 @@ func createAndCompare(ctx context.Context, t *testing.T, client resourceClient, 
 	}
 }
 
-func TestUpdateReplacesAnObjectFromEveryForm(t *testing.T) {
+func TestUpdate_AcceptsEveryEncoding(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)

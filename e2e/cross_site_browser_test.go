@@ -16,10 +16,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestBrowserTellsAPageOfAnotherSiteNothing makes a page of another site, and one of another port,
+// TestBrowser_RevealsNothingToOtherSites makes a page of another site, and one of another port,
 // guess at a Secret: the status of a response would reveal whether the guess is right. The service
 // accepts every caller from this machine.
-func TestBrowserTellsAPageOfAnotherSiteNothing(t *testing.T) {
+func TestBrowser_RevealsNothingToOtherSites(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	service := harness.StartService(t, cluster(t).Kubeconfig)

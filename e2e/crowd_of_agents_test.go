@@ -137,10 +137,10 @@ func (a *agents) reviews() (tokens, permissions float64) {
 	return series["kubeconnect_auth_reviews_total{review=TokenReview}"], series["kubeconnect_auth_reviews_total{review=SubjectAccessReview}"]
 }
 
-// TestAnIdleCrowdOfAgentsCostsNoReviews makes 600 agents of one service account call a service for
+// TestAgents_IdleStreamsCostNoReviews makes 600 agents of one service account call a service for
 // the first time, concurrently. Then they are idle for a while, and then they lose a pod and their
 // permission.
-func TestAnIdleCrowdOfAgentsCostsNoReviews(t *testing.T) {
+func TestAgents_IdleStreamsCostNoReviews(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, crowdPatience)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -27,9 +27,9 @@ type deletable struct {
 	seconds  *int64 // grace period
 }
 
-// TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible deletes at one replica, and immediately
+// TestDelete_ReturnsAVersionWithTheDeletion deletes at one replica, and immediately
 // reads at both with the returned version.
-func TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible(t *testing.T) {
+func TestDelete_ReturnsAVersionWithTheDeletion(t *testing.T) {
 	t.Parallel()
 	replicas := []resourceClient{newClient(t, cluster(t)), newClient(t, cluster(t))}
 	gadgets := newCustomResource(deadline(t), t, cluster(t), newNamespace(deadline(t), t, cluster(t)))
@@ -165,9 +165,9 @@ func isBeingDeleted(t *testing.T, object *kubeconnectv1.Object) bool {
 	return read.Metadata.DeletionTimestamp != ""
 }
 
-// TestDelete_AnswersAVersionToACallerThatMayNotList requires the service to read with its own
+// TestDelete_ReturnsAVersionWithoutListPermission requires the service to read with its own
 // permissions.
-func TestDelete_AnswersAVersionToACallerThatMayNotList(t *testing.T) {
+func TestDelete_ReturnsAVersionWithoutListPermission(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -187,7 +187,7 @@ func TestDelete_AnswersAVersionToACallerThatMayNotList(t *testing.T) {
 	wantError(t, get(response.GetResourceVersion()), connect.CodeNotFound)
 }
 
-func TestDelete_AsADryRunAnswersNoVersion(t *testing.T) {
+func TestDelete_DryRunReturnsNoVersion(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))

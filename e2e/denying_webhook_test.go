@@ -32,10 +32,10 @@ const (
 	narrow, wide = "narrow-tenant", "wide-tenant"
 )
 
-// TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard uses a webhook that denies what RBAC would
+// TestPermissions_DenialsOfAWebhookPrecedeRBAC uses a webhook that denies what RBAC would
 // allow. No permission that the API server grants may allow what the webhook denies: neither one
 // that the caller queries with CheckAccess, nor one that another read has queried.
-func TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard(t *testing.T) {
+func TestPermissions_DenialsOfAWebhookPrecedeRBAC(t *testing.T) {
 	t.Parallel()
 	controlPlane := startClusterWithDenyingWebhook(t)
 	ctx := deadline(t)

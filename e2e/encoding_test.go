@@ -18,7 +18,7 @@ var encodings = map[string]kubeconnectv1.Encoding{
 	"protobuf": kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 }
 
-func TestEachEncodingCarriesTheWholeObjectOfABuiltInKind(t *testing.T) {
+func TestEncoding_BuiltInObjectsAreComplete(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -45,7 +45,7 @@ func TestEachEncodingCarriesTheWholeObjectOfABuiltInKind(t *testing.T) {
 	})
 }
 
-func TestACustomResourceComesAsJSONWhereProtobufWasAskedFor(t *testing.T) {
+func TestEncoding_CustomResourcesFallBackToJSON(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

@@ -156,7 +156,7 @@ func readFields(ctx context.Context, t *testing.T, client resourceClient, resour
 	}
 }
 
-func TestFieldsAreAllThatIsAnsweredOfAnObjectOfABuiltInKind(t *testing.T) {
+func TestFields_LimitBuiltInObjects(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -197,7 +197,7 @@ func createFullPod(ctx context.Context, t *testing.T, namespace string) *corev1.
 	return pod
 }
 
-func TestFieldsAreAllThatIsAnsweredOfACustomResource(t *testing.T) {
+func TestFields_LimitCustomResources(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -217,7 +217,7 @@ func TestFieldsAreAllThatIsAnsweredOfACustomResource(t *testing.T) {
 	})
 }
 
-func TestAWatchOfFieldsIsSilentAboutAllOthers(t *testing.T) {
+func TestFields_WatchOmitsChangesOfOtherFields(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -256,7 +256,7 @@ func TestAWatchOfFieldsIsSilentAboutAllOthers(t *testing.T) {
 	})
 }
 
-func TestFieldsThatCannotBeAreRefused(t *testing.T) {
+func TestFields_InvalidPathsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	for name, test := range map[string]struct {
@@ -281,7 +281,7 @@ func TestFieldsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-func TestATokenLeadsOnWithTheSameFieldsOnly(t *testing.T) {
+func TestFields_ResumeTokenNeedsTheSameFields(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

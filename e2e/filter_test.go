@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestAListHasWhatAFilterIsTrueFor(t *testing.T) {
+func TestFilter_ListReturnsMatchingObjects(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -51,8 +51,8 @@ func listBy(ctx context.Context, t *testing.T, client resourceClient, namespace,
 	return list
 }
 
-// TestAFilteredListOfTheLatestIsReadAtTheAPIServer also reads pages of one object.
-func TestAFilteredListOfTheLatestIsReadAtTheAPIServer(t *testing.T) {
+// TestFilter_LatestListIsFilteredInPages also reads pages of one object.
+func TestFilter_LatestListIsFilteredInPages(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -81,7 +81,7 @@ func TestAFilteredListOfTheLatestIsReadAtTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatLeavesAFilterIsDeletedAndOneThatEntersIsAdded(t *testing.T) {
+func TestFilter_TransitionsAreAddedAndDeleted(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -113,7 +113,7 @@ func TestAnObjectThatLeavesAFilterIsDeletedAndOneThatEntersIsAdded(t *testing.T)
 	})
 }
 
-func TestACustomResourceIsWatchedByAFilter(t *testing.T) {
+func TestFilter_WatchesACustomResource(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -134,7 +134,7 @@ func TestACustomResourceIsWatchedByAFilter(t *testing.T) {
 	wantChanges(t, stream.Reaches(ctx, back.GetResourceVersion()), deleted(red), added(back))
 }
 
-func TestAResumeTokenIsGoodForItsFilterAlone(t *testing.T) {
+func TestFilter_ResumeTokenNeedsTheSameFilter(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: newNamespace(ctx, t, cluster(t)), Filter: "true"}
@@ -165,7 +165,7 @@ var costlyFilters = map[string]string{
 	"a computed pattern":  "[('a{1000}|' + object.kind)]" + strings.Repeat(".map(x, x + x)", 9) + ".all(p, 'aaa'.matches(p))",
 }
 
-func TestHostileFiltersEndInBounds(t *testing.T) {
+func TestFilter_HostileExpressionsAreBounded(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -190,9 +190,9 @@ func TestHostileFiltersEndInBounds(t *testing.T) {
 	})
 }
 
-// TestAFilterSeesNothingThatItsCallerMayNotRead lists over all namespaces with filters that could
+// TestFilter_SeesOnlyObjectsThatTheCallerMayRead lists over all namespaces with filters that could
 // reveal an object in a namespace without permission: because it matches, or by a warning.
-func TestAFilterSeesNothingThatItsCallerMayNotRead(t *testing.T) {
+func TestFilter_SeesOnlyObjectsThatTheCallerMayRead(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	mine, other := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
@@ -223,9 +223,9 @@ func namesOf(objects []*kubeconnectv1.Object) (names []string) {
 	return names
 }
 
-// TestAWatchWarnsOfWhatItsFilterHasNoValueFor has one such object in the snapshot, and one that
+// TestFilter_WatchWarnsOfObjectsWithoutAValue has one such object in the snapshot, and one that
 // becomes such an object by a change.
-func TestAWatchWarnsOfWhatItsFilterHasNoValueFor(t *testing.T) {
+func TestFilter_WatchWarnsOfObjectsWithoutAValue(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestAnswersSayWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
+func TestFreshness_ReportsOutagesOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -74,9 +74,9 @@ func compressedQuestions(t *testing.T, questions int) []byte {
 	return compressed.Bytes()
 }
 
-// TestHostileClientsWithoutACredentialPinLittleMemory runs each attack until a probe has been
+// TestHostileClients_WithoutACredentialUseLittleMemory runs each attack until a probe has been
 // answered during it.
-func TestHostileClientsWithoutACredentialPinLittleMemory(t *testing.T) {
+func TestHostileClients_WithoutACredentialUseLittleMemory(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster")

@@ -65,8 +65,8 @@ func anchors(count int) string {
 	return text.String()
 }
 
-// TestHostileBodiesAreRefusedWithinBounds sends each body with each call that accepts a body.
-func TestHostileBodiesAreRefusedWithinBounds(t *testing.T) {
+// TestHostileBodies_AreRejectedWithinBounds sends each body with each call that accepts a body.
+func TestHostileBodies_AreRejectedWithinBounds(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, crowdPatience)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -7,10 +7,10 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// TestPagesAReplicaThatStartsLaterContinues starts lists at one replica and continues them at
+// TestPages_ContinueAtAReplicaThatStartsLater starts lists at one replica and continues them at
 // another one, whose cache has never been at their version: it reads exactly that version at the
 // API server.
-func TestPagesAReplicaThatStartsLaterContinues(t *testing.T) {
+func TestPages_ContinueAtAReplicaThatStartsLater(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

@@ -19,9 +19,9 @@ import (
 
 const latest = kubeconnectv1.Consistency_CONSISTENCY_LATEST
 
-// TestALatestReadSeesEveryWriteThatWasMadeBeforeIt writes directly to the API server and reads
+// TestLatest_ReadsSeeEveryEarlierWrite writes directly to the API server and reads
 // immediately. Some of these reads would be outdated if they came from the cache.
-func TestALatestReadSeesEveryWriteThatWasMadeBeforeIt(t *testing.T) {
+func TestLatest_ReadsSeeEveryEarlierWrite(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -61,7 +61,7 @@ func wantAPIServer(t *testing.T, answer interface {
 	}
 }
 
-func TestACachedReadSaysThatItIsFromMemory(t *testing.T) {
+func TestSource_CachedReadsReportTheCache(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "namespaces", Name: "default"})
@@ -93,9 +93,9 @@ func firstResponse(ctx context.Context, t *testing.T, client resourceClient, req
 	return stream.Msg()
 }
 
-// TestALatestReadIsTheCachedOne compares live and cached reads in every encoding, for a built-in
+// TestLatest_ReadsEqualCachedOnes compares live and cached reads in every encoding, for a built-in
 // kind and a custom one.
-func TestALatestReadIsTheCachedOne(t *testing.T) {
+func TestLatest_ReadsEqualCachedOnes(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -130,9 +130,9 @@ func TestALatestReadIsTheCachedOne(t *testing.T) {
 	}
 }
 
-// TestALatestListOfManyPagesIsOneSnapshot reads more than one page of the API server, while the
+// TestLatest_PagesAreOneSnapshot reads more than one page of the API server, while the
 // objects change.
-func TestALatestListOfManyPagesIsOneSnapshot(t *testing.T) {
+func TestLatest_PagesAreOneSnapshot(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -154,9 +154,9 @@ func TestALatestListOfManyPagesIsOneSnapshot(t *testing.T) {
 	}
 }
 
-// TestALatestListIsOfTheNamespacesThatTheCallerMaySee checks that a list is one snapshot of all
+// TestLatest_ListCoversTheAllowedNamespaces checks that a list is one snapshot of all
 // these namespaces.
-func TestALatestListIsOfTheNamespacesThatTheCallerMaySee(t *testing.T) {
+func TestLatest_ListCoversTheAllowedNamespaces(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	a, b, c := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
@@ -184,8 +184,8 @@ func TestALatestListIsOfTheNamespacesThatTheCallerMaySee(t *testing.T) {
 	})
 }
 
-// TestALatestReadFailsInTheAPIServersWords reads a missing object, and one without permission.
-func TestALatestReadFailsInTheAPIServersWords(t *testing.T) {
+// TestLatest_ReadsReturnTheAPIServersErrors reads a missing object, and one without permission.
+func TestLatest_ReadsReturnTheAPIServersErrors(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -202,8 +202,8 @@ func TestALatestReadFailsInTheAPIServersWords(t *testing.T) {
 		fmt.Sprintf("configmaps %q is forbidden: User %q cannot get resource %q in API group %q in the namespace %q", "none", caller.user(), "configmaps", "", namespace))
 }
 
-// TestALatestReadIsMadeAsTheCaller checks the audit log of the API server.
-func TestALatestReadIsMadeAsTheCaller(t *testing.T) {
+// TestLatest_ReadsAreMadeAsTheCaller checks the audit log of the API server.
+func TestLatest_ReadsAreMadeAsTheCaller(t *testing.T) {
 	t.Parallel()
 	for how, whose := range map[string]func(*testing.T, harness.AuditEvent) authenticationv1.UserInfo{
 		"token":       func(_ *testing.T, event harness.AuditEvent) authenticationv1.UserInfo { return event.User },

@@ -20,7 +20,7 @@ const stormOf = 2000
 // defaultLimits are the default limits of a service that authenticates callers.
 var defaultLimits = []string{"--caller-max-streams", "2000", "--caller-request-rate", "500", "--caller-request-burst", "2000"}
 
-func TestAStormOfStreamsIsServedAndTheNextOneByTurns(t *testing.T) {
+func TestLimits_StormOfStreamsIsReopenedWithRetries(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	service := harness.StartService(t, cluster(t).Kubeconfig, defaultLimits...)
@@ -41,7 +41,7 @@ func TestAStormOfStreamsIsServedAndTheNextOneByTurns(t *testing.T) {
 	}
 }
 
-func TestACallerOverItsStreamsIsRefusedUntilOneEnds(t *testing.T) {
+func TestLimits_StreamsAreRejectedUntilOthersEnd(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--caller-max-streams", "3")
 	for _, protocol := range harness.Protocols {

@@ -47,9 +47,9 @@ func refusedDirectly(ctx context.Context, t *testing.T, token, namespace, pod st
 	return refused.Status()
 }
 
-// TestALogThatCannotBeReadIsRefusedInTheAPIServersWords sends requests that the API server or the
+// TestLogs_ReturnTheAPIServersErrors sends requests that the API server or the
 // node rejects, and compares the errors with those of client-go.
-func TestALogThatCannotBeReadIsRefusedInTheAPIServersWords(t *testing.T) {
+func TestLogs_ReturnTheAPIServersErrors(t *testing.T) {
 	t.Parallel()
 	for _, writeAs := range []string{"token", "impersonate"} {
 		service := startForCallers(t, "--write-as", writeAs)
@@ -131,9 +131,9 @@ func refuseLogs(l *logging, service *harness.Service, protocol harness.Protocol)
 	}
 }
 
-// TestALogEndsWithTheRightToIt revokes the permission while the log is followed. Later lines are
+// TestLogs_EndWithTheirPermission revokes the permission while the log is followed. Later lines are
 // not delivered.
-func TestALogEndsWithTheRightToIt(t *testing.T) {
+func TestLogs_EndWithTheirPermission(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
 	for _, protocol := range harness.Protocols {
@@ -164,9 +164,9 @@ func (l *logging) followedBy(client podClient) *logStream {
 	return log
 }
 
-// TestALogEndsWithItsCallersCredential lets a token expire while a log is followed, with and
+// TestLogs_EndWithTheCallersCredential lets a token expire while a log is followed, with and
 // without new lines.
-func TestALogEndsWithItsCallersCredential(t *testing.T) {
+func TestLogs_EndWithTheCallersCredential(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
 	for _, protocol := range harness.Protocols {
@@ -182,8 +182,9 @@ func TestALogEndsWithItsCallersCredential(t *testing.T) {
 	}
 }
 
-// TestALogGoesOnWhileRightsChange makes the service renew the log's access lease repeatedly.
-func TestALogGoesOnWhileRightsChange(t *testing.T) {
+// TestLogs_ContinueWhilePermissionsChange makes the service renew the log's access lease
+// repeatedly.
+func TestLogs_ContinueWhilePermissionsChange(t *testing.T) {
 	t.Parallel()
 	service, l := startForCallers(t, "--recheck-interval", "1s"), newLogging(t)
 	caller, other := newAccount(l.ctx, t, l.namespace, "reader"), newAccount(l.ctx, t, l.namespace, "other")

@@ -52,9 +52,9 @@ func (l *longLog) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// TestALogWaitsForASlowReader stops reading a log until its source is blocked: the service must not
+// TestLogs_WaitForASlowReader stops reading a log until its source is blocked: the service must not
 // buffer more than the connections do, and must not lose anything.
-func TestALogWaitsForASlowReader(t *testing.T) {
+func TestLogs_WaitForASlowReader(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
@@ -115,9 +115,9 @@ func wantWhole(t *testing.T, log *logStream, source *longLog) {
 	}
 }
 
-// TestLogsThatAreNotReadFitInMemory leaves many logs unread at once, with both ways in which the
+// TestLogs_FitInMemoryWhenUnread leaves many logs unread at once, with both ways in which the
 // service reads a log as its caller.
-func TestLogsThatAreNotReadFitInMemory(t *testing.T) {
+func TestLogs_FitInMemoryWhenUnread(t *testing.T) {
 	t.Parallel()
 	for _, writeAs := range []string{"token", "impersonate"} {
 		t.Run(writeAs, func(t *testing.T) {

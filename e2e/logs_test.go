@@ -152,7 +152,7 @@ func logsOverEachProtocol(t *testing.T, test func(*logging, podClient)) {
 	}
 }
 
-func TestALogIsReadToItsEnd(t *testing.T) {
+func TestLogs_AreReadToTheirEnd(t *testing.T) {
 	t.Parallel()
 	logsOverEachProtocol(t, func(l *logging, client podClient) {
 		for _, text := range []string{"", "one\n", "one\ntwo\n\nno end of a line"} {
@@ -166,9 +166,9 @@ func TestALogIsReadToItsEnd(t *testing.T) {
 	})
 }
 
-// TestALogIsFollowedLineByLine writes each line only when the previous one has been delivered: the
-// service must not wait for what follows, not even for the end of a line.
-func TestALogIsFollowedLineByLine(t *testing.T) {
+// TestLogs_AreFollowedLineByLine writes each line only when the previous one has been delivered:
+// the service must not wait for what follows, not even for the end of a line.
+func TestLogs_AreFollowedLineByLine(t *testing.T) {
 	t.Parallel()
 	logsOverEachProtocol(t, func(l *logging, client podClient) {
 		l.log.Write("before\n")
@@ -190,8 +190,8 @@ func TestALogIsFollowedLineByLine(t *testing.T) {
 	})
 }
 
-// TestALogIsWhateverWasWritten writes in pieces that end inside characters and lines.
-func TestALogIsWhateverWasWritten(t *testing.T) {
+// TestLogs_DeliverBytesUnchanged writes in pieces that end inside characters and lines.
+func TestLogs_DeliverBytesUnchanged(t *testing.T) {
 	t.Parallel()
 	random := make([]byte, 300_000)
 	for i := range random {
@@ -220,8 +220,8 @@ func TestALogIsWhateverWasWritten(t *testing.T) {
 	}
 }
 
-// TestALogIsAskedForAsItsOptionsSay checks the log, and the request to the node.
-func TestALogIsAskedForAsItsOptionsSay(t *testing.T) {
+// TestLogs_PassOptionsToTheNode checks the log, and the request to the node.
+func TestLogs_PassOptionsToTheNode(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Truncate(time.Second)
 	logsOverEachProtocol(t, func(l *logging, client podClient) {
@@ -269,9 +269,9 @@ func TestALogIsAskedForAsItsOptionsSay(t *testing.T) {
 	})
 }
 
-// TestALogIsClosedAtItsNodeWhenItsCallerLeaves cancels a log without lines, and one that is written
+// TestLogs_CloseAtTheNodeWhenTheCallerCancels cancels a log without lines, and one that is written
 // all the time and not read.
-func TestALogIsClosedAtItsNodeWhenItsCallerLeaves(t *testing.T) {
+func TestLogs_CloseAtTheNodeWhenTheCallerCancels(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"silent": "", "not read": strings.Repeat("line\n", 1<<20)} {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestALogIsClosedAtItsNodeWhenItsCallerLeaves(t *testing.T) {
 	}
 }
 
-func TestALogEndsWithTheService(t *testing.T) {
+func TestLogs_EndWithTheService(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {

@@ -25,9 +25,9 @@ import (
 // errorLimit bounds the size of an error in gRPC trailers, as HTTP/2 counts it.
 const errorLimit = 8 << 10
 
-// TestALongErrorKeepsItsReasonAndFitsIntoTrailers makes the API server return long errors: one with
-// 300 causes, and one that quotes an object of 60 KB three times.
-func TestALongErrorKeepsItsReasonAndFitsIntoTrailers(t *testing.T) {
+// TestErrors_LongOnesKeepTheirReasonAndFitTrailers makes the API server return long errors: one
+// with 300 causes, and one that quotes an object of 60 KB three times.
+func TestErrors_LongOnesKeepTheirReasonAndFitTrailers(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// soakFor returns the duration of TestSoak in SOAK, such as 10m. Without it, faults are few and
-// short: long ones are only for `make soak`.
+// soakFor returns the duration of TestSoak_StreamsStayCorrect in SOAK, such as 10m. Without it,
+// faults are few and short: long ones are only for `make soak`.
 func soakFor(t *testing.T) (lasts time.Duration, soaking bool) {
 	t.Helper()
 	if os.Getenv("SOAK") == "" {

@@ -37,9 +37,9 @@ const (
 // callers.
 var floodAddress = net.IPv4(127, 0, 0, 2)
 
-// TestAFloodOfMadeUpTokensHoldsUpNobodyElse uses a cluster that is slow to reject invalid tokens:
+// TestTokenFlood_DoesNotDelayOtherCallers uses a cluster that is slow to reject invalid tokens:
 // this machine could not flood a fast one.
-func TestAFloodOfMadeUpTokensHoldsUpNobodyElse(t *testing.T) {
+func TestTokenFlood_DoesNotDelayOtherCallers(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, floodAddress)
 	controlPlane := startClusterWithSlowWebhook(t)

@@ -25,7 +25,7 @@ const (
 	podMemory = 150 << 20
 )
 
-func TestTenThousandPodsAreListedAndFitInMemory(t *testing.T) {
+func TestMemory_HoldsTenThousandPods(t *testing.T) {
 	ctx := deadlineAfter(t, crowdPatience)
 	namespace := createPods(ctx, t)
 	service := harness.StartService(t, crowdedCluster(t).Kubeconfig)

@@ -7,9 +7,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted sets a limit below the memory of an idle
+// TestMemoryLimit_ExcessIsLoggedAndCounted sets a limit below the memory of an idle
 // service.
-func TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted(t *testing.T) {
+func TestMemoryLimit_ExcessIsLoggedAndCounted(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	service := harness.StartService(t, cluster(t).Kubeconfig, append(withMetrics, "--memory-limit", "4Mi")...)

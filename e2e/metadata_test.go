@@ -50,9 +50,9 @@ func wantMetadataKind(t *testing.T, kind *kubeconnectv1.ResourceKind, resource s
 	}, kind)
 }
 
-// TestOnlyMetadataIsReadInEachEncoding reads from the cache, from the API server, and uncached
+// TestMetadataOnly_IsReadInEachEncoding reads from the cache, from the API server, and uncached
 // resources.
-func TestOnlyMetadataIsReadInEachEncoding(t *testing.T) {
+func TestMetadataOnly_IsReadInEachEncoding(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--uncached", "secrets")
 	for _, protocol := range harness.Protocols {
@@ -98,7 +98,7 @@ func TestOnlyMetadataIsReadInEachEncoding(t *testing.T) {
 	}
 }
 
-func TestTheMetadataOfACustomResourceIsJSON(t *testing.T) {
+func TestMetadataOnly_CustomResourcesFallBackToJSON(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -123,8 +123,8 @@ func TestTheMetadataOfACustomResourceIsJSON(t *testing.T) {
 	}
 }
 
-// TestFieldsAndOnlyMetadataAreFieldsOfTheMetadata reads from the cache and at the API server.
-func TestFieldsAndOnlyMetadataAreFieldsOfTheMetadata(t *testing.T) {
+// TestMetadataOnly_FieldsLimitTheMetadata reads from the cache and at the API server.
+func TestMetadataOnly_FieldsLimitTheMetadata(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -65,9 +65,9 @@ type attacker struct {
 	codes map[string]int
 }
 
-// TestNoisyNeighbor makes one caller attack the service, in one way after another, while another
-// one calls as before.
-func TestNoisyNeighbor(t *testing.T) {
+// TestNoisyNeighbor_OtherCallersSeeLittleDelay makes one caller attack the service, in one way
+// after another, while another one calls as before.
+func TestNoisyNeighbor_OtherCallersSeeLittleDelay(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, floodAddress)
 	ctx := deadlineAfter(t, crowdPatience)

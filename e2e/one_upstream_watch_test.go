@@ -19,7 +19,7 @@ const (
 )
 
 // The resource is events, because no component of the control plane watches them.
-func TestAThousandCallersOfOneResourceAreOneWatchAtTheAPIServer(t *testing.T) {
+func TestUpstream_ThousandCallersShareOneWatch(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -68,7 +68,7 @@ func byNumber(a, b corev1.Pod) int {
 	return cmp.Compare(number(a), number(b))
 }
 
-func TestAListComesInTheOrderThatIsAskedFor(t *testing.T) {
+func TestOrderBy_SortsLists(t *testing.T) {
 	t.Parallel()
 	namespace := newPodsToOrder(deadline(t), t)
 	byTier := func(a, b corev1.Pod) int { return cmp.Compare(a.Labels["tier"], b.Labels["tier"]) }
@@ -125,7 +125,7 @@ func wantOrder(ctx context.Context, t *testing.T, client resourceClient, request
 	}
 }
 
-func TestAnOrderThatCannotBeIsRefusedInWords(t *testing.T) {
+func TestOrderBy_InvalidOrdersAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	for text, words := range map[string]string{

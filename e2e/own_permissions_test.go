@@ -23,7 +23,7 @@ import (
 
 // The service runs as an account that has permission to read ConfigMaps but not ServiceAccounts,
 // until its binding is deleted.
-func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
+func TestOwnPermissions_MissingOnesAreReported(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -123,7 +123,7 @@ func bodyOf(ctx context.Context, t *testing.T, service *harness.Service, path st
 
 // A custom resource whose conversion webhook is down cannot be listed. It must not make the whole
 // replica stale, nor prevent it from becoming ready.
-func TestAConversionWebhookThatIsAwayConcernsItsResourceAlone(t *testing.T) {
+func TestConversionWebhook_OutageAffectsItsResourceOnly(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	controlPlane := cluster(t)

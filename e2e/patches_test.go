@@ -81,7 +81,7 @@ func inOneForm(t *testing.T, object *kubeconnectv1.Object) *kubeconnectv1.Object
 	return object
 }
 
-func TestChangesComeAsPatchesOverEachProtocolAndInEachEncoding(t *testing.T) {
+func TestWatchPatches_ArriveOverEachProtocolAndEncoding(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -133,7 +133,7 @@ func TestChangesComeAsPatchesOverEachProtocolAndInEachEncoding(t *testing.T) {
 }
 
 // Changes of the status of pods are most of the events of a cluster.
-func TestAChangeOfAPodsStatusTakesAFewBytesAsAPatch(t *testing.T) {
+func TestWatchPatches_StatusChangesAreSmall(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -183,7 +183,7 @@ func nextChange(ctx context.Context, t *testing.T, client resourceClient, reques
 
 // A pod's readiness is in two of its lists: an operation changes one element where a merge patch
 // contains the complete lists.
-func TestAChangeInListsTakesAFewBytesInOperations(t *testing.T) {
+func TestWatchPatches_OperationsChangeSingleElements(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -232,7 +232,7 @@ func markReady(ctx context.Context, t *testing.T, namespace string) {
 }
 
 // The client resumes with its state: the first change after the cut is a patch to that state.
-func TestPatchesGoOnBehindATokenAndNotBehindALatestState(t *testing.T) {
+func TestWatchPatches_ContinueAfterAResumeButNotInACatchUp(t *testing.T) {
 	t.Parallel()
 	for _, form := range patchForms {
 		t.Run(form.String(), func(t *testing.T) {
@@ -279,7 +279,7 @@ func (c configMaps) large(name string) *corev1.ConfigMap {
 	return c.patch(name, map[string]any{"data": map[string]any{"large": fmt.Sprintf("%01000d", 0)}})
 }
 
-func TestAfterWhatWasForgottenPatchesAreToTheNewSnapshot(t *testing.T) {
+func TestWatchPatches_ApplyToTheNewSnapshotAfterAResync(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	controlPlane := forgetfulCluster(t)
@@ -305,7 +305,7 @@ func TestAfterWhatWasForgottenPatchesAreToTheNewSnapshot(t *testing.T) {
 	wantHeldAsListed(ctx, t, another, request, view.Model)
 }
 
-func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
+func TestWatchPatches_UnsupportedTypesAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	client := newClient(t, cluster(t))
@@ -324,7 +324,7 @@ func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
 
 // Two services over links that break, and clients that move between them: the state of each client
 // is validated, content included, against what was written.
-func TestPatchesAreRightWhateverFails(t *testing.T) {
+func TestWatchPatches_StayCorrectUnderFaults(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	var links []*harness.Proxy

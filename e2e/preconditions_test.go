@@ -12,9 +12,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestAPatchHoldsToItsPreconditions patches objects in every form under preconditions, some of
+// TestPatch_ChecksPreconditions patches objects in every form under preconditions, some of
 // which are not met.
-func TestAPatchHoldsToItsPreconditions(t *testing.T) {
+func TestPatch_ChecksPreconditions(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -31,9 +31,10 @@ const (
 // cached for ten seconds. The rest is a margin for busy machines.
 var permissionDelay = harness.Patience(15 * time.Second)
 
-// TestRandomPermissions compares the reads of random callers through the service with those of the
-// same callers at the API server, under random RBAC. SEED repeats the choices of a run.
-func TestRandomPermissions(t *testing.T) {
+// TestRandomPermissions_MatchTheAPIServer compares the reads of random callers through the service
+// with those of the same callers at the API server, under random RBAC. SEED repeats the choices of
+// a run.
+func TestRandomPermissions_MatchTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := permissionDeadline(t)
 	stage := newPermissionStage(ctx, t, cluster(t), nil)

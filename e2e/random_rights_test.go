@@ -16,9 +16,10 @@ import (
 // changesOfRights is the number of changes in a round.
 const changesOfRights = 20
 
-// TestRandomRights grants and revokes permissions in namespaces at random, while all objects change
-// and clients reconnect. The caller always has permission to read one namespace, and never another.
-func TestRandomRights(t *testing.T) {
+// TestRandomGrants_ReachOpenStreams grants and revokes permissions in namespaces at random, while
+// all objects change and clients reconnect. The caller always has permission to read one namespace,
+// and never another.
+func TestRandomGrants_ReachOpenStreams(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
 	seed, on := newSeed(t), testbed{controlPlane: cluster(t), resources: []traffic.Resource{traffic.ConfigMaps}}

@@ -9,7 +9,7 @@ import (
 )
 
 // Nothing fails in this test, so every step must be delivered.
-func TestRandomTrafficIsToldStepByStep(t *testing.T) {
+func TestRandomTraffic_IsDeliveredStepByStep(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
 	group := newTrafficGroup(ctx, t, newTestbed(ctx, t, cluster(t)), newSeed(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)

@@ -13,7 +13,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-func TestBadCreationsAreRefusedAndMakeNothing(t *testing.T) {
+func TestCreate_InvalidRequestsAreRejectedAndCreateNothing(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -74,8 +74,8 @@ func strictly(r *kubeconnectv1.CreateRequest) {
 	r.FieldValidation = kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT
 }
 
-// TestAFieldThatStandsTwiceIsSaid tests both kinds of resources, in JSON and YAML.
-func TestAFieldThatStandsTwiceIsSaid(t *testing.T) {
+// TestCreate_DuplicateFieldsAreReported tests both kinds of resources, in JSON and YAML.
+func TestCreate_DuplicateFieldsAreReported(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -105,7 +105,7 @@ func TestAFieldThatStandsTwiceIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsDroppedOfAnObjectIsWarnedOf(t *testing.T) {
+func TestCreate_WarnsOfUnknownFields(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -119,8 +119,8 @@ func TestWhatIsDroppedOfAnObjectIsWarnedOf(t *testing.T) {
 	}
 }
 
-// TestNumbersArriveAsTheyWereWritten tests integers that a float cannot represent.
-func TestNumbersArriveAsTheyWereWritten(t *testing.T) {
+// TestCreate_LargeIntegersAreExact tests integers that a float cannot represent.
+func TestCreate_LargeIntegersAreExact(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -140,8 +140,8 @@ func TestNumbersArriveAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// TestSubresourcesAreMadeAndReplaced tests the subresources that patches do not cover.
-func TestSubresourcesAreMadeAndReplaced(t *testing.T) {
+// TestSubresources_AreCreatedAndReplaced tests the subresources that patches do not cover.
+func TestSubresources_AreCreatedAndReplaced(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

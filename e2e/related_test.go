@@ -206,7 +206,7 @@ func (f relatedFixture) cases() map[string]relationCase {
 	}
 }
 
-func TestAListIsOfWhatHasToDoWithAnotherObject(t *testing.T) {
+func TestRelated_ListReturnsRelatedObjects(t *testing.T) {
 	t.Parallel()
 	fixture := newRelatedFixture(deadline(t), t)
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
@@ -247,7 +247,7 @@ func (f relatedFixture) wantList(client resourceClient, test relationCase, names
 	})
 }
 
-func TestARelationThatMakesNoSenseIsRefusedInWords(t *testing.T) {
+func TestRelated_InvalidRelationsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	f := newRelatedFixture(ctx, t)
@@ -301,7 +301,7 @@ func owning(owners ...*corev1.ConfigMap) []any {
 	return references
 }
 
-func TestAWatchIsOfWhatAnotherObjectOwns(t *testing.T) {
+func TestRelated_WatchFollowsOwnership(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -342,9 +342,9 @@ func TestAWatchIsOfWhatAnotherObjectOwns(t *testing.T) {
 	})
 }
 
-// TestOwnersAreFollowedHoweverTheyAreTied has a chain of owners, two objects that own each other, a
-// missing owner, and a chain that is too long.
-func TestOwnersAreFollowedHoweverTheyAreTied(t *testing.T) {
+// TestRelated_TransitiveOwnersAreFollowedThroughCycles has a chain of owners, two objects that own
+// each other, a missing owner, and a chain that is too long.
+func TestRelated_TransitiveOwnersAreFollowedThroughCycles(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	write := configMapsIn(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
@@ -395,7 +395,7 @@ func TestOwnersAreFollowedHoweverTheyAreTied(t *testing.T) {
 	wantError(t, err, connect.CodeInvalidArgument, "related.transitive", "32 owners")
 }
 
-func TestAWatchIsOfWhatAnotherObjectSelects(t *testing.T) {
+func TestRelated_WatchFollowsASelector(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -418,10 +418,10 @@ func TestAWatchIsOfWhatAnotherObjectSelects(t *testing.T) {
 	})
 }
 
-// TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother resumes after the owner was deleted and
+// TestRelated_WatchResyncsAfterTheOwnerIsRecreated resumes after the owner was deleted and
 // another one created under its name: there is no sequence of changes from the objects of the one
 // to those of the other.
-func TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother(t *testing.T) {
+func TestRelated_WatchResyncsAfterTheOwnerIsRecreated(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	write := configMapsIn(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
@@ -457,9 +457,9 @@ func TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother(t *testing.T) {
 	wantError(t, watchError(ctx, client, wider), connect.CodeInvalidArgument, "another watch")
 }
 
-// TestARelationNeedsTheRightToTheOtherObject compares the errors for objects without permission
+// TestRelated_NeedsPermissionForTheOtherObject compares the errors for objects without permission
 // with those of Get.
-func TestARelationNeedsTheRightToTheOtherObject(t *testing.T) {
+func TestRelated_NeedsPermissionForTheOtherObject(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
 	fixture := newRelatedFixture(deadline(t), t)

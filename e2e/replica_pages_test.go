@@ -31,10 +31,10 @@ const (
 	walkedChanges = 200
 )
 
-// TestPagesAnyReplicaContinues lists through a load balancer in front of three replicas, with a new
-// connection for each page, while objects are created, changed and deleted. Together the pages must
-// contain the objects of the API server at their version.
-func TestPagesAnyReplicaContinues(t *testing.T) {
+// TestPages_ContinueAtAnyReplica lists through a load balancer in front of three replicas, with a
+// new connection for each page, while objects are created, changed and deleted. Together the pages
+// must contain the objects of the API server at their version.
+func TestPages_ContinueAtAnyReplica(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, 10*time.Minute)
 	namespace := newNamespace(ctx, t, cluster(t))

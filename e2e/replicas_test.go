@@ -76,10 +76,10 @@ func spreadPrograms(t *testing.T) map[string][]string {
 	}
 }
 
-// TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer freezes one replica of three,
+// TestClients_LeaveAFailedReplica freezes one replica of three,
 // later disconnects another one from the API server, and finally kills the third one, while clients
 // watch a ConfigMap that changes.
-func TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer(t *testing.T) {
+func TestClients_LeaveAFailedReplica(t *testing.T) {
 	t.Parallel()
 	for name, command := range spreadPrograms(t) {
 		t.Run(name, func(t *testing.T) {
@@ -118,9 +118,9 @@ func TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer(t *testing.
 	}
 }
 
-// TestStreamsThatEndAtTheirAgeGoOnElsewhere ends streams repeatedly while the object that they
+// TestStreams_MoveAtTheirMaximumAge ends streams repeatedly while the object that they
 // watch changes.
-func TestStreamsThatEndAtTheirAgeGoOnElsewhere(t *testing.T) {
+func TestStreams_MoveAtTheirMaximumAge(t *testing.T) {
 	t.Parallel()
 	for name, command := range spreadPrograms(t) {
 		t.Run(name, func(t *testing.T) {

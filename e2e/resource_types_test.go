@@ -52,7 +52,7 @@ func listTypes(ctx context.Context, t *testing.T, client discoveryClient, group 
 	return list
 }
 
-func TestResourceTypesAreThoseThatClientGoFinds(t *testing.T) {
+func TestResourceTypes_MatchClientGo(t *testing.T) {
 	t.Parallel()
 	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
 		ctx := deadline(t)
@@ -150,7 +150,7 @@ func listIn(all []*metav1.APIResourceList, groupVersion string) *metav1.APIResou
 	return nil
 }
 
-func TestResourceTypesFollowACRD(t *testing.T) {
+func TestResourceTypes_FollowACRD(t *testing.T) {
 	t.Parallel()
 	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
 		ctx := deadline(t)
@@ -183,7 +183,7 @@ func TestResourceTypesFollowACRD(t *testing.T) {
 	})
 }
 
-func TestAResourceTypeTellsTheStateOfItsCache(t *testing.T) {
+func TestResourceTypes_ReportTheStateOfTheCache(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for _, protocol := range harness.Protocols {
@@ -222,7 +222,7 @@ func wantCached(ctx context.Context, t *testing.T, client discoveryClient, group
 	})
 }
 
-func TestHowManyObjectsThereAreIsToldToThoseWhoMayListThem(t *testing.T) {
+func TestResourceTypes_CacheStateNeedsListPermission(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -256,9 +256,9 @@ func TestHowManyObjectsThereAreIsToldToThoseWhoMayListThem(t *testing.T) {
 	}
 }
 
-// TestAnAPIServiceThatIsAwayHidesNoOther has a control plane of its own, because an APIService
-// affects all discovery clients.
-func TestAnAPIServiceThatIsAwayHidesNoOther(t *testing.T) {
+// TestResourceTypes_UnavailableAPIServiceHidesNoOther has a control plane of its own, because an
+// APIService affects all discovery clients.
+func TestResourceTypes_UnavailableAPIServiceHidesNoOther(t *testing.T) {
 	t.Parallel()
 	controlPlane, err := harness.StartCluster()
 	if err != nil {

@@ -29,9 +29,9 @@ const (
 	unreadWindow = 64 << 10
 )
 
-// TestRevocationReachesASnapshotThatIsBeingSent makes a client read the beginning of a snapshot,
+// TestRevocation_EndsASnapshotThatIsBeingSent makes a client read the beginning of a snapshot,
 // and the remaining sent bytes once the service has ended the stream.
-func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
+func TestRevocation_EndsASnapshotThatIsBeingSent(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadlineAfter(t, crowdPatience), startForCallers(t, withMetrics...)
 	namespace := newNamespace(ctx, t, cluster(t))

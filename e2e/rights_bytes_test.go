@@ -18,10 +18,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// TestNoByteReachesWhoMayNotSeeIt reads all bytes that are sent to a restricted caller, over each
-// protocol. Another caller, which has permission, makes the same calls, to show that the searched
-// words would be found.
-func TestNoByteReachesWhoMayNotSeeIt(t *testing.T) {
+// TestPermissions_NoDeniedByteIsSent reads all bytes that are sent to a restricted caller, over
+// each protocol. Another caller, which has permission, makes the same calls, to show that the
+// searched words would be found.
+func TestPermissions_NoDeniedByteIsSent(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t, "--log-level", "debug")
 	for _, protocol := range harness.Protocols {

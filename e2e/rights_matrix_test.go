@@ -105,9 +105,9 @@ var rightsMatrix = map[string][4]string{
 	"GetLogs of B/none":            {denied, denied, denied, absent},
 }
 
-// TestEveryMethodAnswersEveryCallerByItsRights compares the result of each call over each protocol
+// TestPermissions_EveryMethodChecksEveryCaller compares the result of each call over each protocol
 // with the matrix.
-func TestEveryMethodAnswersEveryCallerByItsRights(t *testing.T) {
+func TestPermissions_EveryMethodChecksEveryCaller(t *testing.T) {
 	t.Parallel()
 	wantEveryMethod(t)
 	service := startForCallers(t, "--uncached", "podtemplates")

@@ -43,7 +43,7 @@ var mayBeBehind = harness.Patience(2 * time.Second)
 // Replicas are replaced as Kubernetes does it: the next one when the last one is ready. The streams
 // select one object among twenty thousand, so that a replica which has not cached these yet is
 // late.
-func TestARollingRestartPassesUnnoticed(t *testing.T) {
+func TestRollingRestart_StreamsResumeWithoutResync(t *testing.T) {
 	crowd := crowdOfConfigMaps(t)
 	ctx, stop := context.WithCancel(deadlineAfter(t, crowdPatience))
 	defer stop()

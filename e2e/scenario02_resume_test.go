@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario02_AWatchFromATokenOfThePastGetsWhatHasHappenedSince(t *testing.T) {
+func TestScenario02_ResumeDeliversMissedChanges(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -40,7 +40,7 @@ func TestScenario02_AWatchFromATokenOfThePastGetsWhatHasHappenedSince(t *testing
 	})
 }
 
-func TestScenario03_AResumeAtEachPointOfAStreamTellsTheSameRest(t *testing.T) {
+func TestScenario03_ResumeAtEachPointDeliversTheSameRest(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -68,7 +68,7 @@ func TestScenario03_AResumeAtEachPointOfAStreamTellsTheSameRest(t *testing.T) {
 	}
 }
 
-func TestScenario03_AResumeAtAnotherReplicaEndsUpRight(t *testing.T) {
+func TestScenario03_ResumeAtAnotherReplicaConverges(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -89,7 +89,7 @@ func TestScenario03_AResumeAtAnotherReplicaEndsUpRight(t *testing.T) {
 	}
 }
 
-func TestATokenThatIsNotOneOfThisSelectionIsRefused(t *testing.T) {
+func TestResumeToken_InvalidOrForeignTokensAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

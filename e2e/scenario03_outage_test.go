@@ -12,7 +12,7 @@ import (
 // A replica that was disconnected for too long learns of all missed changes in one step, and needs
 // several responses to send them, because it does not know the versions of the deletions. A client
 // may be disconnected after each response, and resume at a replica that knows them.
-func TestScenario03_AResumeAmidWhatWasFoundAfterAnOutageEndsUpRightAtAnotherReplica(t *testing.T) {
+func TestScenario03_ResumeAfterAnOutageConvergesElsewhere(t *testing.T) {
 	t.Parallel()
 	const bigOnes = 4
 	ctx := deadline(t)

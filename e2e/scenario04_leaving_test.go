@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario04_ALabelThatLeavesTheSelectorAndComesBackIsDeletedSilentAdded(t *testing.T) {
+func TestScenario04_LabelChangesDeleteAndAddObjects(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -36,7 +36,7 @@ func TestScenario04_ALabelThatLeavesTheSelectorAndComesBackIsDeletedSilentAdded(
 	wantEventVersion(t, view, 0, left.ResourceVersion)
 }
 
-func TestScenario04_AFieldThatLeavesTheSelectorAndComesBackIsDeletedSilentAdded(t *testing.T) {
+func TestScenario04_FieldChangesDeleteAndAddObjects(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario05_AWatchIsOnANameOrANamespaceOrEverything(t *testing.T) {
+func TestScenario05_WatchCoversANameANamespaceOrEverything(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), watchesOfEveryScope)
 }
@@ -81,7 +81,7 @@ func wantChangesIn(t *testing.T, namespaces []string, view record.View, want ...
 	wantChanges(t, view, want...)
 }
 
-func TestScenario05_AWatchOnOneClusterScopedObjectHearsOfNoOther(t *testing.T) {
+func TestScenario05_ClusterScopedWatchOmitsOtherObjects(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	one, other := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))

@@ -30,7 +30,7 @@ const (
 	beyondWindow = 20
 )
 
-func TestScenario06_ATokenFromBehindTheWindowGetsTheLatestStatesAndDeletions(t *testing.T) {
+func TestScenario06_TokenBehindTheWindowGetsLatestStates(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -52,7 +52,7 @@ func TestScenario06_ATokenFromBehindTheWindowGetsTheLatestStatesAndDeletions(t *
 }
 
 // At a service that has just started, the API server's history has the deletions.
-func TestScenario06_ATokenFromBeforeTheServiceStartedGetsTheLatestStatesAndDeletions(t *testing.T) {
+func TestScenario06_TokenFromBeforeTheStartGetsLatestStates(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -72,7 +72,7 @@ func TestScenario06_ATokenFromBeforeTheServiceStartedGetsTheLatestStatesAndDelet
 	wantLatestStates(t, view.Events[len(point.Events):])
 }
 
-func TestScenario06_ATokenFromBeforeAllThatIsRememberedGetsRESETAndASnapshot(t *testing.T) {
+func TestScenario06_CompactedTokenGetsASnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, forgetfulCluster(t))
@@ -95,7 +95,7 @@ func TestScenario06_ATokenFromBeforeAllThatIsRememberedGetsRESETAndASnapshot(t *
 
 // The catch-up of this test does not fit into one response. A client may be disconnected after each
 // of them.
-func TestScenario06_ACatchUpThatIsCutOffCanBeGoneOnWith(t *testing.T) {
+func TestScenario06_InterruptedCatchUpCanBeResumed(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

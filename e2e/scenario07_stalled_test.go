@@ -32,7 +32,7 @@ const (
 )
 
 // The resource is secrets, because no other test changes them.
-func TestScenario07_AReaderThatStallsDelaysNobodyElseAndEndsUpRight(t *testing.T) {
+func TestScenario07_StalledReadersDelayNoOthersAndCatchUp(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	written := newChangingSecrets(ctx, t, cluster(t))

@@ -28,7 +28,7 @@ const (
 	cancelGrowth = 64 << 20
 )
 
-func TestScenario08_ACancelledCallFreesItsStreamAtOnce(t *testing.T) {
+func TestScenario08_CancelledCallsReleaseTheirStreams(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	service := harness.StartService(t, cluster(t).Kubeconfig)

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario09_AnObjectMadeAgainWhileTheUpstreamWasCutIsDeletedAndAdded(t *testing.T) {
+func TestScenario09_RecreationDuringAnOutageIsDeletedAndAdded(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]harness.Fault{
 		"by a server that refuses connections":      harness.Refused,

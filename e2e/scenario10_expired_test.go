@@ -7,7 +7,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-func TestScenario10_WhenTheAPIServerHasForgottenMeanwhileEveryWatcherConvergesAndSeesNoError(t *testing.T) {
+func TestScenario10_WatchersConvergeAfterCompaction(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	controlPlane := forgetfulCluster(t)

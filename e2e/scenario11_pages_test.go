@@ -21,9 +21,9 @@ const (
 	pagedSize  = 7
 )
 
-// TestScenario11_PagesTakenDuringWritesMakeOneConsistentList compares the objects of all pages with
+// TestScenario11_PagesDuringWritesAreConsistent compares the objects of all pages with
 // those of the API server at the pages' version.
-func TestScenario11_PagesTakenDuringWritesMakeOneConsistentList(t *testing.T) {
+func TestScenario11_PagesDuringWritesAreConsistent(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -85,9 +85,9 @@ func exactList(ctx context.Context, t *testing.T, controlPlane *harness.Cluster,
 	return list.Items
 }
 
-// TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn continues a list at a replica that has
+// TestScenario11_ExpiredPageTokenIsReported continues a list at a replica that has
 // started after the API server had compacted the list's version.
-func TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn(t *testing.T) {
+func TestScenario11_ExpiredPageTokenIsReported(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), forgetfulCluster(t)
 	namespace, client := newNamespace(ctx, t, controlPlane), newClient(t, controlPlane)

@@ -7,7 +7,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-func TestScenario12_ARareObjectComesWithTheFirstPageOfOne(t *testing.T) {
+func TestScenario12_RareObjectIsOnTheFirstPage(t *testing.T) {
 	ctx := deadline(t)
 	crowd := crowdOfConfigMaps(t)
 	client := newClient(t, crowdedCluster(t))

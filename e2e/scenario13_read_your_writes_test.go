@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario13_AReadWithTheVersionOfAWriteSeesTheWrite(t *testing.T) {
+func TestScenario13_ReadAtAWritesVersionSeesTheWrite(t *testing.T) {
 	t.Parallel()
 	const writes = 20
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
@@ -45,7 +45,7 @@ func TestScenario13_AReadWithTheVersionOfAWriteSeesTheWrite(t *testing.T) {
 	})
 }
 
-func TestScenario13_ASnapshotWithTheVersionOfAWriteHasTheWrite(t *testing.T) {
+func TestScenario13_SnapshotAtAWritesVersionHasTheWrite(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -59,9 +59,9 @@ func TestScenario13_ASnapshotWithTheVersionOfAWriteHasTheWrite(t *testing.T) {
 	wantSnapshot(t, stream, added(two))
 }
 
-// TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother tests a cache that receives
+// TestScenario13_QuietResourceReachesTheVersionOfAnother tests a cache that receives
 // no event of the write, because priority classes do not change.
-func TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother(t *testing.T) {
+func TestScenario13_QuietResourceReachesTheVersionOfAnother(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -81,7 +81,7 @@ func TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother(t *tes
 	}
 }
 
-func TestScenario13_AVersionFromTheFutureIsWaitedForAndThenAClearError(t *testing.T) {
+func TestScenario13_FutureVersionTimesOut(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	const future = "999999999999"
@@ -92,7 +92,7 @@ func TestScenario13_AVersionFromTheFutureIsWaitedForAndThenAClearError(t *testin
 	}
 }
 
-func TestAVersionThatIsNoneIsRefused(t *testing.T) {
+func TestMinResourceVersion_InvalidVersionIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "namespaces", MinResourceVersion: "new"})

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario14_ACustomResourceIsSelectedByTheFieldsThatItsDefinitionNames(t *testing.T) {
+func TestScenario14_CustomResourcesAreSelectedByDeclaredFields(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

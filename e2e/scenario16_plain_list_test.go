@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario16_AServerWithoutWatchListIsReadByThePlainList(t *testing.T) {
+func TestScenario16_PlainListReplacesAMissingWatchList(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	old, err := harness.StartCluster("--apiserver-arg", "feature-gates=WatchList=false")

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario17_EachPatchTypeDoesWhatItDoes(t *testing.T) {
+func TestScenario17_EachPatchTypeIsApplied(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), eachPatchType)
 }
@@ -96,7 +96,7 @@ func applyMakesAndChanges(ctx context.Context, t *testing.T, client resourceClie
 	}
 }
 
-func TestScenario17_APatchReachesReadersWithTheVersionOfItsAnswer(t *testing.T) {
+func TestScenario17_PatchedVersionReachesReaders(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

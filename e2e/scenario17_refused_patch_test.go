@@ -9,7 +9,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-func TestScenario17_AnApplyConflictNamesEachFieldAndItsManagerAndForceTakesThem(t *testing.T) {
+func TestScenario17_ApplyConflictNamesFieldsAndForceTakesThem(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -47,7 +47,7 @@ func TestScenario17_AnApplyConflictNamesEachFieldAndItsManagerAndForceTakesThem(
 	wantData(t, patch(ctx, t, client, forced), write, labels{"one": "second", "two": "second"})
 }
 
-func TestScenario17_ADryRunAnswersWithTheResultAndChangesNothing(t *testing.T) {
+func TestScenario17_DryRunReturnsTheResultAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -66,7 +66,7 @@ func TestScenario17_ADryRunAnswersWithTheResultAndChangesNothing(t *testing.T) {
 	wantUnchanged(t, write, before)
 }
 
-func TestScenario17_ARefusedPatchSaysWhyAndChangesNothing(t *testing.T) {
+func TestScenario17_RejectedPatchReturnsAReasonAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -125,7 +125,7 @@ func TestScenario17_ARefusedPatchSaysWhyAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestScenario17_AnUnknownFieldIsNamedByAWarning(t *testing.T) {
+func TestScenario17_UnknownFieldCausesAWarning(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -140,7 +140,7 @@ func TestScenario17_AnUnknownFieldIsNamedByAWarning(t *testing.T) {
 	wantWords(t, answer.GetWarnings()[0], "dada")
 }
 
-func TestScenario17_AStrategicMergeOfACustomResourceIsRefused(t *testing.T) {
+func TestScenario17_StrategicMergeOfACustomResourceIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

@@ -9,7 +9,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-func TestScenario18_APatchThroughStatusChangesNothingButStatus(t *testing.T) {
+func TestScenario18_StatusPatchLeavesTheSpec(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -33,7 +33,7 @@ func TestScenario18_APatchThroughStatusChangesNothingButStatus(t *testing.T) {
 	}
 }
 
-func TestScenario18_APatchOfTheObjectDoesNotChangeStatus(t *testing.T) {
+func TestScenario18_ObjectPatchLeavesTheStatus(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -57,7 +57,7 @@ func TestScenario18_APatchOfTheObjectDoesNotChangeStatus(t *testing.T) {
 	wantField(t, now, "large", "spec", "size")
 }
 
-func TestScenario18_APatchThroughScaleChangesTheReplicasAndAnswersAScale(t *testing.T) {
+func TestScenario18_ScalePatchChangesReplicasAndReturnsAScale(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

@@ -14,9 +14,9 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime evicts a pod whose budget allows
+// TestScenario19_EvictionAgainstABudgetIsRejected evicts a pod whose budget allows
 // no disruption, and again after the budget was deleted.
-func TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime(t *testing.T) {
+func TestScenario19_EvictionAgainstABudgetIsRejected(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)

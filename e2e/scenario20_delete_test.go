@@ -19,9 +19,9 @@ const (
 	foreground = kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_FOREGROUND
 )
 
-// TestScenario20_ADeletionHoldsToItsPreconditions deletes objects under preconditions that are not
+// TestScenario20_DeletionChecksPreconditions deletes objects under preconditions that are not
 // met, then as a dry run, then actually.
-func TestScenario20_ADeletionHoldsToItsPreconditions(t *testing.T) {
+func TestScenario20_DeletionChecksPreconditions(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -64,8 +64,8 @@ func deleteUnderPreconditions(ctx context.Context, t *testing.T, client resource
 	wantError(t, err, connect.CodeNotFound, `"one" not found`)
 }
 
-// TestScenario20_WhatBecomesOfWhatADeletedObjectOwns deletes owners with each propagation policy.
-func TestScenario20_WhatBecomesOfWhatADeletedObjectOwns(t *testing.T) {
+// TestScenario20_DependentsFollowThePropagationPolicy deletes owners with each propagation policy.
+func TestScenario20_DependentsFollowThePropagationPolicy(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, cluster(t))
 	for policy, wantGone := range map[kubeconnectv1.PropagationPolicy]bool{orphan: false, background: true, foreground: true} {
@@ -118,8 +118,8 @@ func isGone(ctx context.Context, t *testing.T, object *corev1.ConfigMap) error {
 	return fmt.Errorf("%s exists: %w", object.Name, err)
 }
 
-// TestADeletedPodIsAnsweredWhileItEnds deletes a pod with a grace period, and then without one.
-func TestADeletedPodIsAnsweredWhileItEnds(t *testing.T) {
+// TestDelete_ReturnsTheDeletedPod deletes a pod with a grace period, and then without one.
+func TestDelete_ReturnsTheDeletedPod(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -138,7 +138,7 @@ func TestADeletedPodIsAnsweredWhileItEnds(t *testing.T) {
 	}
 }
 
-func TestDeleteCollectionDeletesWhatMatchesAndNothingElse(t *testing.T) {
+func TestDeleteCollection_DeletesOnlyMatchingObjects(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)

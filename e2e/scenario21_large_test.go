@@ -23,7 +23,7 @@ const (
 	largeCount = 4
 )
 
-func TestScenario21_ObjectsAsLargeAsEtcdTakesComeWhole(t *testing.T) {
+func TestScenario21_LargestObjectsAreDeliveredComplete(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -51,7 +51,7 @@ func TestScenario21_ObjectsAsLargeAsEtcdTakesComeWhole(t *testing.T) {
 	})
 }
 
-func TestScenario21_ALargeObjectCanBePatchedAndTheChangeIsWatched(t *testing.T) {
+func TestScenario21_LargeObjectIsPatchedAndWatched(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

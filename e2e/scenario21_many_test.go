@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestScenario21_TwentyThousandObjectsComeInOneSnapshot(t *testing.T) {
+func TestScenario21_TwentyThousandObjectsFitOneSnapshot(t *testing.T) {
 	crowd := crowdOfConfigMaps(t)
 	ctx, client := deadline(t), newClient(t, crowdedCluster(t))
 

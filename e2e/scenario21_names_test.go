@@ -17,7 +17,7 @@ var (
 	longestValue = strings.Repeat("V", 63)
 )
 
-func TestScenario21_NamesAndLabelsAtTheirLimitsCanBeReadSelectedAndWatched(t *testing.T) {
+func TestScenario21_LongestNamesAndLabelsAreReadAndWatched(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), namesAndLabelsAtTheirLimits)
 }

@@ -30,7 +30,7 @@ var texts = map[string]string{
 	"numbers":       "0x1p-2 1e400 NaN",
 }
 
-func TestScenario21_TextInAnyUTF8ComesBackAsItWas(t *testing.T) {
+func TestScenario21_TextInAnyUTF8IsUnchanged(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)

@@ -14,9 +14,9 @@ import (
 
 // auth_cluster_test.go tests missing and invalid tokens.
 
-// TestScenario22_AStreamEndsWithTheServiceAccount deletes a caller's service account while it
+// TestScenario22_StreamEndsWithTheServiceAccount deletes a caller's service account while it
 // watches.
-func TestScenario22_AStreamEndsWithTheServiceAccount(t *testing.T) {
+func TestScenario22_StreamEndsWithTheServiceAccount(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t, "--recheck-interval", "1s")
 	for _, protocol := range harness.Protocols {

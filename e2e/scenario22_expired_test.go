@@ -17,9 +17,9 @@ import (
 // open a stream with it on a busy machine.
 const credentialLife = 30 * time.Second
 
-// TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne lets a caller's token expire while it
+// TestScenario22_StreamEndsWithItsTokenAndResumes lets a caller's token expire while it
 // watches.
-func TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne(t *testing.T) {
+func TestScenario22_StreamEndsWithItsTokenAndResumes(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
 	for _, protocol := range harness.Protocols {
@@ -71,7 +71,7 @@ func outliveTheCredential(ctx context.Context, t *testing.T, namespace string, c
 	}
 }
 
-func TestScenario22_ATokenThatHasExpiredIsRefused(t *testing.T) {
+func TestScenario22_ExpiredTokenIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -16,9 +16,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// TestScenario23_ACallerSeesTheNamespacesThatItMaySee grants permissions in two of many namespaces,
+// TestScenario23_CallerSeesTheAllowedNamespaces grants permissions in two of many namespaces,
 // then in a third, then revokes all of them, one after another.
-func TestScenario23_ACallerSeesTheNamespacesThatItMaySee(t *testing.T) {
+func TestScenario23_CallerSeesTheAllowedNamespaces(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	makeNamespaces(ctx, t, 35)

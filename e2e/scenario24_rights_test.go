@@ -13,9 +13,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// TestScenario24_EachReadNeedsItsOwnRight grants a caller list but not watch, get of one name, and
-// no permission to read Secrets.
-func TestScenario24_EachReadNeedsItsOwnRight(t *testing.T) {
+// TestScenario24_EachReadNeedsItsOwnPermission grants a caller list but not watch, get of one name,
+// and no permission to read Secrets.
+func TestScenario24_EachReadNeedsItsOwnPermission(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	namespace := newNamespace(ctx, t, cluster(t))

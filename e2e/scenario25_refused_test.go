@@ -80,9 +80,9 @@ func refusals(namespace string) map[string]refusal {
 	}
 }
 
-// TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords compares the service's error with the
+// TestScenario25_ErrorsOfTheClusterAreReturned compares the service's error with the
 // API server's error for the same caller and patch.
-func TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords(t *testing.T) {
+func TestScenario25_ErrorsOfTheClusterAreReturned(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := strictNamespace(ctx, t)

@@ -28,9 +28,9 @@ func impersonationHeaders(token string) http.Header {
 	}
 }
 
-// TestScenario25_AWriteIsRecordedUnderItsCallersName compares the API server's audit log with the
+// TestScenario25_WritesAreRecordedUnderTheCallersName compares the API server's audit log with the
 // callers.
-func TestScenario25_AWriteIsRecordedUnderItsCallersName(t *testing.T) {
+func TestScenario25_WritesAreRecordedUnderTheCallersName(t *testing.T) {
 	t.Parallel()
 	for writeAs, recorded := range map[string]func(*testing.T, harness.AuditEvent) authenticationv1.UserInfo{
 		"token":       asTheCaller,

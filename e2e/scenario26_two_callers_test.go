@@ -9,9 +9,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// TestScenario26_TwoCallersOfOneViewEachSeeTheirOwn opens the same watch as two callers with
+// TestScenario26_CallersOfOneViewSeeTheirOwnObjects opens the same watch as two callers with
 // different permissions, while both namespaces change.
-func TestScenario26_TwoCallersOfOneViewEachSeeTheirOwn(t *testing.T) {
+func TestScenario26_CallersOfOneViewSeeTheirOwnObjects(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	one, two := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))

@@ -29,7 +29,7 @@ var unnoticed = harness.Patience(time.Minute)
 // shakyCluster is for tests that make the control plane itself fail.
 var shakyCluster = shared()
 
-func TestScenario27_AControlPlaneThatFailsIsSurvivedByEveryStream(t *testing.T) {
+func TestScenario27_StreamsSurviveControlPlaneFaults(t *testing.T) {
 	t.Parallel()
 	for name, strike := range map[string]strike{
 		"the API server is killed": func(ctx context.Context, t *testing.T) []validate.Outage {

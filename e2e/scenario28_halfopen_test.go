@@ -13,7 +13,7 @@ import (
 
 // A connection without traffic looks open. The stream must report that the API server is
 // unreachable, the time of the last contact, and when it is reachable again.
-func TestScenario28_AHalfOpenLinkIsToldAndSoIsItsEnd(t *testing.T) {
+func TestScenario28_HalfOpenLinkIsReportedAsStale(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	namespace := newNamespace(ctx, t, cluster(t))

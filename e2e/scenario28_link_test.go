@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-func TestScenario28_ALinkThatFailsIsSurvivedByEveryStream(t *testing.T) {
+func TestScenario28_StreamsSurviveLinkFaults(t *testing.T) {
 	t.Parallel()
 	for name, strike := range map[string]func(context.Context, *testing.T, *harness.Proxy) []validate.Outage{
 		"it is reset repeatedly": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
@@ -64,7 +64,7 @@ func fail(ctx context.Context, link *harness.Proxy, fault harness.Fault) []valid
 
 // Clients move from a service with a bad link to one with a good link and back. A token of the good
 // one may be newer than the state of the bad one.
-func TestScenario28_CallersWanderBetweenAReplicaWithABadLinkAndOneWithAGoodLink(t *testing.T) {
+func TestScenario28_ClientsMoveBetweenGoodAndBadReplicas(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
 	link := harness.StartProxy(t, cluster(t).Address(), harness.None)

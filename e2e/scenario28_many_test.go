@@ -26,7 +26,7 @@ const (
 
 // Links fail at random points while the service lists the crowd, and while clients receive it.
 // Other objects are written all the time.
-func TestScenario28_ASnapshotOfTwentyThousandObjectsSurvivesALinkThatFailsAmid(t *testing.T) {
+func TestScenario28_LargeSnapshotSurvivesLinkFaults(t *testing.T) {
 	crowd := crowdOfConfigMaps(t)
 	for name, fault := range map[string]harness.Fault{"it is cut": harness.Dropped, "it is half-open": harness.Frozen} {
 		for range rounds(t) {

@@ -109,7 +109,7 @@ func callEach(ctx context.Context, t *testing.T, gadgets customResource, before,
 	}
 }
 
-func TestScenario34_ADefinitionThatMovesToAnotherVersionIsRightAtTheNextCall(t *testing.T) {
+func TestScenario34_MovedDefinitionIsServedAtTheNextCall(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -125,7 +125,7 @@ func TestScenario34_ADefinitionThatMovesToAnotherVersionIsRightAtTheNextCall(t *
 	})
 }
 
-func TestScenario34_ADefinitionThatIsMadeAgainWithAnotherScopeIsRightAtTheNextCall(t *testing.T) {
+func TestScenario34_RescopedDefinitionIsServedAtTheNextCall(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -148,7 +148,7 @@ func TestScenario34_ADefinitionThatIsMadeAgainWithAnotherScopeIsRightAtTheNextCa
 	})
 }
 
-func TestScenario34_AWatchedDefinitionThatIsMadeAgainAtOnceLeavesNothingOfTheOldOne(t *testing.T) {
+func TestScenario34_RecreatedDefinitionLeavesNoOldObjects(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -177,7 +177,7 @@ func TestScenario34_AWatchedDefinitionThatIsMadeAgainAtOnceLeavesNothingOfTheOld
 	})
 }
 
-func TestScenario34_ASchemaThatGainsADefaultReachesAnOpenWatchAndAList(t *testing.T) {
+func TestScenario34_SchemaDefaultReachesWatchesAndLists(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -229,7 +229,7 @@ func colorOf(object *kubeconnectv1.Object) string {
 	return object.GetStruct().GetFields()["spec"].GetStructValue().GetFields()["color"].GetStringValue()
 }
 
-func TestScenario34_AResourceThatMovesWhileAWatchIsPinnedEndsItWithNotFound(t *testing.T) {
+func TestScenario34_PinnedWatchEndsWhenItsVersionIsRemoved(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

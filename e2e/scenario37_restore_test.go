@@ -19,7 +19,7 @@ import (
 // After a restore without higher versions, a running replica detects that the API server lists at a
 // lower version. A replica that starts after the versions have grown past a token's cannot detect
 // it, and needs another token generation.
-func TestScenario37_ATokenOfAnUndoneHistoryBeginsWithASnapshot(t *testing.T) {
+func TestScenario37_TokenOfAnUndoneHistoryGetsASnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
 	controlPlane, err := startCluster()

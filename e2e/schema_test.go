@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-func TestASchemaIsThatOfTheAPIServersOwnDocument(t *testing.T) {
+func TestSchema_MatchesTheAPIServersDocument(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	gadgets := newCustomResource(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
@@ -123,7 +123,7 @@ func wantParts(t *testing.T, schema, parts, document map[string]any) {
 	}
 }
 
-func TestASchemaFollowsItsCRD(t *testing.T) {
+func TestSchema_FollowsItsCRD(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	service := harness.StartService(t, cluster(t).Kubeconfig)
@@ -153,7 +153,7 @@ func TestASchemaFollowsItsCRD(t *testing.T) {
 	})
 }
 
-func TestASchemaThatCannotBeReadIsRefusedByItsCode(t *testing.T) {
+func TestSchema_ErrorsAreReportedByCode(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	link := harness.StartProxy(t, cluster(t).Address(), harness.None)

@@ -101,7 +101,7 @@ func wantSeries(ctx context.Context, t *testing.T, service *harness.Service, wan
 	})
 }
 
-func TestMetricsTellWhatWasDoneAndNameNobody(t *testing.T) {
+func TestMetrics_CountCallsAndNameNoCallers(t *testing.T) {
 	t.Parallel()
 	ctx, service, began := deadline(t), startForCallers(t, withMetrics...), time.Now()
 	group, namespace := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
@@ -256,7 +256,7 @@ func (s scrape) wantCleanLint(t *testing.T) {
 	}
 }
 
-func TestMetricsTellThatTheAPIServerIsLost(t *testing.T) {
+func TestMetrics_ReportALostAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	link := harness.StartProxy(t, cluster(t).Address(), harness.None)

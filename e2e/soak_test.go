@@ -32,10 +32,10 @@ const (
 // soakCluster compacts its history early, and lets Events expire while streams are open.
 var soakCluster = shared("--apiserver-arg", "etcd-compaction-interval=20s", "--apiserver-arg", "event-ttl=40s")
 
-// TestSoak runs random traffic and random faults in rounds, for the duration in SOAK, such as 10m.
-// At the end of each round, every stream must be correct from its beginning. SEED repeats the
-// choices of a run.
-func TestSoak(t *testing.T) {
+// TestSoak_StreamsStayCorrect runs random traffic and random faults in rounds, for the duration in
+// SOAK, such as 10m. At the end of each round, every stream must be correct from its beginning.
+// SEED repeats the choices of a run.
+func TestSoak_StreamsStayCorrect(t *testing.T) {
 	lasts, soaking := soakFor(t)
 	if !soaking {
 		t.Skip("set SOAK to a duration, such as SOAK=10m")

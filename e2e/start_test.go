@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-func TestTheServiceRefusesToStartAndSaysWhy(t *testing.T) {
+func TestStart_InvalidFlagsAreRejected(t *testing.T) {
 	t.Parallel()
 	absent := filepath.Join(t.TempDir(), "absent")
 	kubeconfig := cluster(t).Kubeconfig

@@ -61,9 +61,9 @@ var strangers = map[string]struct {
 	"many calls whose responses cannot be sent": {manyMemory, callManyTimesWithoutWindow},
 }
 
-// TestStrangersHurtNobody runs attacks without a credential, from another address, next to a good
-// caller.
-func TestStrangersHurtNobody(t *testing.T) {
+// TestAttacks_WithoutACredentialHarmNoCaller runs attacks without a credential, from another
+// address, next to a good caller.
+func TestAttacks_WithoutACredentialHarmNoCaller(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, floodAddress)
 	for _, name := range slices.Sorted(maps.Keys(strangers)) {

@@ -11,7 +11,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-func TestASubresourceIsReadInEachEncodingAsTheKindThatItIs(t *testing.T) {
+func TestSubresources_AreReadInEachEncoding(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -44,7 +44,7 @@ func TestASubresourceIsReadInEachEncodingAsTheKindThatItIs(t *testing.T) {
 	})
 }
 
-func TestTheStatusOfAnObjectIsTheObject(t *testing.T) {
+func TestSubresources_StatusReturnsTheObject(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -60,7 +60,7 @@ func TestTheStatusOfAnObjectIsTheObject(t *testing.T) {
 	}
 }
 
-func TestSubresourcesThatCannotBeReadAreRefused(t *testing.T) {
+func TestSubresources_UnreadableOnesAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	for part, test := range map[string]struct {

@@ -64,7 +64,7 @@ func wantTable(t *testing.T, got *kubeconnectv1.GetTableResponse, want *metav1.T
 	}
 }
 
-func TestATableIsWhatTheAPIServerPrints(t *testing.T) {
+func TestTable_MatchesTheAPIServersTable(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -114,7 +114,7 @@ func withoutAges(table *metav1.Table, other *kubeconnectv1.GetTableResponse) *me
 	return table
 }
 
-func TestThePagesOfATableAreTheTable(t *testing.T) {
+func TestTable_PagesHaveEveryRow(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -141,7 +141,7 @@ func TestThePagesOfATableAreTheTable(t *testing.T) {
 	}
 }
 
-func TestATableOfACustomResourceHasItsColumnsAndTheWarnings(t *testing.T) {
+func TestTable_HasCustomResourcesAndWarnings(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -160,7 +160,7 @@ func TestATableOfACustomResourceHasItsColumnsAndTheWarnings(t *testing.T) {
 	wantWords(t, fmt.Sprint(table.GetWarnings()), "ComponentStatus is deprecated")
 }
 
-func TestBadTablesAreRefused(t *testing.T) {
+func TestTable_InvalidRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	for name, test := range map[string]struct {
@@ -186,9 +186,9 @@ func TestBadTablesAreRefused(t *testing.T) {
 	}
 }
 
-// TestATableOfAllNamespacesNeedsTheRightToAll differs from a list, which covers the namespaces with
+// TestTable_AllNamespacesNeedPermissionForAll differs from a list, which covers the namespaces with
 // permission.
-func TestATableOfAllNamespacesNeedsTheRightToAll(t *testing.T) {
+func TestTable_AllNamespacesNeedPermissionForAll(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

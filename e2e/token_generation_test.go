@@ -8,8 +8,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestATokenOfAnotherGenerationBeginsWithASnapshot resumes at replicas of two generations.
-func TestATokenOfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
+// TestTokenGeneration_OtherTokensGetASnapshot resumes at replicas of two generations.
+func TestTokenGeneration_OtherTokensGetASnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -26,7 +26,7 @@ var preflights = map[string][2]string{
 	"a call without a token":     {http.MethodPost, "connect-protocol-version,content-type"},
 }
 
-func TestTransportLetsPagesOfListedOriginsCallAndNoOthers(t *testing.T) {
+func TestTransport_OnlyListedOriginsMayCall(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	open := harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster", "--cors-origin", "https://other.example.com,"+listedOrigin)
@@ -47,7 +47,7 @@ func TestTransportLetsPagesOfListedOriginsCallAndNoOthers(t *testing.T) {
 	}
 }
 
-func TestTransportLetsAPageOfAListedOriginReadWhyItWasRefused(t *testing.T) {
+func TestTransport_ListedOriginsReadErrors(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster", "--cors-origin", listedOrigin)
 	page := trespass{headers: http.Header{"Origin": {listedOrigin}}}

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-func TestTransportLetsCurlListByPOSTAndByGET(t *testing.T) {
+func TestTransport_CurlListsByPOSTAndGET(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	plain, certificate := harness.StartService(t, cluster(t).Kubeconfig), newCertificate(t)
@@ -52,7 +52,7 @@ func TestTransportLetsCurlListByPOSTAndByGET(t *testing.T) {
 	}
 }
 
-func TestTransportLetsCurlPatchWithAValue(t *testing.T) {
+func TestTransport_CurlPatchesWithAValue(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -72,7 +72,7 @@ func TestTransportLetsCurlPatchWithAValue(t *testing.T) {
 	}
 }
 
-func TestTransportTellsCurlWhatIsWrong(t *testing.T) {
+func TestTransport_CurlReceivesErrors(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -108,7 +108,7 @@ func TestTransportTellsCurlWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTransportLetsNobodyChangeThingsByGET(t *testing.T) {
+func TestTransport_GETChangesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestTransportLetsGRPCurlListAllServices(t *testing.T) {
+func TestTransport_GRPCurlListsServices(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	got := strings.Fields(grpcurl(ctx, t, "-plaintext", hostPort(service), "list"))
@@ -28,19 +28,19 @@ func TestTransportLetsGRPCurlListAllServices(t *testing.T) {
 	}
 }
 
-func TestTransportLetsGRPCurlReadObjectsAsPeopleDo(t *testing.T) {
+func TestTransport_GRPCurlReadsObjects(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	wantReadablePod(t, service, "-plaintext")
 }
 
-func TestTransportLetsGRPCurlReadObjectsOverTLS(t *testing.T) {
+func TestTransport_GRPCurlReadsObjectsOverTLS(t *testing.T) {
 	t.Parallel()
 	certificate := newCertificate(t)
 	wantReadablePod(t, startTLSService(t, cluster(t), certificate), "-cacert", certificate.certFile)
 }
 
-func TestTransportShowsGRPCurlAChange(t *testing.T) {
+func TestTransport_GRPCurlWatchesAChange(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -29,7 +29,7 @@ var services = []string{
 	kubeconnectv1connect.ResourceServiceName,
 }
 
-func TestTransportAnswersAHealthCheckForEachServiceAndForAll(t *testing.T) {
+func TestTransport_HealthChecksCoverEachService(t *testing.T) {
 	t.Parallel()
 	plain, certificate := harness.StartService(t, cluster(t).Kubeconfig), newCertificate(t)
 	encrypted := startTLSService(t, cluster(t), certificate)
@@ -50,7 +50,7 @@ func TestTransportAnswersAHealthCheckForEachServiceAndForAll(t *testing.T) {
 	}
 }
 
-func TestTransportTellsAHealthWatchWhenTheServiceIsReadyAndWhenItEnds(t *testing.T) {
+func TestTransport_HealthWatchReportsReadinessAndShutdown(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	link := harness.StartProxy(t, cluster(t).Address(), harness.Refused)
@@ -71,7 +71,7 @@ func TestTransportTellsAHealthWatchWhenTheServiceIsReadyAndWhenItEnds(t *testing
 	}
 }
 
-func TestTransportTellsAHealthWatchThatAServiceDoesNotExist(t *testing.T) {
+func TestTransport_HealthWatchReportsAnUnknownService(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	wantHealth(t, watchHealth(ctx, t, service, "kubeconnect.v1.Nobody"), healthv1.HealthCheckResponse_SERVICE_UNKNOWN)
@@ -131,9 +131,9 @@ func wantHealth(t *testing.T, watch healthv1.Health_WatchClient, want healthv1.H
 	}
 }
 
-// TestTransportTellsWhenTheAPIServerWasLostAndWhenItIsBack is about a replica that continues to
+// TestTransport_HealthWatchReportsALostAPIServer is about a replica that continues to
 // serve its cache without the API server, and reports how old it is.
-func TestTransportTellsWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
+func TestTransport_HealthWatchReportsALostAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	link := harness.StartProxy(t, cluster(t).Address(), harness.None)

@@ -19,7 +19,7 @@ import (
 // describedServices are the services that reflection must describe.
 var describedServices = slices.Sorted(slices.Values(append(slices.Clone(services), grpc_health_v1.Health_ServiceDesc.ServiceName)))
 
-func TestTransportDescribesItselfByBothVersionsOfReflection(t *testing.T) {
+func TestTransport_ReflectionSupportsBothVersions(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for _, version := range []string{"v1", "v1alpha"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestTransportShowsARenewedCertificateToNewConnectionsAndCutsNoStream(t *testing.T) {
+func TestTransport_CertificateRotationKeepsStreams(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

@@ -26,19 +26,19 @@ var allTypes = map[string][2]string{
 // withoutHTTP2 are the protocols that work over HTTP/1.1: gRPC requires HTTP/2.
 var withoutHTTP2 = []harness.Protocol{harness.Connect, harness.ConnectJSON, harness.ConnectGET, harness.GRPCWeb}
 
-func TestTransportCarriesAllProtocolsOverPlainHTTP2OnOnePort(t *testing.T) {
+func TestTransport_PlainHTTP2CarriesAllProtocols(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	overTransport(t, service, harness.HTTP2, harness.Protocols, "HTTP/2.0 in plain text")
 }
 
-func TestTransportCarriesConnectAndGRPCWebOverPlainHTTP1(t *testing.T) {
+func TestTransport_PlainHTTP1CarriesConnectAndGRPCWeb(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	overTransport(t, service, harness.HTTP1, withoutHTTP2, "HTTP/1.1 in plain text")
 }
 
-func TestTransportCarriesAllProtocolsOverTLSAndHTTP2OnOnePort(t *testing.T) {
+func TestTransport_TLSHTTP2CarriesAllProtocols(t *testing.T) {
 	t.Parallel()
 	certificate := newCertificate(t)
 	service := startTLSService(t, cluster(t), certificate)
@@ -46,7 +46,7 @@ func TestTransportCarriesAllProtocolsOverTLSAndHTTP2OnOnePort(t *testing.T) {
 	overTransport(t, service, client, harness.Protocols, "HTTP/2.0 over TLS")
 }
 
-func TestTransportCarriesConnectAndGRPCWebOverTLSAndHTTP1(t *testing.T) {
+func TestTransport_TLSHTTP1CarriesConnectAndGRPCWeb(t *testing.T) {
 	t.Parallel()
 	certificate := newCertificate(t)
 	service := startTLSService(t, cluster(t), certificate)

@@ -35,9 +35,9 @@ func createSecret(ctx context.Context, t *testing.T, namespace, name string, wit
 	return created
 }
 
-// TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer reads Secrets over each protocol, and checks that
+// TestUncached_ResourcesAreReadAtTheAPIServer reads Secrets over each protocol, and checks that
 // none of them is cached afterwards.
-func TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer(t *testing.T) {
+func TestUncached_ResourcesAreReadAtTheAPIServer(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--uncached", "Secret,configmaps")
 	for _, protocol := range harness.Protocols {
@@ -78,9 +78,9 @@ func wantNoCache(ctx context.Context, t *testing.T, clients harness.Clients, res
 	}
 }
 
-// TestAPrivateWatchTellsWhatASharedOneWould validates a stream of Secrets with the rules of every
-// stream: a snapshot, changes, objects that enter and leave the selection, and a resume.
-func TestAPrivateWatchTellsWhatASharedOneWould(t *testing.T) {
+// TestPrivateWatch_DeliversTheSameAsASharedOne validates a stream of Secrets with the rules of
+// every stream: a snapshot, changes, objects that enter and leave the selection, and a resume.
+func TestPrivateWatch_DeliversTheSameAsASharedOne(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	client := harness.Dial(harness.HTTP2(t), harness.StartService(t, cluster(t).Kubeconfig, "--uncached", "secrets").Address, harness.Connect).Resources
@@ -131,9 +131,9 @@ func wantHolds(t *testing.T, view record.View, names ...string) {
 	}
 }
 
-// TestAPrivateWatchNeedsTheRightToAllThatItNames makes a caller with permission in one namespace
+// TestPrivateWatch_NeedsPermissionForItsScope makes a caller with permission in one namespace
 // watch that namespace, then all of them, then a namespace whose permission is revoked.
-func TestAPrivateWatchNeedsTheRightToAllThatItNames(t *testing.T) {
+func TestPrivateWatch_NeedsPermissionForItsScope(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -156,9 +156,9 @@ func TestAPrivateWatchNeedsTheRightToAllThatItNames(t *testing.T) {
 	wantError(t, stream.End(ctx), connect.CodePermissionDenied)
 }
 
-// TestAPrivateWatchOfOneNameNeedsTheRightToThatName checks the permission that a shared watch needs
+// TestPrivateWatch_NeedsPermissionForItsName checks the permission that a shared watch needs
 // too.
-func TestAPrivateWatchOfOneNameNeedsTheRightToThatName(t *testing.T) {
+func TestPrivateWatch_NeedsPermissionForItsName(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -186,9 +186,9 @@ func TestAPrivateWatchOfOneNameNeedsTheRightToThatName(t *testing.T) {
 	wantError(t, watchError(ctx, client, request), connect.CodePermissionDenied)
 }
 
-// TestWhatCannotBeWatchedIsReadAtTheAPIServer reads component statuses, which the API server
-// computes for each request, and resources that can only be created.
-func TestWhatCannotBeWatchedIsReadAtTheAPIServer(t *testing.T) {
+// TestUncached_UnwatchableResourcesAreReadAtTheAPIServer reads component statuses, which the API
+// server computes for each request, and resources that can only be created.
+func TestUncached_UnwatchableResourcesAreReadAtTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	want, err := cluster(t).Client.CoreV1().ComponentStatuses().List(ctx, metav1.ListOptions{})
@@ -216,7 +216,7 @@ func TestWhatCannotBeWatchedIsReadAtTheAPIServer(t *testing.T) {
 	wantError(t, err, connect.CodeUnimplemented, "get is not supported", "tokenreviews")
 }
 
-func TestLeasesAreKeptInMemoryOnlyIfTheyArePreloaded(t *testing.T) {
+func TestUncached_LeasesAreCachedOnlyIfPreloaded(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	for _, test := range []struct {

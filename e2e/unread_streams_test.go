@@ -31,9 +31,9 @@ var (
 // unreadLasts is the duration of the observation of memory: longer than a stream may be blocked.
 const unreadLasts = 35 * time.Second
 
-// TestStreamsThatAreNotReadNeedLittleMemory opens streams of a large snapshot and reads nothing,
+// TestStreams_NeedLittleMemoryWhenUnread opens streams of a large snapshot and reads nothing,
 // while another stream of the same caller is read.
-func TestStreamsThatAreNotReadNeedLittleMemory(t *testing.T) {
+func TestStreams_NeedLittleMemoryWhenUnread(t *testing.T) {
 	unread := someUnread
 	if _, soaking := soakFor(t); soaking {
 		unread = manyUnread

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-func TestTheServiceStartsWithoutItsAPIServerAndServesOnceThatIsThere(t *testing.T) {
+func TestUpstream_ServiceStartsWithoutTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -64,9 +64,9 @@ func wantAway(t *testing.T, err error, link *harness.Proxy, words string) {
 	}
 }
 
-// TestAnAPIServerThatIsNotSpokenToRightIsUnavailable makes the service use plain text with the API
+// TestUpstream_WrongProtocolIsUnavailable makes the service use plain text with the API
 // server, TLS with a server without it, and a port on which no server listens.
-func TestAnAPIServerThatIsNotSpokenToRightIsUnavailable(t *testing.T) {
+func TestUpstream_WrongProtocolIsUnavailable(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	kubeconfig, err := os.ReadFile(cluster(t).Kubeconfig)
@@ -108,7 +108,7 @@ func callsOn(client resourceClient, namespace string) map[string]func(context.Co
 	}
 }
 
-func TestWhileTheAPIServerIsAwayReadsComeFromMemoryAndWatchesStayOpen(t *testing.T) {
+func TestUpstream_OutageKeepsCachedReadsAndWatches(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]harness.Fault{
 		"when it refuses connections":            harness.Refused,
@@ -154,7 +154,7 @@ func loseUpstream(t *testing.T, fault harness.Fault) {
 	}
 }
 
-func TestAWatchWhoseUpstreamIsCutAgainAndAgainEndsUpRight(t *testing.T) {
+func TestUpstream_WatchConvergesAfterRepeatedCuts(t *testing.T) {
 	t.Parallel()
 	const cuts = 10
 	ctx := deadline(t)

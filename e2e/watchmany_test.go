@@ -150,7 +150,7 @@ func (m *many) judge() {
 	}
 }
 
-func TestSeveralWatchesInOneStreamGoOnAfterACutWithoutLossOrRepetition(t *testing.T) {
+func TestWatchMany_ResumesWithoutLossOrRepetition(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -191,7 +191,7 @@ func TestSeveralWatchesInOneStreamGoOnAfterACutWithoutLossOrRepetition(t *testin
 	})
 }
 
-func TestACustomResourceThatIsDeletedEndsTheStreamOfSeveralWatches(t *testing.T) {
+func TestWatchMany_EndsWithADeletedCustomResource(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
@@ -208,7 +208,7 @@ func TestACustomResourceThatIsDeletedEndsTheStreamOfSeveralWatches(t *testing.T)
 	wantError(t, m.end(), connect.CodeNotFound, "watch 1 ("+gadgets.name()+"): ")
 }
 
-func TestALostRightIsToldByTheWatchThatItConcerns(t *testing.T) {
+func TestWatchMany_LostPermissionAffectsItsWatchOnly(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	one, two := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))

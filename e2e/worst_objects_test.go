@@ -31,10 +31,10 @@ type worstObject struct {
 // is too large for a message, and is sent as an error.
 const escaped = "escaped"
 
-// TestObjectsOfTheWorstShapesComeInEachEncoding has objects whose Struct would be several times as
-// large as their JSON, or nested too deeply to be decoded. They are sent completely, and a watch
+// TestEncoding_ObjectsOfTheWorstShapesAreComplete has objects whose Struct would be several times
+// as large as their JSON, or nested too deeply to be decoded. They are sent completely, and a watch
 // continues after them.
-func TestObjectsOfTheWorstShapesComeInEachEncoding(t *testing.T) {
+func TestEncoding_ObjectsOfTheWorstShapesAreComplete(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))

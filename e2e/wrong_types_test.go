@@ -8,9 +8,9 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch sends values of wrong types in patches of a
+// TestPatch_WrongTypesAreTheCallersError sends values of wrong types in patches of a
 // built-in kind and of a custom resource. The errors must name the object and the field.
-func TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch(t *testing.T) {
+func TestPatch_WrongTypesAreTheCallersError(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))

@@ -53,7 +53,7 @@ func TestResolve_AggregatedResourcesAreNotCached(t *testing.T) {
 }
 
 // The cache of a group that becomes part of an aggregated API is evicted at once.
-func TestHub_ACacheEndsWhenItsGroupIsAggregated(t *testing.T) {
+func TestHub_EndsCacheWhenItsGroupIsAggregated(t *testing.T) {
 	api := newFakeAPI(t, coreResources, widgetResources)
 	api.services = make(chan *call)
 	api.aggregate(map[string]string{"v1.example.com": ""})

@@ -22,7 +22,7 @@ func nextBefore(t *testing.T, w *Watcher) []string {
 	})
 }
 
-func TestAStepSaysWhatTheReaderHoldsBefore(t *testing.T) {
+func TestEvent_BeforeIsTheReadersLastState(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
 	w := startedWatcher(t, c, Query{})
 	must(t, c.Update(pod(t, "a", 11)))
@@ -33,7 +33,7 @@ func TestAStepSaysWhatTheReaderHoldsBefore(t *testing.T) {
 	checkSame(t, []string{"13<11", "14"}, nextBefore(t, resumed(t, c, Query{}, Position{Version: "12"})))
 }
 
-func TestWhatEntersASelectionHasNothingBefore(t *testing.T) {
+func TestEvent_EnteringASelectionHasNoBefore(t *testing.T) {
 	c := syncedPods(t, 10, podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "3", Node: "node-1"}))
 	w := startedWatcher(t, c, Query{FieldSelector: "spec.nodeName=node-2"})
 	must(t, c.Update(podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "11", Node: "node-2"})))
@@ -41,7 +41,7 @@ func TestWhatEntersASelectionHasNothingBefore(t *testing.T) {
 	checkSame(t, []string{"11", "12<11"}, nextBefore(t, w))
 }
 
-func TestLatestStatesDoNotSayWhatWasBeforeAndStepsBehindThemDo(t *testing.T) {
+func TestLatestStates_HaveNoBeforeUnlikeLaterSteps(t *testing.T) {
 	c := podCache(1)
 	must(t, c.Replace(items(pod(t, "a", 3)), "10"))
 	must(t, c.Update(pod(t, "a", 11)))
@@ -52,7 +52,7 @@ func TestLatestStatesDoNotSayWhatWasBeforeAndStepsBehindThemDo(t *testing.T) {
 	checkSame(t, []string{"12<11"}, nextBefore(t, w))
 }
 
-func TestWhatAnotherReplicaHasToldIsNotWhatWasBefore(t *testing.T) {
+func TestEvent_NoBeforeIfAnotherReplicaDeliveredIt(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api)
 	api.setCurrent("25")
@@ -70,7 +70,7 @@ func TestWhatAnotherReplicaHasToldIsNotWhatWasBefore(t *testing.T) {
 	checkSame(t, []string{"22<21"}, <-received)
 }
 
-func TestOnTheWayToAnotherSelectionNothingIsSaidOfBefore(t *testing.T) {
+func TestRescope_EventsHaveNoBefore(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(items(in(t, "a", "one", "1"), in(t, "b", "one", "2")), "5"))
 	r := followingNamespaces(t, c, "a")
@@ -81,7 +81,7 @@ func TestOnTheWayToAnotherSelectionNothingIsSaidOfBefore(t *testing.T) {
 	checkSame(t, []string{"7<2"}, nextBefore(t, r.watcher))
 }
 
-func TestAPatchIsMadeOnceForTheObjectBefore(t *testing.T) {
+func TestEncodedPatch_EncodedOnceForEachBefore(t *testing.T) {
 	a, b, c := pod(t, "a", 1), pod(t, "a", 2), pod(t, "a", 3)
 	c.CacheEncodings()
 	made := 0

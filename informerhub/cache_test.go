@@ -21,9 +21,9 @@ func syncedPods(t tester, version int, objects ...*Object) *Cache {
 	return c
 }
 
-// TestWhatAReaderIsToldOfAChange begins with the pods a (in app web, on node-1) and b at version
-// 10.
-func TestWhatAReaderIsToldOfAChange(t *testing.T) {
+// TestWatcher_DeliversTransitionsOfItsSelection begins with the pods a (in app web, on node-1) and
+// b at version 10.
+func TestWatcher_DeliversTransitionsOfItsSelection(t *testing.T) {
 	a := traits{Namespace: "default", Name: "a", UID: "uid-a", Version: "3", Labels: map[string]string{"app": "web"}, Node: "node-1"}
 	changed := func(change func(*traits)) traits { to := a; change(&to); return to }
 	for name, test := range map[string]struct {
@@ -154,13 +154,13 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 	}
 }
 
-func TestTheFirstAnswerIsTheWholeSelectionInOrder(t *testing.T) {
+func TestWatcher_FirstBatchIsTheSelectionInOrder(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "b", 4), pod(t, "a", 3))
 	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "ADDED default/b@4 at 4", "SYNCED at 10"}, newReader(t, c, Query{}).drain(t))
 	checkSame(t, []string{"RESET at 10", "SYNCED at 10"}, newReader(t, c, Query{Name: "none"}).drain(t))
 }
 
-func TestOnlyAReaderBehindTheWindowIsToldTheLatestStates(t *testing.T) {
+func TestLatestStates_SentOnlyToReadersBehindTheWindow(t *testing.T) {
 	c := podCache(10 * pod(t, "a", 1).Size())
 	must(t, c.Replace(items(pod(t, "a", 1)), "1"))
 	slow, fast := newReader(t, c, Query{}), newReader(t, c, Query{})
@@ -178,7 +178,7 @@ func TestOnlyAReaderBehindTheWindowIsToldTheLatestStates(t *testing.T) {
 	}
 }
 
-func TestAReaderThatIsFarBehindIsToldEverythingInBatches(t *testing.T) {
+func TestWatcher_CatchesUpInBatches(t *testing.T) {
 	c := podCache(1 << 30)
 	must(t, c.Replace(nil, "1"))
 	r := newReader(t, c, Query{})
@@ -192,7 +192,7 @@ func TestAReaderThatIsFarBehindIsToldEverythingInBatches(t *testing.T) {
 	}
 }
 
-func TestTheFeedHoldsNoMoreThanItsWindow(t *testing.T) {
+func TestWindow_IsBoundedInBytes(t *testing.T) {
 	one := pod(t, "a", 10).Size()
 	c := podCache(10 * one)
 	must(t, c.Replace(nil, "1"))
@@ -211,7 +211,7 @@ func TestTheFeedHoldsNoMoreThanItsWindow(t *testing.T) {
 	}
 }
 
-func TestAChangeLargerThanTheWindowIsNotLost(t *testing.T) {
+func TestWindow_DeliversChangesLargerThanItself(t *testing.T) {
 	c := podCache(1)
 	must(t, c.Replace(nil, "1"))
 	r := newReader(t, c, Query{})
@@ -220,7 +220,7 @@ func TestAChangeLargerThanTheWindowIsNotLost(t *testing.T) {
 	checkSame(t, []string{"ADDED default/a@2 at 2"}, r.drain(t))
 }
 
-func TestWhatCameBeforeTheEndOfACacheIsDelivered(t *testing.T) {
+func TestCache_DeliversPendingEventsBeforeItsEnd(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
 	current, late := newReader(t, c, Query{}), newReader(t, c, Query{})
 	current.drain(t)
@@ -242,7 +242,7 @@ func TestWhatCameBeforeTheEndOfACacheIsDelivered(t *testing.T) {
 	}
 }
 
-func TestGetAnswersTheObjectOrNotFound(t *testing.T) {
+func TestCache_GetReturnsTheObjectOrNotFound(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
 	if object, err := c.Get("default", "a"); err != nil || object.ResourceVersion() != "3" {
 		t.Errorf("got %v, %v", object, err)
@@ -254,7 +254,7 @@ func TestGetAnswersTheObjectOrNotFound(t *testing.T) {
 	}
 }
 
-func TestReadyTellsHowTheCacheStands(t *testing.T) {
+func TestReady_ReturnsTheStateOfTheCache(t *testing.T) {
 	failure := &UnavailableError{Host: "here", Err: errors.New("refused")}
 	for name, test := range map[string]struct {
 		history func(*Cache)
@@ -280,7 +280,7 @@ func TestReadyTellsHowTheCacheStands(t *testing.T) {
 	}
 }
 
-func TestDeletionsAfterARelistFindTheirObjects(t *testing.T) {
+func TestCache_DeletesObjectsAfterARelist(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
 	must(t, c.Replace(items(pod(t, "a", 12)), "12"))
 	must(t, c.Delete(pod(t, "a", 13)))
@@ -289,10 +289,10 @@ func TestDeletionsAfterARelistFindTheirObjects(t *testing.T) {
 	}
 }
 
-// TestCache_AListThatUndoesChangesBeginsANewEpoch restores a backup from before version 20 into an
+// TestCache_ListThatUndoesChangesBeginsAnEpoch restores a backup from before version 20 into an
 // API server whose versions continue after it. Each kind of undone change shows in an object with a
 // version older than the cache's.
-func TestCache_AListThatUndoesChangesBeginsANewEpoch(t *testing.T) {
+func TestCache_ListThatUndoesChangesBeginsAnEpoch(t *testing.T) {
 	recreated := func(t *testing.T, version int) *Object {
 		return podObject(t, traits{Namespace: "default", Name: "a", UID: "uid-of-another", Version: fmt.Sprint(version)})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
-func TestOnlyAnAnswerAboutTheWholeResourceContradictsDiscovery(t *testing.T) {
+func TestContradicts_OnlyErrorsOfTheWholeResource(t *testing.T) {
 	unknownPath := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", widgets.GroupResource(), "a", "404 page not found", 0, true)
 	for name, test := range map[string]struct {
 		err  error
@@ -44,7 +44,7 @@ func widgetsAs(kind string, namespaced bool) *metav1.APIResourceList {
 	}}
 }
 
-func TestACacheDoesNotBeginWithAnotherScopeOrKindThanIsServed(t *testing.T) {
+func TestHub_StartsNoCacheWithAnotherScopeOrKind(t *testing.T) {
 	for name, now := range map[string]*metav1.APIResourceList{
 		"another scope": widgetsAs("Widget", false),
 		"another kind":  widgetsAs("Gizmo", true),
@@ -108,7 +108,7 @@ func snapshotOfWidgets(t *testing.T, api *fakeAPI, version, color string) *call 
 		send(t, watch.Bookmark, widget("", version, map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
 }
 
-func TestAChangedDefinitionRelistsItsCache(t *testing.T) {
+func TestDefinitions_ChangeRelistsTheCache(t *testing.T) {
 	api, w, watched := definedWidgets(t)
 	tellDefinition(t, watched, definedAs("u", 1, "11")) // its status
 	tellDefinition(t, watched, definedAs("u", 2, "12"))
@@ -117,7 +117,7 @@ func TestAChangedDefinitionRelistsItsCache(t *testing.T) {
 	snapshotOfWidgets(t, api, "30", "green") // a second relist, for an API server that notices late
 }
 
-func TestADefinitionThatWasCreatedAgainEndsItsCache(t *testing.T) {
+func TestDefinitions_RecreationEndsTheCache(t *testing.T) {
 	_, w, watched := definedWidgets(t)
 	tellDefinition(t, watched, definedAs("other", 1, "12"))
 	var gone *ResourceGoneError
@@ -126,7 +126,7 @@ func TestADefinitionThatWasCreatedAgainEndsItsCache(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatChangesTheKindEndsItsCache(t *testing.T) {
+func TestDefinitions_ChangedKindEndsTheCache(t *testing.T) {
 	api, w, watched := definedWidgets(t)
 	api.serve(coreResources, widgetsAs("Gizmo", true))
 	tellDefinition(t, watched, definedAs("u", 2, "12"))
@@ -136,8 +136,8 @@ func TestADefinitionThatChangesTheKindEndsItsCache(t *testing.T) {
 	}
 }
 
-// TestARelistIsNotOlderThanWhatTheCacheHolds relists at an API server that cannot stream a list.
-func TestARelistIsNotOlderThanWhatTheCacheHolds(t *testing.T) {
+// TestDefinitions_RelistIsNotOlderThanTheCache relists at an API server that cannot stream a list.
+func TestDefinitions_RelistIsNotOlderThanTheCache(t *testing.T) {
 	api, _, watched := definedWidgets(t)
 	tellDefinition(t, watched, definedAs("u", 2, "12"))
 	api.next(t, "watch-list").refuse(apierrors.NewBadRequest("no").ErrStatus)
@@ -147,9 +147,9 @@ func TestARelistIsNotOlderThanWhatTheCacheHolds(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRightToDefinitionsAChangedHashRelists compares the hashes itself, instead of the
+// TestDefinitions_ChangedHashRelistsWithoutPermission compares the hashes itself, instead of the
 // session that waits for half a minute.
-func TestWithoutTheRightToDefinitionsAChangedHashRelists(t *testing.T) {
+func TestDefinitions_ChangedHashRelistsWithoutPermission(t *testing.T) {
 	api, schemas := newFakeAPI(t, coreResources, widgetResources), &publisher{}
 	config := api.config()
 	config.Transport = transportFunc(func(r *http.Request) (*http.Response, error) {

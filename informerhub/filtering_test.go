@@ -36,7 +36,7 @@ func on(t tester, name, node string, version int) *Object {
 	return podObject(t, traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: fmt.Sprint(version), Labels: map[string]string{"app": "web"}, Node: node})
 }
 
-func TestAListHasWhatTheFilterIsTrueFor(t *testing.T) {
+func TestCache_ListReturnsObjectsThatPassTheFilter(t *testing.T) {
 	c := syncedPods(t, 10, on(t, "a", "n1", 1), on(t, "b", "n2", 2), on(t, "c", "n1", 3))
 	for text, want := range map[string][]string{
 		`object.spec.nodeName == 'n1'`: {"default/a", "default/c"},
@@ -56,7 +56,7 @@ func TestAListHasWhatTheFilterIsTrueFor(t *testing.T) {
 	}
 }
 
-func TestACustomObjectIsFilteredByWhatItSays(t *testing.T) {
+func TestSelection_FiltersCustomObjects(t *testing.T) {
 	widget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
 		"metadata": map[string]any{"name": "w", "namespace": "default", "uid": "u", "resourceVersion": "1"},
@@ -80,7 +80,7 @@ func TestACustomObjectIsFilteredByWhatItSays(t *testing.T) {
 	}
 }
 
-func TestObjectsThatAFilterHasNoValueForAreLeftOutWithAWarning(t *testing.T) {
+func TestCache_ListWarnsOfObjectsWithoutAFilterValue(t *testing.T) {
 	c := syncedPods(t, 10, on(t, "a", "n1", 1), on(t, "b", "n2", 2), pod(t, "c", 3))
 	for text, want := range map[string]string{
 		`object.spec.replicsa > 3`:            "the filter has no value for 3 of 3 objects, which are left out: no such key: replicsa (default/a, …)",
@@ -93,7 +93,7 @@ func TestObjectsThatAFilterHasNoValueForAreLeftOutWithAWarning(t *testing.T) {
 	checkSame(t, nil, none.Warnings)
 }
 
-func TestAFilterThatCostsTooMuchForAllObjectsIsABadRequest(t *testing.T) {
+func TestCache_TooCostlyFilterIsABadRequest(t *testing.T) {
 	var objects []*Object
 	for i := range 3000 {
 		objects = append(objects, pod(t, fmt.Sprint("p", i), i+1))
@@ -119,7 +119,7 @@ func TestAFilterThatCostsTooMuchForAllObjectsIsABadRequest(t *testing.T) {
 	}
 }
 
-func TestAListEndsWithItsCaller(t *testing.T) {
+func TestCache_ListEndsWithItsContext(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -128,9 +128,9 @@ func TestAListEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-// TestAWatchTellsWhatEntersAndLeavesAFilter has two watchers with one filter, which read the same,
+// TestWatcher_DeliversTransitionsOfAFilter has two watchers with one filter, which read the same,
 // and one whose expression has no value for some objects.
-func TestAWatchTellsWhatEntersAndLeavesAFilter(t *testing.T) {
+func TestWatcher_DeliversTransitionsOfAFilter(t *testing.T) {
 	c := syncedPods(t, 10, on(t, "a", "n1", 1), on(t, "b", "n2", 2))
 	shared := filterOf(t, `object.spec.nodeName == 'n1'`)
 	one, two := startedWatcher(t, c, Query{Filter: shared}), startedWatcher(t, c, Query{Filter: shared})
@@ -147,7 +147,7 @@ func TestAWatchTellsWhatEntersAndLeavesAFilter(t *testing.T) {
 	checkSame(t, append(want, "DELETED default/b@12 at 15"), nextLines(t, labelled))
 }
 
-func TestSelectionsWithDifferentFiltersAreDifferent(t *testing.T) {
+func TestSelection_KeyDependsOnTheFilter(t *testing.T) {
 	c := syncedPods(t, 10)
 	keys := make(map[string]bool)
 	for _, f := range []*filter.Filter{nil, filterOf(t, "true"), filterOf(t, "false"), filterOf(t, "object.nil")} {
@@ -240,9 +240,9 @@ func TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	})
 }
 
-// TestWatcher_WarnsOfTheFilterOnEachWayToGoOn switches to other namespaces, resumes from a position
-// in the log, and begins with another snapshot.
-func TestWatcher_WarnsOfTheFilterOnEachWayToGoOn(t *testing.T) {
+// TestWatcher_WarnsOfTheFilterAfterRescopeResumeAndResync switches to other namespaces, resumes
+// from a position in the log, and begins with another snapshot.
+func TestWatcher_WarnsOfTheFilterAfterRescopeResumeAndResync(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))
 		query := Query{Filter: filterOf(t, `object.metadata.labels['app'] == 'web'`), Namespaces: []string{}}

@@ -50,7 +50,7 @@ func wantStale(t *testing.T, c *Cache, when string, want bool) Freshness {
 	return fresh
 }
 
-func TestFreshness_ACacheIsStaleUntilItHasCaughtUp(t *testing.T) {
+func TestFreshness_StaleUntilCaughtUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.watchOpened(false)
@@ -75,7 +75,7 @@ func TestFreshness_ACacheIsStaleUntilItHasCaughtUp(t *testing.T) {
 	})
 }
 
-func TestFreshness_AListIsAsOfWhenItBegan(t *testing.T) {
+func TestFreshness_ListIsAsOfItsStart(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "30")
 		c.watchClosed()
@@ -96,7 +96,7 @@ func TestFreshness_AListIsAsOfWhenItBegan(t *testing.T) {
 }
 
 // An answer of the API server for an earlier watch does not apply to a reopened one.
-func TestFreshness_WhatWasAskedForAnEarlierWatchDoesNotCount(t *testing.T) {
+func TestFreshness_IgnoresResponsesForAnEarlierWatch(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
 		c.watchOpened(false)
@@ -108,7 +108,7 @@ func TestFreshness_WhatWasAskedForAnEarlierWatchDoesNotCount(t *testing.T) {
 	})
 }
 
-func TestFreshness_ALongSilenceIsStale(t *testing.T) {
+func TestFreshness_StaleAfterALongSilence(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.watchOpened(false)
@@ -122,7 +122,7 @@ func TestFreshness_ALongSilenceIsStale(t *testing.T) {
 }
 
 // A bookmark alone proves nothing: an API server that lags behind the others may send an older one.
-func TestBookmark_TheCacheRelistsIfTheAPIServerHasGoneBack(t *testing.T) {
+func TestBookmark_RelistsIfTheAPIServerIsAtAnOlderVersion(t *testing.T) {
 	for name, test := range map[string]struct {
 		bookmark, current string
 		relists           int
@@ -150,7 +150,7 @@ func TestBookmark_TheCacheRelistsIfTheAPIServerHasGoneBack(t *testing.T) {
 	}
 }
 
-func TestBookmark_TheCacheIsStillCurrentWhileTheAPIServerIsAsked(t *testing.T) {
+func TestBookmark_CacheIsCurrentWhileVersionsAreCompared(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.watchOpened(false)
@@ -162,7 +162,7 @@ func TestBookmark_TheCacheIsStillCurrentWhileTheAPIServerIsAsked(t *testing.T) {
 	})
 }
 
-func TestFreshness_ARelistSaysSinceWhenItIsUnderWay(t *testing.T) {
+func TestStatus_RelistingSinceIsTheStartOfTheRelist(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		began := time.Now()
@@ -188,7 +188,7 @@ func TestFreshness_ARelistSaysSinceWhenItIsUnderWay(t *testing.T) {
 
 // A replica is as current as the worst of its caches, except those for which the API server returns
 // errors.
-func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
+func TestHubFreshness_OneForbiddenResourceDoesNotCount(t *testing.T) {
 	forbidden, away := apierrors.NewForbidden(pods.GroupResource(), "", nil), &UnavailableError{Err: errors.New("refused")}
 	current := func(t *testing.T) *Cache {
 		c := followingCache(t, "10")
@@ -233,7 +233,7 @@ func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestHubFreshness_AResourceCountsAgainWhenItIsListed(t *testing.T) {
+func TestHubFreshness_CountsResourceAgainWhenListed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.watchClosed()
@@ -246,7 +246,7 @@ func TestHubFreshness_AResourceCountsAgainWhenItIsListed(t *testing.T) {
 }
 
 // Data that arrives after a link has stalled was sent earlier: it does not make the cache complete.
-func TestFreshness_ALinkThatHasStoodStillIsNoContact(t *testing.T) {
+func TestFreshness_StalledLinkIsNoContact(t *testing.T) {
 	for name, test := range map[string]struct {
 		quiet time.Duration
 		pings bool

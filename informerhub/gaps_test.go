@@ -39,13 +39,13 @@ var (
 	latestStates = []string{"DELETED default/between@25 at 25", "DELETED default/a@30 at 30", "DELETED default/gone@40 at 40"}
 )
 
-func TestAPositionThatARelistHasLedPastIsToldLatestStates(t *testing.T) {
+func TestGaps_PositionInsideGetsLatestStates(t *testing.T) {
 	c := relistedOver(t, true)
 	leap(t, c)
 	checkSame(t, latestStates, nextLines(t, resumed(t, c, byLabel, Position{Version: "20"})))
 }
 
-func TestAWatcherFromAReplicaThatWasAheadIsToldLatestStatesWhenARelistLeadsPastIt(t *testing.T) {
+func TestGaps_WatcherFromAReplicaAheadGetsLatestStates(t *testing.T) {
 	c := relistedOver(t, true)
 	w := resumed(t, c, byLabel, Position{Version: "20"})
 	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
@@ -58,7 +58,7 @@ func TestAWatcherFromAReplicaThatWasAheadIsToldLatestStatesWhenARelistLeadsPastI
 	}
 }
 
-func TestAPositionInAGapThatNobodyKnowsBeginsAnew(t *testing.T) {
+func TestGaps_PositionInsideResyncsWithoutHistory(t *testing.T) {
 	c := relistedOver(t, false)
 	leap(t, c)
 	began := []string{"RESET at 40", "SYNCED at 40"}
@@ -66,7 +66,7 @@ func TestAPositionInAGapThatNobodyKnowsBeginsAnew(t *testing.T) {
 	checkSame(t, began, nextLines(t, resumed(t, c, byLabel, Position{Version: "39"})))
 }
 
-func TestAtTheEndsOfAGapNothingIsUnknown(t *testing.T) {
+func TestGaps_NothingIsUnknownAtTheirEnds(t *testing.T) {
 	c := relistedOver(t, false)
 	leap(t, c)
 	must(t, c.Update(labelled(t, "a", "web", 41)))
@@ -86,7 +86,7 @@ func TestAtTheEndsOfAGapNothingIsUnknown(t *testing.T) {
 
 // The window has moved past a watcher that comes from a replica which was ahead. That replica has
 // delivered an object that was created and deleted since.
-func TestAWatcherFromAReplicaThatWasAheadIsToldOfDeletionsBehindTheWindow(t *testing.T) {
+func TestLog_DeliversDeletionsToAWatcherFromAReplicaAhead(t *testing.T) {
 	c := podCache(1)
 	must(t, c.Replace(nil, "10"))
 	c.history = &replicas{version: 20}
@@ -99,7 +99,7 @@ func TestAWatcherFromAReplicaThatWasAheadIsToldOfDeletionsBehindTheWindow(t *tes
 	checkSame(t, []string{"DELETED default/a@25 at 25"}, nextLines(t, w))
 }
 
-func TestAnOlderPositionThanOneThatWasAskedForIsToldTheLaterDeletionsToo(t *testing.T) {
+func TestHistory_OlderPositionGetsLaterDeletionsToo(t *testing.T) {
 	c := syncedPods(t, 10)
 	c.history = &replicas{deleted: []traits{
 		{Namespace: "default", Name: "first", UID: "uid-first", Version: "3"},
@@ -112,7 +112,7 @@ func TestAnOlderPositionThanOneThatWasAskedForIsToldTheLaterDeletionsToo(t *test
 
 // Of several watchers that wait for history, one requests it for all. If that fails, the next one
 // requests its own.
-func TestWhoWaitedForHistoryInVainAsksForItsOwnPosition(t *testing.T) {
+func TestHistory_RequestsTheOldestPositionThenItsOwn(t *testing.T) {
 	c := syncedPods(t, 10)
 	c.history = &replicas{}
 	c.needsBackfill("2")
@@ -124,7 +124,7 @@ func TestWhoWaitedForHistoryInVainAsksForItsOwnPosition(t *testing.T) {
 	}
 }
 
-func TestTheOldestOfManyGapsBecomeOne(t *testing.T) {
+func TestGaps_OldestAreMerged(t *testing.T) {
 	l := &changeLog{compactVersion: "1"}
 	for i := range maxGaps + 2 {
 		l.recordGap(fmt.Sprint(10*i+10), fmt.Sprint(10*i+15))

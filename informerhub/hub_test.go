@@ -68,7 +68,7 @@ func longWatch(t *testing.T, c *Cache) *Watcher {
 	return c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: time.Hour})
 }
 
-func TestManyCallersShareOneWatch(t *testing.T) {
+func TestHub_CallersShareOneWatch(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := hubOf(t, api.config())
 	var waiting []<-chan asking
@@ -94,7 +94,7 @@ func TestManyCallersShareOneWatch(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerWithoutWatchListIsListed(t *testing.T) {
+func TestHub_ListsIfTheAPIServerHasNoWatchList(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := hubOf(t, api.config())
 	answered := ask(t.Context(), hub, pods)
@@ -114,7 +114,7 @@ func TestAnAPIServerWithoutWatchListIsListed(t *testing.T) {
 	expect(t, w, "ADDED default/b@11 at 11")
 }
 
-func TestAListInPagesIsPutTogether(t *testing.T) {
+func TestHub_JoinsThePagesOfAList(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := hubOf(t, api.config())
 	answered := ask(t.Context(), hub, pods)
@@ -133,7 +133,7 @@ func TestAListInPagesIsPutTogether(t *testing.T) {
 	checkSame(t, []string{"default/a", "default/b"}, names(listOf(t, got.cache, selectFrom(t, got.cache, Query{})).Objects))
 }
 
-func TestACutStreamGoesOnFromItsLastVersion(t *testing.T) {
+func TestHub_ResumesAWatchFromItsLastVersion(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api)
 	w := longWatch(t, cache)
@@ -149,7 +149,7 @@ func TestACutStreamGoesOnFromItsLastVersion(t *testing.T) {
 	expect(t, w, "DELETED default/a@12 at 13")
 }
 
-func TestWhatWasMissedBehindA410IsToldAsChanges(t *testing.T) {
+func TestHub_RelistAfterA410DeliversMissedChanges(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api)
 	w := longWatch(t, cache)
@@ -163,7 +163,7 @@ func TestWhatWasMissedBehindA410IsToldAsChanges(t *testing.T) {
 	expect(t, w, "ADDED default/b@15 at 15", "ADDED default/c@17 at 17", "DELETED default/a@3 at 20")
 }
 
-func TestAWatchListThatIsCutIsNoSnapshot(t *testing.T) {
+func TestHub_IncompleteWatchListIsNoSnapshot(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := hubOf(t, api.config())
 	answered := ask(t.Context(), hub, pods)
@@ -176,7 +176,7 @@ func TestAWatchListThatIsCutIsNoSnapshot(t *testing.T) {
 	checkSame(t, []string{"default/b"}, names(listOf(t, got.cache, selectFrom(t, got.cache, Query{})).Objects))
 }
 
-func TestACustomResourceIsWatchedAsJSON(t *testing.T) {
+func TestHub_WatchesCustomResourcesAsJSON(t *testing.T) {
 	api := newFakeAPI(t, coreResources, widgetResources)
 	hub := hubOf(t, api.config())
 	answered := ask(t.Context(), hub, widgets)
@@ -206,7 +206,7 @@ func widget(name, version string, annotations map[string]string) *unstructured.U
 	return object
 }
 
-func TestARefusedListIsTheAPIServersOwnError(t *testing.T) {
+func TestHub_ReturnsTheErrorOfADeniedList(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := hubOf(t, api.config())
 	answered := ask(t.Context(), hub, pods)
@@ -218,7 +218,7 @@ func TestARefusedListIsTheAPIServersOwnError(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerThatIsDownIsNamedAndFoundWhenItIsUp(t *testing.T) {
+func TestHub_NamesAnUnreachableAPIServerAndRecovers(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	var up atomic.Bool
 	config := api.config()
@@ -253,7 +253,7 @@ func TestAnAPIServerThatIsDownIsNamedAndFoundWhenItIsUp(t *testing.T) {
 	}
 }
 
-func TestACacheThatLosesItsAPIServerIsReadOn(t *testing.T) {
+func TestHub_ServesReadsAfterTheWatchIsLost(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub, _, upstream := syncedHub(t, api)
 	upstream.end()
@@ -267,7 +267,7 @@ func TestACacheThatLosesItsAPIServerIsReadOn(t *testing.T) {
 	}
 }
 
-func TestACacheEndsWhenItsResourceIsNoLongerServed(t *testing.T) {
+func TestHub_EndsCacheWhenItsResourceIsNoLongerServed(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub, cache, upstream := syncedHub(t, api)
 	w := longWatch(t, cache)
@@ -290,7 +290,7 @@ func TestACacheEndsWhenItsResourceIsNoLongerServed(t *testing.T) {
 	}
 }
 
-func TestACacheOutlivesA404OfAResourceThatIsServed(t *testing.T) {
+func TestHub_KeepsCacheAfterA404OfAServedResource(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub, cache, upstream := syncedHub(t, api)
 	w := longWatch(t, cache)
@@ -305,7 +305,7 @@ func TestACacheOutlivesA404OfAResourceThatIsServed(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWatchersAndCallersWhoWait(t *testing.T) {
+func TestHub_CloseEndsWatchersAndWaitingCallers(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub, cache, _ := syncedHub(t, api)
 	w := longWatch(t, cache)
@@ -326,7 +326,7 @@ func TestCloseEndsWatchersAndCallersWhoWait(t *testing.T) {
 	hub.Close() // a second Close has no effect
 }
 
-func TestACallerWhoDoesNotWaitIsTold(t *testing.T) {
+func TestHub_ReturnsTheCauseOfACancelledCall(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := hubOf(t, api.config())
 	why := errors.New("the caller has disconnected")
@@ -339,7 +339,7 @@ func TestACallerWhoDoesNotWaitIsTold(t *testing.T) {
 	}
 }
 
-func TestTheAPIServerIsAskedWhetherItSelectsByAField(t *testing.T) {
+func TestSelect_ChecksFieldsAtTheAPIServer(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, _ := syncedHub(t, api)
 	for name, test := range map[string]struct {
@@ -369,7 +369,7 @@ func TestTheAPIServerIsAskedWhetherItSelectsByAField(t *testing.T) {
 	}
 }
 
-func TestTheOptionsOfAHubHaveDefaults(t *testing.T) {
+func TestOptions_HaveDefaults(t *testing.T) {
 	hub := hubOf(t, newFakeAPI(t).config())
 	if hub.options.WindowBytes != 16<<20 || hub.options.KeepManagedFields {
 		t.Errorf("options are %+v", hub.options)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-func TestACacheThatNobodyUsesEnds(t *testing.T) {
+func TestHub_EndsIdleCaches(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub, cache, upstream := syncedHub(t, api)
 	watcher := longWatch(t, cache)

@@ -11,7 +11,7 @@ import (
 
 // Clients can send versions that the cluster has not reached. They share the requests to the API
 // server that these cause.
-func TestWatch_MadeUpVersionsShareQuestions(t *testing.T) {
+func TestWatch_UnreachedVersionsShareRequests(t *testing.T) {
 	for name, version := range map[string]string{"near": "15", "far": "9000000000000", "too long to count": "99999999999999999999999"} {
 		t.Run(name, func(t *testing.T) {
 			api := newFakeAPI(t, coreResources, widgetResources)
@@ -58,7 +58,7 @@ func (e *expiring) deletions(context.Context, string, string) ([]latest, error) 
 	return nil, errHistoryExpired
 }
 
-func TestRecall_AVersionThatIsTooOldIsAskedForOnce(t *testing.T) {
+func TestHistory_TooOldVersionIsRequestedOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 100, pod(t, "a", 50))
 		api := &expiring{replicas: &replicas{version: 100}}

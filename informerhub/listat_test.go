@@ -94,8 +94,8 @@ func (r *remembered) walk(rnd *rand.Rand, sel *Selection, at Position, page int)
 	}
 }
 
-// TestCache_KnowsWhatASelectionHeldAtAVersion makes random changes, and lists at earlier versions.
-func TestCache_KnowsWhatASelectionHeldAtAVersion(t *testing.T) {
+// TestCache_ListsASelectionAtEarlierVersions makes random changes, and lists at earlier versions.
+func TestCache_ListsASelectionAtEarlierVersions(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		r := newRemembered(t, 1<<20)
@@ -132,7 +132,7 @@ func TestCache_KnowsWhatASelectionHeldAtAVersion(t *testing.T) {
 	}
 }
 
-func TestCache_SaysWhatItDoesNotKnowOfThePast(t *testing.T) {
+func TestCache_ReturnsWhyAnEarlierVersionIsUnknown(t *testing.T) {
 	r := newRemembered(t, 8<<10)
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
@@ -174,9 +174,9 @@ func TestCache_SaysWhatItDoesNotKnowOfThePast(t *testing.T) {
 	wantPast("of a history that was undone", present, ErrUndone)
 }
 
-// TestCache_APageLooksAtNoMoreThanItNeeds counts the objects that are examined under the cache's
+// TestCache_PageExaminesFewObjects counts the objects that are examined under the cache's
 // lock.
-func TestCache_APageLooksAtNoMoreThanItNeeds(t *testing.T) {
+func TestCache_PageExaminesFewObjects(t *testing.T) {
 	c := tenants(t)
 	sel := selectFrom(t, c, Query{})
 	at := listOf(t, c, sel).Position

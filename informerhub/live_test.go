@@ -64,7 +64,7 @@ func wantQuery(t *testing.T, c *call, want map[string]string) {
 	}
 }
 
-func TestALiveListFollowsThePagesOfTheAPIServer(t *testing.T) {
+func TestLive_ListFollowsPages(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	answered := listLive(t, api, Query{LabelSelector: "a=b", FieldSelector: "c=d"}, 1<<20)
 	first := api.next(t, "list")
@@ -80,8 +80,8 @@ func TestALiveListFollowsThePagesOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestALiveListTakesATurnForEachPage has another caller hold the only slot when a page arrives.
-func TestALiveListTakesATurnForEachPage(t *testing.T) {
+// TestLive_ListTakesASlotForEachPage has another caller hold the only slot when a page arrives.
+func TestLive_ListTakesASlotForEachPage(t *testing.T) {
 	queue := fairqueue.New(fairqueue.Limits{Total: 1})
 	_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "other"))
 	must(t, err)
@@ -105,7 +105,7 @@ func TestALiveListTakesATurnForEachPage(t *testing.T) {
 	wantNames(t, <-answered, "x")
 }
 
-func TestALiveListOfSeveralNamespacesIsOfOneVersion(t *testing.T) {
+func TestLive_ListReadsNamespacesAtOneVersion(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	answered := listLive(t, api, Query{Namespaces: []string{"b", "a", "b"}}, 1<<20)
 	first := api.next(t, "list")
@@ -122,11 +122,11 @@ func TestALiveListOfSeveralNamespacesIsOfOneVersion(t *testing.T) {
 	wantNames(t, <-answered, "x")
 }
 
-func TestALiveListOfNoNamespacesReadsNothing(t *testing.T) {
+func TestLive_ListOfNoNamespacesReadsNothing(t *testing.T) {
 	wantNames(t, <-listLive(t, newFakeAPI(t, coreResources), Query{Namespaces: []string{}}, 1<<20))
 }
 
-func TestALiveListBeginsAgainOnceWhereTheAPIServerHasForgottenItsPages(t *testing.T) {
+func TestLive_ListRestartsOnceIfItsPagesHaveExpired(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old").ErrStatus
 	api := newFakeAPI(t, coreResources)
 	answered := listLive(t, api, Query{}, 1<<20)
@@ -146,7 +146,7 @@ func TestALiveListBeginsAgainOnceWhereTheAPIServerHasForgottenItsPages(t *testin
 	}
 }
 
-func TestALiveListThatIsTooLargeIsGivenUp(t *testing.T) {
+func TestLive_TooLargeListIsAnError(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	answered := listLive(t, api, Query{}, 1000)
 	var names []string
@@ -159,8 +159,8 @@ func TestALiveListThatIsTooLargeIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestALiveReadIsTriedOnce leaves the decision to wait and retry to the caller.
-func TestALiveReadIsTriedOnce(t *testing.T) {
+// TestLive_DoesNotRetry leaves the decision to wait and retry to the caller.
+func TestLive_DoesNotRetry(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	answered := listLive(t, api, Query{}, 1000)
 	c := api.next(t, "list")
@@ -172,8 +172,8 @@ func TestALiveReadIsTriedOnce(t *testing.T) {
 	}
 }
 
-// TestALiveReadOfMetadataAsksForNoMore has the API server send only metadata.
-func TestALiveReadOfMetadataAsksForNoMore(t *testing.T) {
+// TestLive_MetadataOnlyRequestsOnlyMetadata has the API server send only metadata.
+func TestLive_MetadataOnlyRequestsOnlyMetadata(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	live, err := hubOf(t, api.config()).Live(pods, http.DefaultClient)
 	must(t, err)

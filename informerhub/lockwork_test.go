@@ -193,7 +193,7 @@ func TestCache_NothingIsMatchedUnderTheLock(t *testing.T) {
 }
 
 // The work for a caller of one namespace does not depend on the objects of others.
-func TestCache_OtherNamespacesDoNotCountForACallerOfSome(t *testing.T) {
+func TestCache_WorkIsIndependentOfOtherNamespaces(t *testing.T) {
 	looks := func(c *Cache, query Query) int64 {
 		before := c.looked()
 		listOf(t, c, selectFrom(t, c, query))
@@ -257,7 +257,7 @@ func TestSelect_RequirementsAndValuesAreBounded(t *testing.T) {
 }
 
 // distinctTerms changes neither what a selector selects, nor whether it is valid.
-func TestDistinctTerms(t *testing.T) {
+func TestDistinctTerms_SelectTheSameObjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		terms := rapid.SliceOf(rapid.SampledFrom([]string{"a", "!a", "a=b", " a = b", "a in (x,y)", "a in (y,x)", "b notin (x)", "b notin ( x", "in", "", " ", "(", ")", "a,a"})).Draw(t, "terms")
 		text := strings.Join(terms, ",")
@@ -278,7 +278,7 @@ func TestDistinctTerms(t *testing.T) {
 }
 
 // An index that is built while objects change has all of them.
-func TestFieldIndex_IsMadeInPartsWhileObjectsChange(t *testing.T) {
+func TestFieldIndex_IsBuiltInPartsWhileObjectsChange(t *testing.T) {
 	c := tenants(t)
 	store, index := c.beginIndex("spec.nodeName", object.OneValue(mustFind(t, c, "spec.nodeName")))
 	part := c.addToIndex(store, "spec.nodeName", nil)
@@ -369,7 +369,7 @@ func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 
 // Callers share one processor: a caller whose lists never end leaves slots to others, and watchers
 // that share batches do not wait for each other's slots.
-func TestCache_CallersTakeTurns(t *testing.T) {
+func TestCache_SharesProcessorSlotsFairly(t *testing.T) {
 	c := tenants(t)
 	queue := fairqueue.New(fairqueue.Limits{Total: 1})
 	ctx, stop := context.WithCancel(t.Context())

@@ -18,7 +18,7 @@ func fieldsOf(t testing.TB, paths ...string) *mask.Mask {
 	return fields
 }
 
-func TestAMaskedWatchIsSilentAboutOtherChanges(t *testing.T) {
+func TestWatcher_SendsNoChangesOutsideItsMask(t *testing.T) {
 	c := podCache(1 << 20)
 	at := func(version, node, app string) *Object {
 		return podObject(t, traits{Namespace: "default", Name: "a", UID: "u", Version: version, Labels: map[string]string{"app": app}, Node: node})
@@ -40,7 +40,7 @@ func TestAMaskedWatchIsSilentAboutOtherChanges(t *testing.T) {
 	checkSame(t, []string{`default/a u {"spec":{"nodeName":"node-2"}}`}, r.holds())
 }
 
-func TestSelectionsWithOtherMasksAreOthers(t *testing.T) {
+func TestSelection_KeyDependsOnTheMask(t *testing.T) {
 	c := podCache(1 << 20)
 	keys := make(map[string]bool)
 	for _, paths := range [][]string{nil, {"spec"}, {"metadata"}, {"spec", "metadata"}, {"metadata", "spec"}} {

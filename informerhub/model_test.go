@@ -24,11 +24,11 @@ type cluster struct {
 	expiring []traits
 }
 
-// TestEveryReaderHoldsWhatTheClusterHolds changes a cluster at random in every way that a Reflector
+// TestReaders_HoldTheStateOfTheCluster changes a cluster at random in every way that a Reflector
 // reports, while readers of different selections come at different times to a feed with a short
 // history. Each must hold exactly the content of its selection, and receive each event in order and
 // once (see reader).
-func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
+func TestReaders_HoldTheStateOfTheCluster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cluster{cache: cacheWithin(pods, someLimits.Draw(t, "limits")), holds: world{}, version: 7} // from one digit to two
 		if rapid.Bool().Draw(t, "held") {                                                                 // all changes after the first one, until they are shown

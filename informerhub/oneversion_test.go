@@ -18,7 +18,7 @@ func expire(t *testing.T, c *Cache, version int, names ...string) {
 	}
 }
 
-func TestDeletionsAtOneVersion_AreAllSentAfterACutBetweenThem(t *testing.T) {
+func TestDeletionsAtOneVersion_AreAllSentAfterAReconnect(t *testing.T) {
 	for _, window := range []int{1, 1 << 20} {
 		t.Run(fmt.Sprint("window of ", window), func(t *testing.T) {
 			c := podCache(window)
@@ -43,7 +43,7 @@ func TestDeletionsAtOneVersion_AreAllSentAfterACutBetweenThem(t *testing.T) {
 	}
 }
 
-func TestABookmark_IsNeverAtAVersionThatMayHaveMoreDeletions(t *testing.T) {
+func TestBookmark_IsNeverAtAnOpenVersion(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
 		w := startedWatcher(t, c, Query{})
@@ -58,7 +58,7 @@ func TestABookmark_IsNeverAtAVersionThatMayHaveMoreDeletions(t *testing.T) {
 	})
 }
 
-func TestAVersionIsClosed_ByWhatIsNewer(t *testing.T) {
+func TestClosedVersion_AdvancesWithNewerVersions(t *testing.T) {
 	newer := map[string]func(*Cache) error{
 		"a change":   func(c *Cache) error { return c.Update(pod(t, "b", 13)) },
 		"a bookmark": func(c *Cache) error { return c.Bookmark("13") },
@@ -81,7 +81,7 @@ func TestAVersionIsClosed_ByWhatIsNewer(t *testing.T) {
 
 // A client of another replica has received everything at a version of which this replica has only a
 // part.
-func TestAStreamOfAReplicaThatHadAllDeletions_IsNotSentThemAgain(t *testing.T) {
+func TestDeletionsAtOneVersion_AreNotRepeatedByAnotherReplica(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
 		expire(t, c, 12, "a")
@@ -109,7 +109,7 @@ func reaches(t *testing.T, c *Cache, version string) {
 }
 
 // The API server sends what is newer than the version that is watched from.
-func TestAWatchThatIsCutBetweenDeletionsAtOneVersion_GoesOnBeforeThem(t *testing.T) {
+func TestReflector_ResumesBeforeAnOpenVersion(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api) // has the pod a
 	upstream.send(t, watch.Added, typedPod("b", "12"))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWhatAnObjectOwnsIsLookedUpInItsIndex(t *testing.T) {
+func TestStore_FindsOwnedObjectsByIndex(t *testing.T) {
 	c := podCache(1 << 20)
 	for i := range 100 {
 		owners := []string{fmt.Sprint("u", i%10), "all"}
@@ -26,7 +26,7 @@ func TestWhatAnObjectOwnsIsLookedUpInItsIndex(t *testing.T) {
 	}
 }
 
-func TestAnObjectEntersAndLeavesWhatItsOwnerOwns(t *testing.T) {
+func TestWatcher_DeliversTransitionsOfOwnedObjects(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(nil, "1"))
 	watch := newReader(t, c, Query{Related: Related{Owner: "u1"}})
@@ -47,8 +47,8 @@ func TestAnObjectEntersAndLeavesWhatItsOwnerOwns(t *testing.T) {
 	}
 }
 
-// TestAChangeOfWhatAnotherOwnsWakesNobody shows why an owner is an index key.
-func TestAChangeOfWhatAnotherOwnsWakesNobody(t *testing.T) {
+// TestWatcherIndex_SkipsObjectsOfOtherOwners shows why an owner is an index key.
+func TestWatcherIndex_SkipsObjectsOfOtherOwners(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(nil, "1"))
 	watch := newReader(t, c, Query{Related: Related{Owner: "u1"}})
@@ -59,8 +59,8 @@ func TestAChangeOfWhatAnotherOwnsWakesNobody(t *testing.T) {
 	}
 }
 
-// TestOneNamedObjectIsFollowedAlone also applies to an owner that is selected by its name.
-func TestOneNamedObjectIsFollowedAlone(t *testing.T) {
+// TestRelated_OneNamedObjectIsTheIndexKey also applies to an owner that is selected by its name.
+func TestRelated_OneNamedObjectIsTheIndexKey(t *testing.T) {
 	c := podCache(1 << 20)
 	among := func(names ...ObjectName) *Selection {
 		return selectFrom(t, c, Query{Related: Related{Among: names}})
@@ -80,7 +80,7 @@ func TestOneNamedObjectIsFollowedAlone(t *testing.T) {
 	}
 }
 
-func TestAFieldThatARelationNeedsMustBeSupported(t *testing.T) {
+func TestRelated_RejectsUnsupportedFields(t *testing.T) {
 	related := Related{Fields: []FieldValues{{"spec.nosuch", []string{"x"}}}}
 	if _, err := podCache(0).Select(context.Background(), Query{Related: related}); err == nil {
 		t.Error("the field can be selected by")

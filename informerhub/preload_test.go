@@ -36,7 +36,7 @@ func preloaded(t *testing.T, hub *Hub) {
 	}
 }
 
-func TestPreload_ACacheIsNotEvictedWhenIdle(t *testing.T) {
+func TestPreload_CacheIsNotEvictedWhenIdle(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := preloadingHub(t, api, "po")
 	upstream := api.next(t, "watch-list").open()
@@ -56,7 +56,7 @@ func TestPreload_ACacheIsNotEvictedWhenIdle(t *testing.T) {
 	}
 }
 
-func TestPreload_ACacheThatHasEndedIsStartedAgain(t *testing.T) {
+func TestPreload_RestartsACacheThatHasEnded(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := preloadingHub(t, api, "pods")
 	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("10"))
@@ -105,7 +105,7 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 	}
 }
 
-func TestWarm_WaitsForAResourceThatIsAnsweredWithAnErrorForAMoment(t *testing.T) {
+func TestWarm_WaitsForAResourceWithATemporaryError(t *testing.T) {
 	hub := &Hub{preloads: newPreloads([]string{"a", "b"})}
 	hub.preloads.record("a", nil)
 	hub.preloads.record("b", &SnapshotError{pods, apierrors.NewTooManyRequestsError("storage is (re)initializing")})

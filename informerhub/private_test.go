@@ -74,7 +74,7 @@ func wantNothingHeld(t *testing.T, hub *Hub) {
 	}
 }
 
-func TestPrivate_ASnapshotThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
+func TestPrivate_StopsReadingATooLargeSnapshot(t *testing.T) {
 	for name, send := range map[string]func(*testing.T, *fakeAPI){
 		"by events": func(t *testing.T, api *fakeAPI) {
 			snapshot := api.next(t, "watch-list").open()
@@ -107,7 +107,7 @@ func TestPrivate_ASnapshotThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
-func TestPrivate_AWatchThatGrowsTooLargeEnds(t *testing.T) {
+func TestPrivate_EndsAWatchThatGrowsTooLarge(t *testing.T) {
 	api, hub := privateHub(t)
 	started := startPrivate(t.Context(), hub, "jane")
 	upstream := api.next(t, "watch-list").open().send(t, watch.Bookmark, snapshotEnd("1"))
@@ -158,7 +158,7 @@ func TestPrivateMemory_IsSharedByCallers(t *testing.T) {
 	}
 }
 
-func TestPrivate_FirstSnapshotsTakeTurnsByCaller(t *testing.T) {
+func TestPrivate_LimitsConcurrentSnapshotsOfACaller(t *testing.T) {
 	api, hub := privateHub(t)
 	ctx, leave := context.WithCancelCause(t.Context())
 	var waiting []<-chan startedPrivate

@@ -30,7 +30,7 @@ func (q *quiet) progress(ctx context.Context, _ string, _ func(watch.Event) bool
 	return q.until, nil
 }
 
-func TestAReadWithTheVersionOfAnotherResourcesChangeAsksWhetherThereWereNone(t *testing.T) {
+func TestAwait_RequestsProgressForAVersionWithoutChanges(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = &quiet{until: "20"}
@@ -44,7 +44,7 @@ func TestAReadWithTheVersionOfAnotherResourcesChangeAsksWhetherThereWereNone(t *
 	})
 }
 
-func TestAnAnswerAboutAFeedThatHasGoneOnMeanwhileCountsForNothing(t *testing.T) {
+func TestProgress_IgnoresResponseIfTheFeedHasAdvanced(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = &quiet{until: "20", meanwhile: func() { _ = c.Add(pod(t, "a", 12)) }}
@@ -62,9 +62,9 @@ func (noProgress) progress(context.Context, string, func(watch.Event) bool) (str
 	return "", errNoProgress
 }
 
-// TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer has several readers wait, one after the other,
+// TestCache_WaitsOnceForAnUnresponsiveAPIServer has several readers wait, one after the other,
 // for all deletions at a version.
-func TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer(t *testing.T) {
+func TestCache_WaitsOnceForAnUnresponsiveAPIServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = noProgress{}

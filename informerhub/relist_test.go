@@ -34,7 +34,7 @@ var notReached = metav1.Status{
 
 // An answer of the API server about progress advances the feed past the version that the Reflector
 // has seen. Another API server may be older.
-func TestARelist_IsNotOlderThanTheFeed(t *testing.T) {
+func TestRelist_IsNotOlderThanTheFeed(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api) // at 10
 	cache.mu.Lock()
@@ -48,7 +48,7 @@ func TestARelist_IsNotOlderThanTheFeed(t *testing.T) {
 
 // An API server whose etcd was restored from a backup accepts a watch from a version that it has
 // not reached, and sends nothing.
-func TestARelist_FollowsAWatchOfAnUndoneHistory(t *testing.T) {
+func TestRelist_FollowsAWatchOfAnUndoneHistory(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	api.setCurrent("10")
 	_, cache, upstream := syncedHub(t, api) // at 10
@@ -72,7 +72,7 @@ func TestARelist_FollowsAWatchOfAnUndoneHistory(t *testing.T) {
 }
 
 // A watch resumes before a deletion that may not be the only one at its version; a list does not.
-func TestARelist_IsNotOlderThanADeletion(t *testing.T) {
+func TestRelist_IsNotOlderThanADeletion(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api)
 	upstream.send(t, watch.Added, typedPod("b", "12"))
@@ -86,7 +86,7 @@ func TestARelist_IsNotOlderThanADeletion(t *testing.T) {
 
 // A list in progress may be older than the version that the API server reports as progress. It is
 // not a list of another history.
-func TestARelist_ThatIsUnderWayHoldsTheFeed(t *testing.T) {
+func TestRelist_IgnoresProgressUntilItEnds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 3))
 		c.history = &quiet{until: "30"}
@@ -104,7 +104,7 @@ func TestARelist_ThatIsUnderWayHoldsTheFeed(t *testing.T) {
 
 // A client in a gap has received the deletion of an object and the creation of its successor when
 // another client makes the cache request the deletions in the gap.
-func TestLatestStates_DoNotTellADeletionAfterWhatFollowedIt(t *testing.T) {
+func TestLatestStates_OmitDeletionsOlderThanSentStates(t *testing.T) {
 	limits := defaultLimits(1)
 	limits.batch = 2
 	c := cacheWithin(pods, limits)
@@ -119,7 +119,7 @@ func TestLatestStates_DoNotTellADeletionAfterWhatFollowedIt(t *testing.T) {
 	checkSame(t, []string{"MODIFIED default/c@21 at 21", "MODIFIED default/d@22 at 22"}, nextLines(t, w))
 }
 
-func TestFreshness_AListOfAnyAgeIsNotAsOfWhenItBegan(t *testing.T) {
+func TestFreshness_ListOfAnyAgeIsNotAsOfItsStart(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "30")
 		lost := time.Now()
@@ -135,7 +135,7 @@ func TestFreshness_AListOfAnyAgeIsNotAsOfWhenItBegan(t *testing.T) {
 }
 
 // Events have no bookmarks.
-func TestFreshness_AQuietWatchHasNothingToCatchUpWith(t *testing.T) {
+func TestFreshness_QuietWatchIsCaughtUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
 		c.watchClosed()
@@ -148,7 +148,7 @@ func TestFreshness_AQuietWatchHasNothingToCatchUpWith(t *testing.T) {
 	})
 }
 
-func TestAWatchThatEnds_IsLostAtOnce(t *testing.T) {
+func TestEndingWatch_ReportsItsEndAtOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		for name, end := range map[string]func(source *watch.FakeWatcher, w watch.Interface){
 			"by the API server": func(source *watch.FakeWatcher, _ watch.Interface) { source.Stop() },
@@ -185,7 +185,7 @@ func (s *silent) deletions(context.Context, string, string) ([]latest, error) {
 }
 
 // Events have no bookmarks that would end their history.
-func TestHistory_ThatIsNotToldIsNotAskedForByEveryStream(t *testing.T) {
+func TestHistory_FailedBackfillIsNotRepeatedByEachStream(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		api := &silent{}

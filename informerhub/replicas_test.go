@@ -34,10 +34,10 @@ type replicas struct {
 	compacts  bool
 }
 
-// TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld lets replicas follow the cluster step
+// TestReaders_HoldTheStateOfTheClusterAcrossReplicas lets replicas follow the cluster step
 // by step, relist, or restart, each at its own time. At whatever replica a reader resumes, it must
 // hold exactly the content of its selection at the version of its position.
-func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
+func TestReaders_HoldTheStateOfTheClusterAcrossReplicas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &replicas{worlds: []world{{}, {}}, version: 1}
 		c.compacts = rapid.Bool().Draw(t, "compacts")

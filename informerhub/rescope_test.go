@@ -21,7 +21,7 @@ func followingNamespaces(t *testing.T, c *Cache, namespaces ...string) *reader {
 	return r
 }
 
-func TestARescopeTellsTheDifferenceAtOnePlaceOfTheFeed(t *testing.T) {
+func TestRescope_DeliversTheDifferenceAtOneVersion(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(items(in(t, "a", "one", "1"), in(t, "b", "one", "2"), in(t, "c", "one", "3")), "5"))
 	r := followingNamespaces(t, c, "a", "b")
@@ -40,7 +40,7 @@ func TestARescopeTellsTheDifferenceAtOnePlaceOfTheFeed(t *testing.T) {
 	checkSame(t, []string{"MODIFIED c/one@11 at 11"}, r.drain(t))
 }
 
-func TestWhatARescopeTakesAwayHasNoContent(t *testing.T) {
+func TestRescope_RemovedObjectsHaveNoContent(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(items(in(t, "a", "one", "1"), in(t, "b", "one", "2")), "5"))
 	r := followingNamespaces(t, c, "a", "b")
@@ -51,7 +51,7 @@ func TestWhatARescopeTakesAwayHasNoContent(t *testing.T) {
 	}
 }
 
-func TestWhatWasDeletedUnreadInANamespaceThatIsLeftIsDeletedOnce(t *testing.T) {
+func TestRescope_DeliversPendingDeletionsOnce(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(items(in(t, "b", "one", "2")), "5"))
 	r := followingNamespaces(t, c, "a", "b")
@@ -60,7 +60,7 @@ func TestWhatWasDeletedUnreadInANamespaceThatIsLeftIsDeletedOnce(t *testing.T) {
 	checkSame(t, []string{"DELETED b/one@6 at 6"}, r.drain(t))
 }
 
-func TestARescopeWithoutADifferenceGivesAPositionAllTheSame(t *testing.T) {
+func TestRescope_SendsABookmarkWithoutADifference(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(items(in(t, "a", "one", "1")), "5"))
 	r := followingNamespaces(t, c, "a")
@@ -68,7 +68,7 @@ func TestARescopeWithoutADifferenceGivesAPositionAllTheSame(t *testing.T) {
 	checkSame(t, []string{"BOOKMARK at 5"}, r.drain(t))
 }
 
-func TestARescopeFromBehindTheWindowBeginsAnew(t *testing.T) {
+func TestRescope_ResyncsIfOlderThanTheWindow(t *testing.T) {
 	c := podCache(1)
 	must(t, c.Replace(items(in(t, "a", "one", "1"), in(t, "b", "one", "2")), "5"))
 	r := followingNamespaces(t, c, "a", "b")
@@ -77,7 +77,7 @@ func TestARescopeFromBehindTheWindowBeginsAnew(t *testing.T) {
 	checkSame(t, []string{"RESET at 7", "ADDED a/one@1 at 1", "SYNCED at 7"}, r.drain(t))
 }
 
-func TestAnInterruptedNextConsumesNothing(t *testing.T) {
+func TestWatcher_InterruptedNextConsumesNothing(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(nil, "5"))
 	r := followingNamespaces(t, c, "a")

@@ -52,7 +52,7 @@ func unpaced(t *testing.T, api *fakeAPI) *Resolver {
 	return resolver
 }
 
-func TestAResourceIsFoundByEachOfItsNames(t *testing.T) {
+func TestResolver_FindsAResourceByEachOfItsNames(t *testing.T) {
 	resolver := unpaced(t, newFakeAPI(t, everything()...))
 	for name, want := range map[string]Resource{
 		"pods": pods, "pod": pods, "po": pods, "Pod": pods, "PODS": pods, "Pods": pods, "pods.v1": pods, "pods.v1.": pods,
@@ -74,7 +74,7 @@ func TestAResourceIsFoundByEachOfItsNames(t *testing.T) {
 	}
 }
 
-func TestANameThatIsNotServedIsToldWithThoseThatAreNear(t *testing.T) {
+func TestResolver_ReturnsNearMissesOfUnknownNames(t *testing.T) {
 	resolver := unpaced(t, newFakeAPI(t, everything()...))
 	for name, near := range map[string][]string{
 		"podz":                      {"pods"},
@@ -109,8 +109,8 @@ func TestANameThatIsNotServedIsToldWithThoseThatAreNear(t *testing.T) {
 	}
 }
 
-// TestNoNameWhateverItIsMakesTheResolverFail has names that are hard to parse.
-func TestNoNameWhateverItIsMakesTheResolverFail(t *testing.T) {
+// TestResolver_DoesNotFailOnInvalidNames has names that are hard to parse.
+func TestResolver_DoesNotFailOnInvalidNames(t *testing.T) {
 	resolver := unpaced(t, newFakeAPI(t, everything()...))
 	for _, name := range []string{"", ".", "..", "...", ".v1.apps", "pods.", "pods..", "deployments..apps", "Pod.", "Pod..", " pods", "*", "pods.*", "é"} {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestNoNameWhateverItIsMakesTheResolverFail(t *testing.T) {
 	}
 }
 
-func TestNearMissesAreSaidInASentence(t *testing.T) {
+func TestUnknownResourceError_ListsNearMisses(t *testing.T) {
 	for want, err := range map[string]error{
 		`the cluster serves no resource "x"`:                                     &UnknownResourceError{Name: "x"},
 		`the cluster serves no resource "podz"; did you mean "pods" or "nodes"?`: &UnknownResourceError{"podz", []string{"pods", "nodes"}},
@@ -134,7 +134,7 @@ func TestNearMissesAreSaidInASentence(t *testing.T) {
 	}
 }
 
-func TestAResourceThatIsMadeLaterIsFound(t *testing.T) {
+func TestResolver_FindsResourcesCreatedLater(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	resolver := hubOf(t, api.config()).Resolver()
 	var unknown *UnknownResourceError
@@ -147,7 +147,7 @@ func TestAResourceThatIsMadeLaterIsFound(t *testing.T) {
 	}
 }
 
-func TestKindsAreFoundWithOneQuestionAtMost(t *testing.T) {
+func TestResolver_FindsKindsWithOneRequestAtMost(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	resolver := unpaced(t, api)
 	pod, deployment, nothing := pods.GroupVersionKind().GroupKind(), deployments.GroupVersionKind().GroupKind(), schema.GroupKind{Group: "unknown.example.com", Kind: "Pod"}
@@ -174,7 +174,7 @@ func TestKindsAreFoundWithOneQuestionAtMost(t *testing.T) {
 	}
 }
 
-func TestANameThatIsKnownAsksNobody(t *testing.T) {
+func TestResolver_KnownNamesNeedNoRequest(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	resolver := hubOf(t, api.config()).Resolver()
 	for range 100 {
@@ -187,7 +187,7 @@ func TestANameThatIsKnownAsksNobody(t *testing.T) {
 	}
 }
 
-func TestManyWhoAskForWhatIsNotKnownShareTheAnswer(t *testing.T) {
+func TestResolver_UnknownNamesShareRequests(t *testing.T) {
 	const callers = 100
 	api := newFakeAPI(t, coreResources)
 	resolver := hubOf(t, api.config()).Resolver()
@@ -213,9 +213,9 @@ func TestManyWhoAskForWhatIsNotKnownShareTheAnswer(t *testing.T) {
 	}
 }
 
-// TestACallerWhoHasGoneIsTold has both states of the request that the caller waits for: done, and
-// in flight.
-func TestACallerWhoHasGoneIsTold(t *testing.T) {
+// TestResolver_FailsForACancelledCall has both states of the request that the caller waits for:
+// done, and in flight.
+func TestResolver_FailsForACancelledCall(t *testing.T) {
 	resolver := unpaced(t, newFakeAPI(t, coreResources))
 	done := make(chan struct{})
 	close(done)
@@ -234,7 +234,7 @@ func TestACallerWhoHasGoneIsTold(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
+func TestResolver_UnreachableAPIServerIsUnavailable(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	resolver := hubOf(t, api.config()).Resolver()
 	api.server.Close()
@@ -248,7 +248,7 @@ func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
 }
 
 // A starting API server serves discovery before it knows all groups of CRDs.
-func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
+func TestResolver_MissingResourcesAreUnavailableDuringStartup(t *testing.T) {
 	const starting = "[+]ping ok\n[-]poststarthook/apiservice-discovery-controller failed: reason withheld\nreadyz check failed\n"
 	api := newFakeAPI(t, coreResources, widgetResources)
 	resolver := unpaced(t, api)
@@ -281,8 +281,8 @@ func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
 	}
 }
 
-// TestDiscoveryThatDoesNotAnswerIsGivenUp fakes time: there is never a response.
-func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
+// TestResolver_DiscoveryTimesOut fakes time: there is never a response.
+func TestResolver_DiscoveryTimesOut(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
@@ -304,9 +304,9 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestAClosedHubResolvesNothingNew resolves while the hub closes, for the race detector, and
+// TestResolver_FailsAfterTheHubIsClosed resolves while the hub closes, for the race detector, and
 // afterwards.
-func TestAClosedHubResolvesNothingNew(t *testing.T) {
+func TestResolver_FailsAfterTheHubIsClosed(t *testing.T) {
 	hub := hubOf(t, newFakeAPI(t, coreResources).config())
 	var asking sync.WaitGroup
 	for i := range 8 {
@@ -319,7 +319,7 @@ func TestAClosedHubResolvesNothingNew(t *testing.T) {
 	}
 }
 
-func TestSpellingsThatAreRememberedAreBounded(t *testing.T) {
+func TestResolver_CachedSpellingsAreBounded(t *testing.T) {
 	resolver := unpaced(t, newFakeAPI(t, coreResources))
 	if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
 		t.Fatal(err)
@@ -337,7 +337,7 @@ func TestSpellingsThatAreRememberedAreBounded(t *testing.T) {
 	}
 }
 
-func TestTheDistanceOfWordsIsTheirNumberOfEdits(t *testing.T) {
+func TestEditDistance_IsTheNumberOfEdits(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want int
@@ -351,7 +351,7 @@ func TestTheDistanceOfWordsIsTheirNumberOfEdits(t *testing.T) {
 	}
 }
 
-func TestAResourceIsNamedInKubectlsSyntax(t *testing.T) {
+func TestResource_StringHasKubectlSyntax(t *testing.T) {
 	for want, resource := range map[string]Resource{"pods.v1": pods, "deployments.v1.apps": deployments} {
 		if got := resource.String(); got != want {
 			t.Errorf("named %s, want %s", got, want)
@@ -359,9 +359,9 @@ func TestAResourceIsNamedInKubectlsSyntax(t *testing.T) {
 	}
 }
 
-// TestResolver_AGroupThatDoesNotAnswerIsUnavailable has discovery fail for one group, and no longer
+// TestResolver_FailedGroupIsUnavailable has discovery fail for one group, and no longer
 // find another one.
-func TestResolver_AGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
+func TestResolver_FailedGroupIsUnavailable(t *testing.T) {
 	catalogue := &discoverySnapshot{failed: map[schema.GroupVersion]error{
 		{Group: "away.example.com", Version: "v1"}:  apierrors.NewServiceUnavailable("x"),
 		{Group: "gone.example.com", Version: "v1"}:  apierrors.NewNotFound(schema.GroupResource{}, ""),
@@ -382,7 +382,7 @@ func TestResolver_AGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
 }
 
 // A group that has responded before does not respond now: names without the group match it too.
-func TestResolver_AGroupThatDoesNotAnswerAnyMoreIsUnavailableByEachName(t *testing.T) {
+func TestResolver_LostGroupIsUnavailableByEachName(t *testing.T) {
 	group := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	gone := schema.GroupVersion{Group: "gone.example.com", Version: "v1"}
 	goneResources := &metav1.APIResourceList{GroupVersion: gone.String(), APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing"}}}

@@ -22,7 +22,7 @@ func resumed(t *testing.T, c *Cache, query Query, since Position) *Watcher {
 	return w
 }
 
-func TestAResumedWatchIsToldEveryStepOfTheWindow(t *testing.T) {
+func TestResume_DeliversEveryStepOfTheWindow(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
 	must(t, c.Update(pod(t, "a", 11)))
 	must(t, c.Update(pod(t, "a", 12)))
@@ -40,7 +40,7 @@ func TestAResumedWatchIsToldEveryStepOfTheWindow(t *testing.T) {
 	}
 }
 
-func TestBehindTheWindowAResumedWatchIsToldLatestStates(t *testing.T) {
+func TestResume_DeliversLatestStatesIfOlderThanTheWindow(t *testing.T) {
 	c := podCache(1) // an empty window
 	must(t, c.Replace(items(pod(t, "a", 3), pod(t, "b", 4), pod(t, "gone", 5)), "10"))
 	must(t, c.Update(pod(t, "a", 11)))
@@ -54,7 +54,7 @@ func TestBehindTheWindowAResumedWatchIsToldLatestStates(t *testing.T) {
 }
 
 // An object that was created after the position, and not sent in an earlier part, cannot be held.
-func TestLatestStates_LeaveOutWhatWasMadeAndLeftInEarlierParts(t *testing.T) {
+func TestLatestStates_OmitUnsentObjectsThatLeftTheSelection(t *testing.T) {
 	limits := defaultLimits(1)
 	limits.partBytes = 1 // each part has one object
 	c := cacheWithin(pods, limits)
@@ -80,7 +80,7 @@ func TestLatestStates_LeaveOutWhatWasMadeAndLeftInEarlierParts(t *testing.T) {
 	checkSame(t, []string{"DELETED default/a@18 at 18", "DELETED default/e@19 at 19", "MODIFIED default/b@20 at 20"}, rest)
 }
 
-func TestAResumedWatchIsToldOfAnotherContentOfTheSameVersion(t *testing.T) {
+func TestResume_DeliversChangedContentOfTheSameVersion(t *testing.T) {
 	for name, window := range map[string]int{"in the window": 1 << 20, "behind the window": 1} {
 		t.Run(name, func(t *testing.T) {
 			c := podCache(window)
@@ -95,7 +95,7 @@ func TestAResumedWatchIsToldOfAnotherContentOfTheSameVersion(t *testing.T) {
 	}
 }
 
-func TestADeletionThatWasForgottenMakesAResumedWatchBeginAnew(t *testing.T) {
+func TestResume_ResyncsIfADeletionWasEvicted(t *testing.T) {
 	limits := defaultLimits(1)
 	limits.tombstones = 1
 	c := cacheWithin(pods, limits)
@@ -107,7 +107,7 @@ func TestADeletionThatWasForgottenMakesAResumedWatchBeginAnew(t *testing.T) {
 }
 
 // The position is older than the window, and the records around it have been swept.
-func TestLatestStates_TellDeletionsBehindASweptLog(t *testing.T) {
+func TestLatestStates_DeliverDeletionsAfterTheLogIsSwept(t *testing.T) {
 	churn := func(t *testing.T, c *Cache, from int) string {
 		version := from
 		for ; len(c.feed.log.records) != c.feed.log.current || version < from+10; version++ {
@@ -143,7 +143,7 @@ func TestLatestStates_TellDeletionsBehindASweptLog(t *testing.T) {
 	})
 }
 
-func TestAPositionInAnUndoneHistoryBeginsAnew(t *testing.T) {
+func TestResume_ResyncsFromAnUndoneHistory(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
 	before := c.feed.position(time.Now())
 	must(t, c.Replace(items(pod(t, "a", 2)), "5")) // restored from a backup
@@ -156,7 +156,7 @@ func TestAPositionInAnUndoneHistoryBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestAResumedWatchWaitsForACacheThatIsBehind(t *testing.T) {
+func TestResume_WaitsForACacheAtAnOlderVersion(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		go func() {
@@ -175,7 +175,7 @@ func TestAResumedWatchWaitsForACacheThatIsBehind(t *testing.T) {
 	})
 }
 
-func TestABatchCanBeResumedBetweenStepsOnly(t *testing.T) {
+func TestBatch_IsResumableOnlyBetweenSteps(t *testing.T) {
 	at := func(version string, step uint64, closes string) Event {
 		return Event{ResourceVersion: version, step: step, closes: closes}
 	}
@@ -203,7 +203,7 @@ func TestABatchCanBeResumedBetweenStepsOnly(t *testing.T) {
 	}
 }
 
-func TestWhatARelistFoundCannotBeResumedInBetween(t *testing.T) {
+func TestBatch_IsNotResumableWithinARelist(t *testing.T) {
 	c := syncedPods(t, 4, pod(t, "x", 1), pod(t, "y", 2), pod(t, "z", 3))
 	w := resumed(t, c, Query{}, Position{Version: "4"})
 	checkSame(t, []string{"BOOKMARK at 4"}, nextLines(t, w))
@@ -219,7 +219,7 @@ func TestWhatARelistFoundCannotBeResumedInBetween(t *testing.T) {
 	}
 }
 
-func TestABatchThatEndsWithinAStepCannotBeResumedThere(t *testing.T) {
+func TestBatch_EndWithinAStepIsNotResumable(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(nil, "1"))
 	w := startedWatcher(t, c, Query{})
@@ -238,7 +238,7 @@ func TestABatchThatEndsWithinAStepCannotBeResumedThere(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatHasJustStartedAsksForWhatWasDeletedBefore(t *testing.T) {
+func TestHistory_BackfillsDeletionsFromBeforeTheStart(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, _ := syncedHub(t, api)
 	w := resumed(t, cache, Query{}, Position{Version: "2"})
@@ -299,7 +299,7 @@ func TestHistory_EndsWithTheLastChangeOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestAHistoryThatDoesNotGoBackSoFarMakesAWatchBeginAnew(t *testing.T) {
+func TestHistory_ResyncsIfItHasExpired(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, _ := syncedHub(t, api)
 	w := resumed(t, cache, Query{}, Position{Version: "2"})
@@ -312,7 +312,7 @@ func TestAHistoryThatDoesNotGoBackSoFarMakesAWatchBeginAnew(t *testing.T) {
 	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-received)
 }
 
-func TestAReadWaitsForAVersionAsLongAsPatienceLasts(t *testing.T) {
+func TestAwait_WaitsUntilItsTimeout(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		go func() {
@@ -344,7 +344,7 @@ func TestAReadWaitsForAVersionAsLongAsPatienceLasts(t *testing.T) {
 	})
 }
 
-func TestTheLogKeepsOneRecordForEachObject(t *testing.T) {
+func TestLog_KeepsOneRecordForEachObject(t *testing.T) {
 	c := podCache(1)
 	must(t, c.Replace(nil, "1"))
 	const objects = 10
@@ -359,7 +359,7 @@ func TestTheLogKeepsOneRecordForEachObject(t *testing.T) {
 	}
 }
 
-func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
+func TestWatcherIndex_WakesOnlyMatchingGroups(t *testing.T) {
 	labelled := func(name, app string, version int) *Object {
 		return podObject(t, traits{Namespace: "default", Name: name, UID: "uid-" + name, Version: fmt.Sprint(version), Labels: map[string]string{"app": app}})
 	}
@@ -406,7 +406,7 @@ func contains(groups []*watcherGroup, wanted *watcherGroup) bool {
 	return false
 }
 
-func TestTopicsGoWithTheirWatchers(t *testing.T) {
+func TestWatcherIndex_RemovesGroupsWithoutWatchers(t *testing.T) {
 	c := syncedPods(t, 10)
 	for _, query := range []Query{{}, {Namespace: "a"}, {Namespaces: []string{"a", "b"}}, {LabelSelector: "app=web"}, {FieldSelector: "spec.nodeName=n1"}} {
 		startedWatcher(t, c, query).Close()
@@ -416,7 +416,7 @@ func TestTopicsGoWithTheirWatchers(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatIsBehindContinuesWhereTheOtherOneWas(t *testing.T) {
+func TestResume_OlderReplicaRepeatsNoEvents(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api)
 	api.setCurrent("25")
@@ -436,7 +436,7 @@ func TestAReplicaThatIsBehindContinuesWhereTheOtherOneWas(t *testing.T) {
 	checkSame(t, []string{"MODIFIED default/a@21 at 21"}, <-received)
 }
 
-func TestAVersionThatTheAPIServerNeverReachedMakesAWatchBeginAnew(t *testing.T) {
+func TestResume_ResyncsFromAVersionThatWasNeverReached(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, _ := syncedHub(t, api)
 	api.setCurrent("19")

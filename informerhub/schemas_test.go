@@ -85,7 +85,7 @@ func decodedSchema(t *testing.T, encoded []byte) map[string]any {
 	return schema.AsMap()
 }
 
-func TestASchemaComesWithAllThatItRefersTo(t *testing.T) {
+func TestSchema_ContainsReferencedSchemas(t *testing.T) {
 	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
 	encoded, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
 	must(t, err)
@@ -100,7 +100,7 @@ func TestASchemaComesWithAllThatItRefersTo(t *testing.T) {
 	}
 }
 
-func TestADocumentIsReadAgainWhenItHasAnotherHash(t *testing.T) {
+func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		api := &publisher{}
 		hub := hubOf(t, api.config())
@@ -127,7 +127,7 @@ func TestADocumentIsReadAgainWhenItHasAnotherHash(t *testing.T) {
 	})
 }
 
-func TestManyWhoAskForASchemaAreAnsweredByOneReading(t *testing.T) {
+func TestSchemas_CallersShareOneRequest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
 		hub := hubOf(t, api.config())
@@ -146,7 +146,7 @@ func TestManyWhoAskForASchemaAreAnsweredByOneReading(t *testing.T) {
 	})
 }
 
-func TestAKindWithoutASchemaIsToldSo(t *testing.T) {
+func TestSchema_ReturnsNoSchemaErrorForUnknownKinds(t *testing.T) {
 	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
 	hub := hubOf(t, api.config())
 	other := widgets
@@ -159,7 +159,7 @@ func TestAKindWithoutASchemaIsToldSo(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAPIServerThereIsNoSchema(t *testing.T) {
+func TestSchema_UnreachableAPIServerIsUnavailable(t *testing.T) {
 	away := errors.New("unreachable")
 	hub := hubOf(t, &rest.Config{Host: "http://api.example", Transport: transportFunc(func(*http.Request) (*http.Response, error) { return nil, away })})
 	var unavailable *UnavailableError
@@ -168,7 +168,7 @@ func TestWithoutAnAPIServerThereIsNoSchema(t *testing.T) {
 	}
 }
 
-func TestAClosedHubAnswersNoSchema(t *testing.T) {
+func TestSchema_FailsAfterTheHubIsClosed(t *testing.T) {
 	hub := hubOf(t, (&publisher{}).config())
 	hub.Close()
 	if _, err := hub.Schema(t.Context(), pods); !errors.Is(err, ErrClosed) {
@@ -176,7 +176,7 @@ func TestAClosedHubAnswersNoSchema(t *testing.T) {
 	}
 }
 
-func TestASchemaIsBuiltOnceForEachHashOfItsDocument(t *testing.T) {
+func TestSchema_IsBuiltOnceForEachHash(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
 		hub := hubOf(t, api.config())
@@ -217,7 +217,7 @@ func TestBuiltSchemas_AreBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestASchemaIsBoundedInBytes(t *testing.T) {
+func TestSchema_IsBoundedInBytes(t *testing.T) {
 	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind(strings.Repeat("x", maxSchemaBytes))}}}
 	_, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
 	if !apierrors.IsRequestEntityTooLargeError(err) {

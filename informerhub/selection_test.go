@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-func TestASelectionThatCannotBeUnderstoodIsABadRequest(t *testing.T) {
+func TestSelect_InvalidQueryIsABadRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		resource Resource
 		query    Query

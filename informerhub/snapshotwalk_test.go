@@ -10,7 +10,7 @@ import (
 
 // A reader that stops within its snapshot, or within latest states, retains a part of the objects
 // in memory, and not all of them as of the beginning.
-func TestAReaderThatStandsStill_KeepsAPartOfTheObjects(t *testing.T) {
+func TestSnapshotWalk_IdleReaderRetainsFewObjects(t *testing.T) {
 	const objects = 200
 	limits := defaultLimits(1)
 	limits.partBytes = 10 * pod(t, "pod-1", 1).Size()
@@ -55,7 +55,7 @@ func TestAReaderThatStandsStill_KeepsAPartOfTheObjects(t *testing.T) {
 	}
 }
 
-func TestAWatcherWithoutOptions_IsNotSentBookmarksAllTheTime(t *testing.T) {
+func TestWatchOptions_DefaultsSendNoBookmarkAtOnce(t *testing.T) {
 	c := syncedPods(t, 10)
 	w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{})
 	defer w.Close()

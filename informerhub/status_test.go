@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAHubTellsWhatItsCachesAreLike(t *testing.T) {
+func TestHub_StatusDescribesItsCaches(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub, cache, _ := syncedHub(t, api)
 	want := Status{Resource: pods, Synced: true, Version: "10", Objects: 1, Bytes: podOf(t, cache, "a").Size()}
@@ -50,14 +50,14 @@ func podOf(t *testing.T, c *Cache, name string) *Object {
 	return object
 }
 
-func TestAHubWithoutCachesHasNothingToTell(t *testing.T) {
+func TestHub_StatusIsEmptyWithoutCaches(t *testing.T) {
 	hub := hubOf(t, newFakeAPI(t, coreResources).config())
 	if all := hub.Status(); len(all) != 0 {
 		t.Errorf("the status is %v", all)
 	}
 }
 
-func TestACacheWithoutASnapshotSaysSo(t *testing.T) {
+func TestStatus_IsNotSyncedWithoutASnapshot(t *testing.T) {
 	if state := podCache(1 << 20).status(); state.Synced || state.Relists != 0 {
 		t.Errorf("the status is %+v", state)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
-// TestAStoreFindsWhatLookingAtEverythingFinds puts, changes and deletes objects at random, and
+// TestStore_FindsTheSameAsAFullScan puts, changes and deletes objects at random, and
 // compares the store with a map.
-func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
+func TestStore_FindsTheSameAsAFullScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, true_, version := podCache(1<<20), world{}, 0
 		t.Repeat(map[string]func(*rapid.T){
@@ -99,7 +99,7 @@ func checkSame(t tester, want, got []string) {
 	}
 }
 
-func TestTheSmallestIndexIsTheOneLookedThrough(t *testing.T) {
+func TestStore_UsesTheSmallestIndex(t *testing.T) {
 	c := podCache(1 << 20)
 	for i := range 100 {
 		labels := map[string]string{"app": "web"}
@@ -125,7 +125,7 @@ func TestTheSmallestIndexIsTheOneLookedThrough(t *testing.T) {
 	}
 }
 
-func TestAFieldIsLookedUpInItsIndex(t *testing.T) {
+func TestStore_FindsFieldValuesByIndex(t *testing.T) {
 	c := podCache(1 << 20)
 	for i := range 100 {
 		at := traits{Namespace: fmt.Sprint("ns-", i%2), Name: fmt.Sprint("pod-", i), Node: fmt.Sprint("node-", i%10)}
@@ -154,7 +154,7 @@ func TestAFieldIsLookedUpInItsIndex(t *testing.T) {
 	}
 }
 
-func TestOneObjectAndOneNamespaceAreFoundWithoutLookingAtTheRest(t *testing.T) {
+func TestStore_FindsNamesAndNamespacesWithoutAScan(t *testing.T) {
 	c := podCache(1 << 20)
 	for _, namespace := range []string{"a", "a-b", "b"} {
 		for i := range 10 {
@@ -181,7 +181,7 @@ func TestOneObjectAndOneNamespaceAreFoundWithoutLookingAtTheRest(t *testing.T) {
 	}
 }
 
-func TestTheObjectsOfSeveralValuesComeInOrder(t *testing.T) {
+func TestStore_ReturnsObjectsOfSeveralValuesInOrder(t *testing.T) {
 	c := podCache(1 << 20)
 	for i := range 20 {
 		labels := map[string]string{"app": []string{"web", "db", "queue"}[i%3]}

@@ -40,7 +40,7 @@ func typeNames(t *testing.T, resolver *Resolver) (names []string) {
 	return names
 }
 
-func TestTypesAreListedInOrderOfGroupAndName(t *testing.T) {
+func TestResourceTypes_AreSortedByGroupAndName(t *testing.T) {
 	resolver := hubOf(t, newFakeAPI(t, everything()...).config()).Resolver()
 	want := []string{
 		"bindings", "events", "nodes", "pods", "greedies.a.example.com", "deployments.apps", "events.events.k8s.io", "widgets.example.com",
@@ -50,7 +50,7 @@ func TestTypesAreListedInOrderOfGroupAndName(t *testing.T) {
 	}
 }
 
-func TestATypeIsToldInTheVersionThatIsPreferred(t *testing.T) {
+func TestResourceTypes_HaveThePreferredVersion(t *testing.T) {
 	version := func(name string) metav1.GroupVersionForDiscovery {
 		return metav1.GroupVersionForDiscovery{GroupVersion: "example.com/" + name, Version: name}
 	}
@@ -83,7 +83,7 @@ func TestATypeIsToldInTheVersionThatIsPreferred(t *testing.T) {
 	}
 }
 
-func TestTypesThatAreMadeAndDeletedAreSeenWithinASecond(t *testing.T) {
+func TestResourceTypes_ChangesAreSeenWithinASecond(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	bubble.Test(t, func(t *testing.T) {
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: api.direct()}).Resolver()
@@ -105,7 +105,7 @@ func TestTypesThatAreMadeAndDeletedAreSeenWithinASecond(t *testing.T) {
 	})
 }
 
-func TestManyWhoAskForTypesAreOneQuestionASecond(t *testing.T) {
+func TestResourceTypes_CallersShareOneRequestASecond(t *testing.T) {
 	const callers, seconds = 100, 30
 	api := newFakeAPI(t, everything()...)
 	bubble.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestManyWhoAskForTypesAreOneQuestionASecond(t *testing.T) {
 	}
 }
 
-func TestAGroupThatIsAwayHidesNoOther(t *testing.T) {
+func TestResourceTypes_FailedGroupHidesNoOther(t *testing.T) {
 	api := newFakeAPI(t, everything()...)
 	resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path != "/apis/example.com/v1" {
@@ -176,7 +176,7 @@ func withThings(name string, freshness apidiscoveryv2.DiscoveryFreshness) apidis
 	}
 }
 
-func TestAShortNameThatGroupsShareMeansTheFirstOfThem(t *testing.T) {
+func TestResolver_SharedShortNameMeansTheFirstGroup(t *testing.T) {
 	current := apidiscoveryv2.DiscoveryFreshnessCurrent
 	for range 20 { // for any order of a map
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
@@ -188,7 +188,7 @@ func TestAShortNameThatGroupsShareMeansTheFirstOfThem(t *testing.T) {
 	}
 }
 
-func TestAGroupThatTheAPIServerCallsStaleIsToldToBeAway(t *testing.T) {
+func TestResourceTypes_StaleGroupIsReportedAsFailed(t *testing.T) {
 	resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
 		withThings("a.example.com", apidiscoveryv2.DiscoveryFreshnessCurrent), withThings("b.example.com", apidiscoveryv2.DiscoveryFreshnessStale),
 	)}).Resolver()

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestANameRefusesAllThatItCanMean(t *testing.T) {
+func TestUncached_NameExcludesEveryMatchingResource(t *testing.T) {
 	lists := []*metav1.APIResourceList{
 		{GroupVersion: "v1", APIResources: []metav1.APIResource{
 			{Name: "events", SingularName: "event", Kind: "Event", ShortNames: []string{"ev"}},
@@ -45,7 +45,7 @@ func TestANameRefusesAllThatItCanMean(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedHasNoCache(t *testing.T) {
+func TestUncached_ResourcesHaveNoCache(t *testing.T) {
 	api := newFakeAPI(t, coreResources, widgetResources)
 	hub, err := New(api.config(), Options{Uncached: []string{"pods"}})
 	if err != nil {
@@ -70,7 +70,7 @@ func TestWhatIsRefusedHasNoCache(t *testing.T) {
 	}
 }
 
-func TestUncached_LeasesAreKeptInMemoryOnlyIfThatIsAskedFor(t *testing.T) {
+func TestUncached_LeasesAreCachedOnlyIfPreloaded(t *testing.T) {
 	lists := []*metav1.APIResourceList{
 		coreResources,
 		{GroupVersion: "coordination.k8s.io/v1", APIResources: []metav1.APIResource{

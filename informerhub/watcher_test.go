@@ -33,7 +33,7 @@ func nextLines(t *testing.T, w *Watcher) []string {
 	return describeAll(batch.Events, describeEvent)
 }
 
-func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
+func TestWatcher_SendsABookmarkAtEachInterval(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 3))
 		w := startedWatcher(t, c, Query{})
@@ -48,9 +48,9 @@ func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
 	})
 }
 
-// TestAWatchThatIsAskedInShortTurnsHasItsBookmarks calls Next with contexts that end before the
+// TestWatcher_SendsBookmarksAcrossShortCallsOfNext calls Next with contexts that end before the
 // interval, as for a caller whose permissions are checked more often.
-func TestAWatchThatIsAskedInShortTurnsHasItsBookmarks(t *testing.T) {
+func TestWatcher_SendsBookmarksAcrossShortCallsOfNext(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		w := startedWatcher(t, syncedPods(t, 10), Query{})
 		for range 3 {
@@ -67,7 +67,7 @@ func TestAWatchThatIsAskedInShortTurnsHasItsBookmarks(t *testing.T) {
 	})
 }
 
-func TestAnEventDoesNotWaitForTheInterval(t *testing.T) {
+func TestWatcher_DeliversEventsWithoutWaitingForTheInterval(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{})
@@ -83,9 +83,9 @@ func TestAnEventDoesNotWaitForTheInterval(t *testing.T) {
 	})
 }
 
-// TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks is the hard case: the feed advances at
+// TestWatcher_SendsBookmarksWhileOtherObjectsChange is the hard case: the feed advances at
 // the moment when each bookmark is due.
-func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
+func TestWatcher_SendsBookmarksWhileOtherObjectsChange(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{Name: "rare"})
@@ -110,9 +110,9 @@ func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
 	})
 }
 
-// TestABookmarkComesOnlyAfterAllThatItStandsFor has a change that arrives at the very moment of the
+// TestWatcher_SendsABookmarkOnlyAfterItsEvents has a change that arrives at the very moment of the
 // bookmark.
-func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
+func TestWatcher_SendsABookmarkOnlyAfterItsEvents(t *testing.T) {
 	for range 50 { // both are ready at the same time: either may be first
 		bubble.Test(t, func(t *testing.T) {
 			c := syncedPods(t, 10)
@@ -143,7 +143,7 @@ func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
 	}
 }
 
-func TestNextEndsWithTheCauseOfItsContext(t *testing.T) {
+func TestWatcher_NextReturnsTheCauseOfItsContext(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		w := startedWatcher(t, syncedPods(t, 10), Query{})
 		why := errors.New("the caller has disconnected")
@@ -158,7 +158,7 @@ func TestNextEndsWithTheCauseOfItsContext(t *testing.T) {
 	})
 }
 
-func TestTheEndOfACacheWakesItsWatchers(t *testing.T) {
+func TestCache_EndWakesItsWatchers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{})
@@ -172,7 +172,7 @@ func TestTheEndOfACacheWakesItsWatchers(t *testing.T) {
 	})
 }
 
-func TestAFirstSnapshotWakesThoseWhoWaitForIt(t *testing.T) {
+func TestReady_ReturnsAfterTheFirstSnapshot(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := podCache(1)
 		ready := make(chan error, 1)
@@ -190,8 +190,8 @@ func TestAFirstSnapshotWakesThoseWhoWaitForIt(t *testing.T) {
 	})
 }
 
-// TestReadersAndTheWriterDoNotDisturbEachOther is for the race detector.
-func TestReadersAndTheWriterDoNotDisturbEachOther(t *testing.T) {
+// TestCache_IsSafeForConcurrentReadersAndAWriter is for the race detector.
+func TestCache_IsSafeForConcurrentReadersAndAWriter(t *testing.T) {
 	const last = 2000
 	c := podCache(20_000)
 	must(t, c.Replace(items(pod(t, "a", 1)), "1"))

@@ -33,8 +33,8 @@ func podLists(count int) http.Handler {
 	})
 }
 
-// TestAnAnswerHoldsMemoryUntilItHasBeenSent makes calls with large responses.
-func TestAnAnswerHoldsMemoryUntilItHasBeenSent(t *testing.T) {
+// TestResponseMemory_IsHeldUntilTheResponseIsSent makes calls with large responses.
+func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 	api := podsAPI()
 	api.list = podLists(3)
 	s := resourcesOf(t, api, Limits{})
@@ -87,7 +87,7 @@ func TestAnAnswerHoldsMemoryUntilItHasBeenSent(t *testing.T) {
 	}
 }
 
-func TestATableHoldsMemoryUntilItHasBeenSent(t *testing.T) {
+func TestResponseMemory_IsReservedForTables(t *testing.T) {
 	s := resourcesOf(t, &fakeAPI{list: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(metav1.Table{
 			TypeMeta:          metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"},
@@ -107,9 +107,9 @@ func TestATableHoldsMemoryUntilItHasBeenSent(t *testing.T) {
 	}
 }
 
-// TestGroupsHoldMemoryAsTheyGrow counts objects with more values than one count can have, where
+// TestResponseMemory_GrowsWithGroups counts objects with more values than one count can have, where
 // other calls use all memory except for what a count reserves at first.
-func TestGroupsHoldMemoryAsTheyGrow(t *testing.T) {
+func TestResponseMemory_GrowsWithGroups(t *testing.T) {
 	of := newResponseMemory(Limits{})
 	of.memory = fairqueue.New(fairqueue.Limits{Total: groupsMemory + 2*groupsStep})
 	call := &callMemory{budget: of}
@@ -141,9 +141,9 @@ func manyPods(t *testing.T, count int) []*informerhub.Object {
 	return objects
 }
 
-// TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead has memory for two steps, of which one caller
+// TestResponseMemory_LiveResponsesAreCountedWhileRead has memory for two steps, of which one caller
 // can use one.
-func TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead(t *testing.T) {
+func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	const pageOfPods = liveStep/(10<<10) + 1 // needs two steps
 	s := resourcesOf(t, &fakeAPI{list: podLists(pageOfPods)}, Limits{})
 	s.responses.live, s.responses.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep

@@ -70,7 +70,7 @@ func (w *unreadWriter) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-func TestAnswersThatAreBeingSentTakeMemoryOfTheirCaller(t *testing.T) {
+func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
 		of.patience.awaited = 0 // no limit
@@ -99,7 +99,7 @@ func TestAnswersThatAreBeingSentTakeMemoryOfTheirCaller(t *testing.T) {
 	})
 }
 
-func TestACallWaitsForMemoryAsLongAsItsCaller(t *testing.T) {
+func TestResponseMemory_CallsWaitUntilTheirDeadline(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of := smallAnswers()
 		release, _ := of.memory.TryAcquire(callerOf(auth.Identity{Username: "a"}), 40)
@@ -115,8 +115,8 @@ func TestACallWaitsForMemoryAsLongAsItsCaller(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsNotReadIsBrokenOff has clients that read a piece from time to time.
-func TestAnAnswerThatIsNotReadIsBrokenOff(t *testing.T) {
+// TestResponseMemory_UnreadResponsesAreCutOff has clients that read a piece from time to time.
+func TestResponseMemory_UnreadResponsesAreCutOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		every time.Duration // interval at which a piece is read
 		took  time.Duration // 0: the whole response is read
@@ -144,9 +144,9 @@ func TestAnAnswerThatIsNotReadIsBrokenOff(t *testing.T) {
 	}
 }
 
-// TestAnUnreadAnswerThatOthersWaitForIsBrokenOffSooner has a caller wait for the memory of another
-// response to the same caller.
-func TestAnUnreadAnswerThatOthersWaitForIsBrokenOffSooner(t *testing.T) {
+// TestResponseMemory_AwaitedUnreadResponsesAreCutOffSooner has a caller wait for the memory of
+// another response to the same caller.
+func TestResponseMemory_AwaitedUnreadResponsesAreCutOffSooner(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		var sending sync.WaitGroup
@@ -166,7 +166,7 @@ func TestAnUnreadAnswerThatOthersWaitForIsBrokenOffSooner(t *testing.T) {
 	})
 }
 
-func TestTheAnswerToAChangeIsNotRefused(t *testing.T) {
+func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		ctx := calledBy(t.Context(), "a")
@@ -183,7 +183,7 @@ func TestTheAnswerToAChangeIsNotRefused(t *testing.T) {
 	})
 }
 
-func TestAWholeAnswerMustBeReadInTime(t *testing.T) {
+func TestResponseMemory_ResponsesMustBeReadInTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
 		of.patience.message = 50 * time.Second
@@ -212,8 +212,9 @@ func (w *unreadWriter) readEvery(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// TestAnUnreadAnswerEndsOnEachProtocol uses real connections, whose buffers are full.
-func TestAnUnreadAnswerEndsOnEachProtocol(t *testing.T) {
+// TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2 uses real connections, whose buffers are
+// full.
+func TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
 			of, ended := newResponseMemory(Limits{}), make(chan error, 1)
@@ -241,7 +242,7 @@ func TestAnUnreadAnswerEndsOnEachProtocol(t *testing.T) {
 	}
 }
 
-func TestTheShareOfMemoryHasBounds(t *testing.T) {
+func TestShare_HasBounds(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	of := share{part: 4, least: 30 << 20, most: 60 << 20, unlimited: 1}
 	for limit, want := range map[int64]int64{math.MaxInt64: 1, 1 << 40: 60 << 20, 200 << 20: 50 << 20, 100 << 20: 30 << 20} {

@@ -24,7 +24,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-func TestClarified_SaysWhatIsWrongWithWhat(t *testing.T) {
+func TestClarified_NamesObjectAndFields(t *testing.T) {
 	widget := target{resource: widgets, namespace: "default", name: "a"}
 	ofType := func(kind types.PatchType) change { return patch{kind: kind} }
 	answer := func(code int32, reason metav1.StatusReason, message string) error {
@@ -134,9 +134,9 @@ func (timeoutError) Error() string   { return "timeout" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
-// TestGetLogs_OfANodeThatIsAway has the API server respond as it does for a kubelet that does not
-// listen.
-func TestGetLogs_OfANodeThatIsAway(t *testing.T) {
+// TestGetLogs_UnreachableKubeletIsUnavailable has the API server respond as it does for a kubelet
+// that does not listen.
+func TestGetLogs_UnreachableKubeletIsUnavailable(t *testing.T) {
 	api := podsAPI()
 	api.log = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -166,8 +166,8 @@ func TestManifest_SaysWhichFieldIsWrong(t *testing.T) {
 	}
 }
 
-// TestUpstream_SpeaksPlainText has the service use TLS with an API server that does not.
-func TestUpstream_SpeaksPlainText(t *testing.T) {
+// TestMeaningOf_NamesTLSErrors has the service use TLS with an API server that does not.
+func TestMeaningOf_NamesTLSErrors(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	_, err := http.Get("https" + strings.TrimPrefix(plain.URL, "http"))

@@ -60,7 +60,7 @@ func (r replica) balanced(lasts time.Duration, peers ...Load) int {
 	return r.Streams.count()
 }
 
-func TestAReplicaGivesUpWhatItHasFarMoreThanItsShareAtAPace(t *testing.T) {
+func TestBalance_MovesStreamsBeyondItsShareGradually(t *testing.T) {
 	for name, test := range map[string]struct {
 		own   int
 		peers []Load
@@ -127,7 +127,7 @@ func (c *countedCaches) Status() []informerhub.Status {
 	return nil
 }
 
-func TestBalance_ALoadIsComputedOnceASecond(t *testing.T) {
+func TestBalance_LoadIsComputedOnceASecond(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		caches := &countedCaches{}
@@ -149,7 +149,7 @@ func TestBalance_ALoadIsComputedOnceASecond(t *testing.T) {
 	})
 }
 
-func TestAReplicaGivesUpStreamsThatAreStaleHereAndNotAtAPeer(t *testing.T) {
+func TestBalance_MovesStaleStreamsToFreshPeers(t *testing.T) {
 	for name, test := range map[string]struct {
 		peer Load
 		left int

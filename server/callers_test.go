@@ -21,7 +21,7 @@ func refusals(attempts int, attempt func() error) (refused int) {
 	return refused
 }
 
-func TestABurstOfCallsIsTakenAndThenTheRate(t *testing.T) {
+func TestCallers_AcceptABurstAndThenTheRate(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 10, Burst: 50})
 		call := func() error { return callers.call("jane") }
@@ -39,7 +39,7 @@ func TestABurstOfCallsIsTakenAndThenTheRate(t *testing.T) {
 	})
 }
 
-func TestOneCallerDoesNotUseUpTheLimitsOfAnother(t *testing.T) {
+func TestCallers_HaveSeparateLimits(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 2})
 		for _, name := range []string{"jane", "joe", ""} {
@@ -53,7 +53,7 @@ func TestOneCallerDoesNotUseUpTheLimitsOfAnother(t *testing.T) {
 	})
 }
 
-func TestAStreamThatEndsMakesRoom(t *testing.T) {
+func TestCallers_ReleaseEndedStreams(t *testing.T) {
 	callers := newCallers(Limits{Streams: 3})
 	open := func() error { return callers.open("jane") }
 	for range 5 {
@@ -87,7 +87,7 @@ func TestCallers_MoreWatchesThanStreams(t *testing.T) {
 	}
 }
 
-func TestAStreamIsACallAndARefusedOneIsNone(t *testing.T) {
+func TestCallers_StreamsCountAsCallsUnlessRejected(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 3})
 		if refused := refusals(10, func() error { return callers.open("jane") }); refused != 9 {
@@ -99,16 +99,16 @@ func TestAStreamIsACallAndARefusedOneIsNone(t *testing.T) {
 	})
 }
 
-func TestWithoutLimitsNothingIsRefused(t *testing.T) {
+func TestCallers_WithoutLimitsNothingIsRejected(t *testing.T) {
 	callers := newCallers(Limits{})
 	if refused := refusals(10_000, func() error { return errors.Join(callers.call("jane"), callers.open("jane")) }); refused != 0 {
 		t.Errorf("%d are rejected", refused)
 	}
 }
 
-// TestThoseWhoAreRefusedTogetherDoNotComeBackTogether makes 2,000 calls at once, of which 100 are
+// TestCallers_RetryTimesOfRejectedCallsAreSpread makes 2,000 calls at once, of which 100 are
 // accepted. All clients respect the retry time.
-func TestThoseWhoAreRefusedTogetherDoNotComeBackTogether(t *testing.T) {
+func TestCallers_RetryTimesOfRejectedCallsAreSpread(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 100, Burst: 100})
 		began, waiting, taken := time.Now(), 2000, 0
@@ -131,7 +131,7 @@ func TestThoseWhoAreRefusedTogetherDoNotComeBackTogether(t *testing.T) {
 	})
 }
 
-func TestNobodyIsToldToWaitLongerThanTheLongestTime(t *testing.T) {
+func TestCallers_RetryTimesAreBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 1, Burst: 1})
 		for range 1000 {
@@ -143,7 +143,7 @@ func TestNobodyIsToldToWaitLongerThanTheLongestTime(t *testing.T) {
 	})
 }
 
-func TestOnlySoManyCallersAreRememberedAndNoneWithAStreamIsForgotten(t *testing.T) {
+func TestCallers_IdleOnesAreEvicted(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 1})
 		if callers.open("streaming") != nil || callers.call("quiet") != nil {

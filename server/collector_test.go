@@ -16,7 +16,7 @@ type reviewSourceFunc func() auth.Reviews
 
 func (f reviewSourceFunc) Reviews() auth.Reviews { return f() }
 
-func TestACollectorShowsWhatTheCachesAreLikeNow(t *testing.T) {
+func TestCollector_ShowsTheCurrentStatusOfCaches(t *testing.T) {
 	pods, widgets := informerhub.Resource{Version: "v1", Name: "pods"}, informerhub.Resource{Group: "example.com", Version: "v2", Name: "widgets"}
 	status := []informerhub.Status{
 		{Resource: pods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.UnixMilli(1500)}, Objects: 1, Bytes: 2, Watchers: 3, Relists: 4, RelistingSince: time.UnixMilli(2500)},
@@ -41,14 +41,14 @@ func TestACollectorShowsWhatTheCachesAreLikeNow(t *testing.T) {
 	wantLines(t, c, "kubeconnect_cache_objects")
 }
 
-// TestAResourceWithTwoCachesIsShownOnce recreates a CRD with another scope.
-func TestAResourceWithTwoCachesIsShownOnce(t *testing.T) {
+// TestCollector_ShowsResourcesWithTwoCachesOnce recreates a CRD with another scope.
+func TestCollector_ShowsResourcesWithTwoCachesOnce(t *testing.T) {
 	old, made := informerhub.Resource{Version: "v1", Name: "widgets"}, informerhub.Resource{Version: "v1", Name: "widgets", Namespaced: true}
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return []informerhub.Status{{Resource: old}, {Resource: made}} }), nil)
 	wantLines(t, c, "kubeconnect_cache_objects", `{resource="widgets.v1"} 0`)
 }
 
-func TestACollectorShowsHowOftenTheClusterWasAsked(t *testing.T) {
+func TestCollector_ShowsNumbersOfReviews(t *testing.T) {
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return nil }), map[string]ReviewSource{
 		"TokenReview": reviewSourceFunc(func() auth.Reviews { return auth.Reviews{Asked: 1, Failed: 2, Remembered: 3, TurnedAway: 4} }),
 	})

@@ -23,9 +23,9 @@ func largePodAPI() *fakeAPI {
 	return api
 }
 
-// TestCompression_IsOfLargeUnaryAnswersIfAskedFor counts the messages that a client has to
+// TestCompression_AppliesToLargeUnaryResponsesIfConfigured counts the messages that a client has to
 // decompress that offers gzip, as nearly all clients do by default.
-func TestCompression_IsOfLargeUnaryAnswersIfAskedFor(t *testing.T) {
+func TestCompression_AppliesToLargeUnaryResponsesIfConfigured(t *testing.T) {
 	for protocol, options := range protocols {
 		for name, test := range map[string]struct {
 			compression Compression
@@ -72,7 +72,7 @@ func (c *countingReader) Reset(from io.Reader) error {
 	return c.Reader.Reset(from)
 }
 
-func TestAWatchIsNotCompressed(t *testing.T) {
+func TestCompression_WatchesAreNotCompressed(t *testing.T) {
 	s := newServiceOf(t, largePodAPI(), Config{Compression: CompressGzip, Authenticator: auth.KubeconfigUser{}, Authorizer: newFakeRights(auth.Namespaces{All: true})})
 	request := []byte(`{"resource":"pods"}`)
 	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
@@ -125,7 +125,7 @@ func fetch(t *testing.T, s *service, path string) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-func TestARequestMayBeCompressed(t *testing.T) {
+func TestCompression_RequestsCanBeCompressed(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, podsAPI(), auth.KubeconfigUser{}, append(options, connect.WithSendGzip())...)

@@ -101,8 +101,9 @@ func (l *versionedLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-// TestList_BehindTheWindowIsTheAPIServers continues at a replica that started with a later version.
-func TestList_BehindTheWindowIsTheAPIServers(t *testing.T) {
+// TestList_OlderThanTheWindowContinuesAtTheAPIServer continues at a replica that started with a
+// later version.
+func TestList_OlderThanTheWindowContinuesAtTheAPIServer(t *testing.T) {
 	before := manyPodsAPI(10, "100")
 	first := newService(t, before, auth.KubeconfigUser{})
 	for name, test := range map[string]struct {
@@ -131,9 +132,9 @@ func TestList_BehindTheWindowIsTheAPIServers(t *testing.T) {
 	}
 }
 
-// TestList_OfARelationThatLeadsElsewhereExpires continues a list after the related object was
+// TestList_OfAChangedRelationExpires continues a list after the related object was
 // replaced.
-func TestList_OfARelationThatLeadsElsewhereExpires(t *testing.T) {
+func TestList_OfAChangedRelationExpires(t *testing.T) {
 	owned := func(owner string) *fakeAPI {
 		api := manyPodsAPI(6, "100")
 		for _, object := range api.objects[1:] {
@@ -176,9 +177,9 @@ func firstPageToken(t *testing.T, s *service, request *kubeconnectv1.ListRequest
 	return token
 }
 
-// TestList_OfATokenMadeUp lists with forged tokens: of versions that the cluster has not reached,
-// and of other lists.
-func TestList_OfATokenMadeUp(t *testing.T) {
+// TestList_ForgedTokensAreChecked lists with forged tokens: of versions that the cluster has not
+// reached, and of other lists.
+func TestList_ForgedTokensAreChecked(t *testing.T) {
 	s := newService(t, manyPodsAPI(4, "100"), auth.KubeconfigUser{})
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
 	token := firstPageToken(t, s, request)

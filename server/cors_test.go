@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestOnlyAnOriginAsBrowsersSendItCanBeListed(t *testing.T) {
+func TestCheckOrigin_AcceptsOriginsAsBrowsersSendThem(t *testing.T) {
 	for origin, says := range map[string]string{
 		"https://app.example.com":       "",
 		"http://localhost:3000":         "",
@@ -41,7 +41,7 @@ func TestOnlyAnOriginAsBrowsersSendItCanBeListed(t *testing.T) {
 	}
 }
 
-func TestWithoutOriginsNothingIsSaidOfThem(t *testing.T) {
+func TestCORS_SendsNoHeadersWithoutOrigins(t *testing.T) {
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 	request.Header.Set("Origin", "https://app.example.com")
@@ -53,9 +53,9 @@ func TestWithoutOriginsNothingIsSaidOfThem(t *testing.T) {
 	}
 }
 
-// TestAListedOriginMayCallAndNoOther has the handler respond to every call that reaches it. The
+// TestCORS_AllowsOnlyListedOrigins has the handler respond to every call that reaches it. The
 // browser decides by the headers what a page can do with a response.
-func TestAListedOriginMayCallAndNoOther(t *testing.T) {
+func TestCORS_AllowsOnlyListedOrigins(t *testing.T) {
 	handler := CORS([]string{"https://app.example.com", "http://localhost:3000"}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for origin, listed := range map[string]bool{
 		"https://app.example.com":      true,

@@ -49,7 +49,7 @@ func counted(t testing.TB, most int, groupBy []string, objects ...*informerhub.O
 	return lines, len(groups), err
 }
 
-func TestObjectsAreCountedByTheirValues(t *testing.T) {
+func TestCount_GroupsObjectsByValues(t *testing.T) {
 	widgets := widgetsWith(t,
 		`{"color":"red","parts":[{"of":"iron","size":1},{"of":"iron","size":2},{"of":"wood","size":1}]}`,
 		`{"color":"red","parts":[]}`,
@@ -82,7 +82,7 @@ func TestObjectsAreCountedByTheirValues(t *testing.T) {
 	}
 }
 
-func TestBuiltInObjectsAreCountedAlike(t *testing.T) {
+func TestCount_GroupsBuiltInObjects(t *testing.T) {
 	var objects []*informerhub.Object
 	for i := range 5 {
 		pod := newPod(fmt.Sprint("pod-", i), i)
@@ -102,7 +102,7 @@ func TestBuiltInObjectsAreCountedAlike(t *testing.T) {
 	}
 }
 
-func TestTheLargestGroupsAreAnswered(t *testing.T) {
+func TestCount_ReturnsTheLargestGroups(t *testing.T) {
 	var specs []string
 	for i := range 50 {
 		for range i/10 + 1 {
@@ -115,8 +115,8 @@ func TestTheLargestGroupsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestWhatIsAnsweredFitsIntoAMessage has values of the maximum size of annotations.
-func TestWhatIsAnsweredFitsIntoAMessage(t *testing.T) {
+// TestCount_ResponsesFitIntoMessages has values of the maximum size of annotations.
+func TestCount_ResponsesFitIntoMessages(t *testing.T) {
 	var specs []string
 	for i := range 30 {
 		specs = append(specs, fmt.Sprintf(`{"n":"%03d%s"}`, i, strings.Repeat("x", 256<<10)))
@@ -127,7 +127,7 @@ func TestWhatIsAnsweredFitsIntoAMessage(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCountedIsABadRequest(t *testing.T) {
+func TestCount_InvalidCountsAreBadRequests(t *testing.T) {
 	list := func(n int) string { return "[" + strings.Join(numbered(n), ",") + "]" }
 	wide := widgetsWith(t, fmt.Sprintf(`{"a":%s,"b":%s,"c":%s}`, list(10_000), list(10_000), list(10_000)))
 	for name, test := range map[string]struct {
@@ -171,7 +171,7 @@ func longTexts(n int) []string {
 	return specs
 }
 
-func TestCountingEndsWhenTheCallerLeaves(t *testing.T) {
+func TestCount_EndsWhenTheClientDisconnects(t *testing.T) {
 	paths, err := groupPaths([]string{"spec.a[*]"})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestCountingEndsWhenTheCallerLeaves(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfGroupsIsBounded(t *testing.T) {
+func TestCount_NumberOfGroupsIsBounded(t *testing.T) {
 	for asked, want := range map[int32]int{0: 1_000, 1: 1, 10_000: 10_000} {
 		if got, err := groupsToAnswer(&kubeconnectv1.CountObjectsRequest{MaxGroups: asked}); err != nil || got != want {
 			t.Errorf("%d: %d, %v", asked, got, err)

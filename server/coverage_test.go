@@ -41,9 +41,9 @@ const (
 	watchesOne = "the answer covers 1 of the cluster's namespaces: other; you may not list and watch pods in the others"
 )
 
-// TestAnswer_SaysWhichNamespacesItCovers makes each call for a caller with permissions in two
+// TestResponse_NamesCoveredNamespaces makes each call for a caller with permissions in two
 // namespaces, for each page, from the cache and from the API server.
-func TestAnswer_SaysWhichNamespacesItCovers(t *testing.T) {
+func TestResponse_NamesCoveredNamespaces(t *testing.T) {
 	api := twoNamespaces()
 	api.list = listsByNamespace(api)
 	rights := newFakeRights(some("default", "other"))
@@ -265,9 +265,9 @@ func TestRequireAllNamespaces_IsNoPartOfATokensQuery(t *testing.T) {
 	watchWith(true, partial.token).want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
 }
 
-// TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly starts lists without the flag and
+// TestRequireAllNamespaces_ContinuesOnlyCompleteLists starts lists without the flag and
 // continues them with it.
-func TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly(t *testing.T) {
+func TestRequireAllNamespaces_ContinuesOnlyCompleteLists(t *testing.T) {
 	rights := newFakeRights(some("default"))
 	s := withRights(t, twoNamespaces(), rights)
 	first := func() *kubeconnectv1.ListRequest {

@@ -20,8 +20,8 @@ var byPod = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 	return identity, nil
 })
 
-// TestStreamsAreLimitedByCredentialAndByUser has one pod of a service account use its maximum.
-func TestStreamsAreLimitedByCredentialAndByUser(t *testing.T) {
+// TestStreams_AreLimitedByCredentialAndUser has one pod of a service account use its maximum.
+func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), byPod, Limits{Streams: 5, CredentialStreams: 2})
 	clients := rawClientsOf(s, connect.WithGRPC())
 	open := func(who string) error {
@@ -48,7 +48,7 @@ func TestStreamsAreLimitedByCredentialAndByUser(t *testing.T) {
 	wantOverLimit(t, open("another/a"), "stream limit reached: 2 streams open with this credential")
 }
 
-func TestEachOfSeveralWatchesCountsForTheCredential(t *testing.T) {
+func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), byPod, Limits{Streams: 100, CredentialStreams: 4})
 	end, err := s.watchMany(t.Context(), t, "agent/a", 4)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestEachOfSeveralWatchesCountsForTheCredential(t *testing.T) {
 	}
 }
 
-func TestCredentialOf(t *testing.T) {
+func TestCredentialOf_DistinguishesPodsAndTokens(t *testing.T) {
 	const pod, id = "authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/credential-id"
 	of := func(name string, extra map[string][]string) string {
 		return credentialOf(auth.Identity{Username: name, Extra: extra})

@@ -33,7 +33,7 @@ func versionFor(service, caller bool, version string) http.HandlerFunc {
 	}
 }
 
-func TestDeletion_AnswersAVersionAtWhichItIsVisible(t *testing.T) {
+func TestDeletion_ReturnsVersionAtWhichItIsVisible(t *testing.T) {
 	terminating := newPod("a", 12)
 	terminating.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	for name, test := range map[string]struct {

@@ -38,7 +38,7 @@ func readPods(t *testing.T, s *service) {
 	}
 }
 
-func TestTypesAreListedByGroupAndCategory(t *testing.T) {
+func TestDiscovery_ListsTypesByGroupAndCategory(t *testing.T) {
 	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigUser{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.ListResourceTypesRequest
@@ -68,7 +68,7 @@ func TestTypesAreListedByGroupAndCategory(t *testing.T) {
 	}
 }
 
-func TestATypeHasTheStateOfItsCacheWhileThereIsOne(t *testing.T) {
+func TestDiscovery_TypesHaveTheStateOfTheirCache(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	if is := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})["pods"]; is == nil || is.GetCache() != nil {
 		t.Errorf("before the first read it is %v", is)
@@ -84,9 +84,9 @@ func TestATypeHasTheStateOfItsCacheWhileThereIsOne(t *testing.T) {
 	}
 }
 
-// TestWhatIsInACacheIsForThoseWhoMayListAllOfIt also verifies that permissions are only reviewed
+// TestDiscovery_CacheStateNeedsPermissionToListAll also verifies that permissions are only reviewed
 // for running caches.
-func TestWhatIsInACacheIsForThoseWhoMayListAllOfIt(t *testing.T) {
+func TestDiscovery_CacheStateNeedsPermissionToListAll(t *testing.T) {
 	rights := newFakeRights(auth.Namespaces{All: true})
 	s := withRights(t, podsAPI(), rights)
 	readPods(t, s)
@@ -118,7 +118,7 @@ func TestWhatIsInACacheIsForThoseWhoMayListAllOfIt(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAuthorizerNobodyIsToldWhatIsInACache(t *testing.T) {
+func TestDiscovery_HidesCacheStateWithoutAuthorizer(t *testing.T) {
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: newFakeRights(some())})
 	if types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{}); len(types) != 4 || types["pods"].GetCache() != nil {
 		t.Errorf("returned %v", types)
@@ -128,7 +128,7 @@ func TestWithoutAnAuthorizerNobodyIsToldWhatIsInACache(t *testing.T) {
 	}
 }
 
-func TestASchemaIsAnsweredToEveryCaller(t *testing.T) {
+func TestGetSchema_IsAvailableToEveryCaller(t *testing.T) {
 	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
 	answer, err := discoveryOf(s).GetSchema(t.Context(), &kubeconnectv1.GetSchemaRequest{Resource: "pod"})
 	if err != nil {
@@ -141,7 +141,7 @@ func TestASchemaIsAnsweredToEveryCaller(t *testing.T) {
 	}
 }
 
-func TestASchemaThatThereIsNotHasItsCode(t *testing.T) {
+func TestGetSchema_MissingSchemasHaveTheirCode(t *testing.T) {
 	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigUser{})
 	for name, test := range map[string]struct {
 		resource string

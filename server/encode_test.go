@@ -15,7 +15,7 @@ import (
 
 const widgetText = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3"},"spec":{"size":3}}`
 
-func TestAnObjectComesInTheEncodingThatWasAskedFor(t *testing.T) {
+func TestEncodeObject_UsesTheRequestedEncoding(t *testing.T) {
 	pod := newPod("a", 3)
 	for name, test := range map[string]struct {
 		object   *informerhub.Object
@@ -68,7 +68,7 @@ func checkContent(t *testing.T, object *informerhub.Object, encoded *kubeconnect
 	}
 }
 
-func TestAnObjectThatCannotBeReadCarriesItsError(t *testing.T) {
+func TestEncodeObject_UnreadableObjectsCarryTheirError(t *testing.T) {
 	broken := widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":tru}`)
 	for _, encoding := range []kubeconnectv1.Encoding{
 		kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, kubeconnectv1.Encoding_ENCODING_STRUCT,
@@ -83,7 +83,7 @@ func TestAnObjectThatCannotBeReadCarriesItsError(t *testing.T) {
 	}
 }
 
-func TestAnEncodingThatIsNotKnownIsRefused(t *testing.T) {
+func TestCheckEncoding_RejectsUnknownEncodings(t *testing.T) {
 	for encoding := range kubeconnectv1.Encoding_name {
 		if err := checkEncoding(kubeconnectv1.Encoding(encoding)); err != nil {
 			t.Errorf("%d: %v", encoding, err)
@@ -96,7 +96,7 @@ func TestAnEncodingThatIsNotKnownIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheMessageOfAKindIsNamedAfterItsFolder(t *testing.T) {
+func TestProtobufType_NamesTheMessageOfAKind(t *testing.T) {
 	for kind, want := range map[schema.GroupVersionKind]string{
 		{Version: "v1", Kind: "Pod"}:                                           "k8s.io.api.core.v1.Pod",
 		{Group: "apps", Version: "v1", Kind: "Deployment"}:                     "k8s.io.api.apps.v1.Deployment",

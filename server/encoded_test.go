@@ -17,8 +17,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// TestTheBytesOfAnObjectAreThoseOfItsMessage compares the two ways to encode an object.
-func TestTheBytesOfAnObjectAreThoseOfItsMessage(t *testing.T) {
+// TestEncodedObject_BytesMatchTheMessage compares the two ways to encode an object.
+func TestEncodedObject_BytesMatchTheMessage(t *testing.T) {
 	odd := newPod("odd", 4)
 	odd.Annotations = map[string]string{"a": "<b>\"\xff\u2028", "": ""}
 	odd.Spec.Containers = []corev1.Container{{Name: "c", Args: []string{"", "x"}}, {}}
@@ -111,9 +111,9 @@ func worst(t *testing.T) map[string]struct {
 	}
 }
 
-// TestAnObjectThatDoesNotFitComesInAnotherForm verifies that each message is within gRPC's limit.
-// In the JSON form of a message a Struct has no bound: see maxObjectBytes.
-func TestAnObjectThatDoesNotFitComesInAnotherForm(t *testing.T) {
+// TestEncodedObject_LargeObjectsUseAnotherEncoding verifies that each message is within gRPC's
+// limit. In the JSON form of a message a Struct has no bound: see maxObjectBytes.
+func TestEncodedObject_LargeObjectsUseAnotherEncoding(t *testing.T) {
 	const grpcLimit, envelope = 4 << 20, 64 << 10
 	for name, test := range worst(t) {
 		for encoding, want := range map[kubeconnectv1.Encoding]string{
@@ -171,9 +171,9 @@ func wantForm(t *testing.T, encoded []byte, want string) {
 	}
 }
 
-// TestAPatchLeadsFromAnObjectThatWasSent creates patches of objects that are too large in one of
-// their forms.
-func TestAPatchLeadsFromAnObjectThatWasSent(t *testing.T) {
+// TestBatchEncoder_PatchesObjectsThatWereSent creates patches of objects that are too large in one
+// of their forms.
+func TestBatchEncoder_PatchesObjectsThatWereSent(t *testing.T) {
 	const struct_, json = kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.Encoding_ENCODING_JSON
 	const merge = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
 	numbers := func(count int) string { return "[" + strings.Repeat("1,", count) + "1]" }

@@ -100,8 +100,8 @@ func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 	}
 }
 
-// TestGate_ARefusedStreamWhoseErrorIsNotReadEnds does not wait for the client.
-func TestGate_ARefusedStreamWhoseErrorIsNotReadEnds(t *testing.T) {
+// TestGate_RejectedStreamsEndIfTheErrorIsUnread does not wait for the client.
+func TestGate_RejectedStreamsEndIfTheErrorIsUnread(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
 	client, resets := newStubborn(t, s.url), make(chan http2.ErrCode, 1)
 	client.call(t, watchPath)
@@ -143,8 +143,8 @@ func TestHealth_WatchesOfOneAddressAreBounded(t *testing.T) {
 	}
 }
 
-// TestEntrance_ARequestCountsUntilItsHandlerHasReturned allows one request.
-func TestEntrance_ARequestCountsUntilItsHandlerHasReturned(t *testing.T) {
+// TestEntrance_RequestsCountUntilTheirHandlersReturn allows one request.
+func TestEntrance_RequestsCountUntilTheirHandlersReturn(t *testing.T) {
 	e, hold, held := newEntrance(bodyPatience), make(chan struct{}), make(chan struct{})
 	e.unknown = fairqueue.New(fairqueue.Limits{Total: 10, PerKey: 1})
 	handler := e.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

@@ -25,7 +25,7 @@ var (
 	widgets     = informerhub.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
 )
 
-func TestEveryErrorHasItsCodeAndItsReason(t *testing.T) {
+func TestConnectError_MapsErrorsToCodesAndReasons(t *testing.T) {
 	for name, test := range map[string]struct {
 		err    error
 		code   connect.Code
@@ -83,7 +83,7 @@ func TestEveryErrorHasItsCodeAndItsReason(t *testing.T) {
 	}
 }
 
-func TestEveryReasonThatClientGoKnowsHasACode(t *testing.T) {
+func TestCodeOf_KnowsTheReasonsOfClientGo(t *testing.T) {
 	for _, code := range []int32{400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 500, 502, 503, 504} {
 		answered := apierrors.NewGenericServerResponse(int(code), "get", podResource, "a", "x", 0, true)
 		if codeOf(answered.ErrStatus) == connect.CodeUnknown {
@@ -95,13 +95,13 @@ func TestEveryReasonThatClientGoKnowsHasACode(t *testing.T) {
 	}
 }
 
-func TestNoErrorIsNone(t *testing.T) {
+func TestConnectError_OfNilIsNil(t *testing.T) {
 	if err := connectError(nil); err != nil {
 		t.Errorf("returned %v", err)
 	}
 }
 
-func TestTheDetailMirrorsTheAPIServersStatus(t *testing.T) {
+func TestConnectError_DetailMirrorsTheAPIServersStatus(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{
 		field.Required(field.NewPath("spec", "selector"), "give a selector"),
 		field.Invalid(field.NewPath("spec", "replicas"), -1, "not below 0"),

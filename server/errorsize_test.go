@@ -152,8 +152,8 @@ func anyStatus(r *rapid.T) metav1.Status {
 	return status
 }
 
-// TestConnectError_OfWhatCallersSend has errors with strings of the caller.
-func TestConnectError_OfWhatCallersSend(t *testing.T) {
+// TestConnectError_BoundsStringsOfCallers has errors with strings of the caller.
+func TestConnectError_BoundsStringsOfCallers(t *testing.T) {
 	long := strings.Repeat("é\"", 40_000)
 	for name, err := range map[string]error{
 		"a resource":             &informerhub.UnknownResourceError{Name: long, NearMisses: []string{"pods"}},
@@ -236,8 +236,8 @@ func TestConnectError_KeepsAsManyCausesAsFit(t *testing.T) {
 	}
 }
 
-// TestConnectError_UsesTheRoomForALongMessage has a message of a webhook, without causes.
-func TestConnectError_UsesTheRoomForALongMessage(t *testing.T) {
+// TestConnectError_UsesRemainingBytesForLongMessages has a message of a webhook, without causes.
+func TestConnectError_UsesRemainingBytesForLongMessages(t *testing.T) {
 	detail := detailOf(t, connectError(statusWith(strings.Repeat("a rule is violated; ", 150))))
 	if text := detail.GetMessage(); len(text) != 150*len("a rule is violated; ") {
 		t.Errorf("of the message %d bytes are left", len(text))

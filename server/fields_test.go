@@ -18,9 +18,9 @@ import (
 // tableOfPods are the fields in a table of pods.
 var tableOfPods = []string{"metadata.name", "metadata.namespace", "status.phase", "spec.nodeName", "spec.containers[*].image"}
 
-// TestSomeFieldsInAListAreThoseOfTheMaskedObject compares the encoding of lists with that of the
+// TestFields_ListsMatchMaskedObjects compares the encoding of lists with that of the
 // other reads.
-func TestSomeFieldsInAListAreThoseOfTheMaskedObject(t *testing.T) {
+func TestFields_ListsMatchMaskedObjects(t *testing.T) {
 	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: append(tableOfPods, "spec.size", "kind")})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestSomeFieldsInAListAreThoseOfTheMaskedObject(t *testing.T) {
 	}
 }
 
-func TestAPageOfSomeFieldsHasMoreObjects(t *testing.T) {
+func TestFields_PagesHoldMoreObjects(t *testing.T) {
 	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: []string{"metadata.name"}})
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ const (
 	watchPath  = kubeconnectv1connect.ResourceServiceWatchProcedure
 )
 
-func TestGate_ACallerIsRefusedBeforeTheBodyIsReceived(t *testing.T) {
+func TestGate_RejectsCallersBeforeTheBodyIsReceived(t *testing.T) {
 	named := authenticatorFunc(func(http.Header) (auth.Identity, error) { return auth.Identity{}, auth.ErrUnauthenticated })
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: named, Authorizer: newFakeRights(auth.Namespaces{})})
 	for version, send := range versions {
@@ -115,7 +115,7 @@ func TestGate_ACallerIsRefusedBeforeTheBodyIsReceived(t *testing.T) {
 	}
 }
 
-func TestGate_ARefusedCallLeavesItsConnectionUsable(t *testing.T) {
+func TestGate_RejectedCallsLeaveConnectionsUsable(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
 	conn := dialHTTP1(t, s)
 	answers := bufio.NewReader(conn)
@@ -130,7 +130,7 @@ func TestGate_ARefusedCallLeavesItsConnectionUsable(t *testing.T) {
 	}
 }
 
-func TestGate_ABodyMustBeReceivedInTime(t *testing.T) {
+func TestGate_BodiesMustBeReceivedInTime(t *testing.T) {
 	everything := newFakeRights(auth.Namespaces{All: true})
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: byName, Authorizer: everything, bodyPatience: 50 * time.Millisecond})
 	for version, send := range versions {
@@ -160,7 +160,7 @@ type deadlines struct {
 func (d *deadlines) SetReadDeadline(at time.Time) error  { d.read = at; return nil }
 func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = at; return nil }
 
-func TestCall_ABodyThatHasBeenReceivedIsNotLate(t *testing.T) {
+func TestCall_ReceivedBodiesHaveNoDeadline(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		e := newEntrance(bodyPatience)
@@ -306,7 +306,7 @@ func wantRefusal(t *testing.T, err error) {
 	wantOverLimit(t, connectError(err), "too many of your calls")
 }
 
-func TestGate_ACallerOverItsCallsIsToldInEveryProtocol(t *testing.T) {
+func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			api, entered, leave := podsAPI(), make(chan struct{}), make(chan struct{})

@@ -23,7 +23,7 @@ const (
 
 // A watcher is a cursor into the feed: an idle stream needs the goroutine that its handler runs in,
 // and no other for sending, waiting or tracking.
-func TestAQuietStreamHasNoGoroutineButTheOneThatItsHandlerIsCalledIn(t *testing.T) {
+func TestStream_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
 	const streams = 20
 	for name, options := range map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}} {
 		t.Run(name, func(t *testing.T) {

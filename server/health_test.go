@@ -23,8 +23,8 @@ func newHealthClient(s *service, procedure string) *healthClient {
 	return connect.NewClient[healthv1.HealthCheckRequest, healthv1.HealthCheckResponse](s.http, s.url+procedure, connect.WithGRPC())
 }
 
-// TestHealthNeedsNoIdentity calls a service that authenticates no caller.
-func TestHealthNeedsNoIdentity(t *testing.T) {
+// TestHealth_NeedsNoIdentity calls a service that authenticates no caller.
+func TestHealth_NeedsNoIdentity(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
 	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
 	for _, ready := range []bool{false, true, false} {
@@ -45,7 +45,7 @@ func TestHealthNeedsNoIdentity(t *testing.T) {
 	}
 }
 
-func TestTheHealthOfAServiceThatIsNotThereIsNotFound(t *testing.T) {
+func TestHealth_UnknownServicesAreNotFound(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	_, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).
 		CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: "nosuch"}))
@@ -54,7 +54,7 @@ func TestTheHealthOfAServiceThatIsNotThereIsNotFound(t *testing.T) {
 	}
 }
 
-func TestHealthTakesNoLargeRequest(t *testing.T) {
+func TestHealth_RejectsLargeRequests(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
 	large := &healthv1.HealthCheckRequest{Service: string(make([]byte, maxHealthRequestBytes+1))}
 	if _, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).CallUnary(t.Context(), connect.NewRequest(large)); connect.CodeOf(err) != connect.CodeResourceExhausted {
@@ -77,7 +77,7 @@ func watchHealth(ctx context.Context, t *testing.T, s *service, name string) *co
 	return stream
 }
 
-func TestAWatchOfHealthTellsEachChangeAndTheEnd(t *testing.T) {
+func TestHealth_WatchSendsChangesAndEndsWithTheService(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
 	stream := watchHealth(t.Context(), t, s, "")
 	for _, want := range []healthv1.HealthCheckResponse_ServingStatus{notServing, serving, notServing} {
@@ -92,8 +92,8 @@ func TestAWatchOfHealthTellsEachChangeAndTheEnd(t *testing.T) {
 	}
 }
 
-// TestAServiceThatEndsSaysThatItDoesNotServe ends both at the same time.
-func TestAServiceThatEndsSaysThatItDoesNotServe(t *testing.T) {
+// TestHealth_WatchSendsNotServingBeforeItEnds ends both at the same time.
+func TestHealth_WatchSendsNotServingBeforeItEnds(t *testing.T) {
 	for range 20 {
 		s := newService(t, podsAPI(), auth.Cluster{})
 		s.readiness.Set(true)
@@ -109,7 +109,7 @@ func TestAServiceThatEndsSaysThatItDoesNotServe(t *testing.T) {
 	}
 }
 
-func TestAWatchOfAServiceThatIsNotThereStaysOpen(t *testing.T) {
+func TestHealth_WatchOfUnknownServicesStaysOpen(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
 	ctx, cancel := context.WithCancel(t.Context())
 	stream := watchHealth(ctx, t, s, "nosuch")
@@ -122,7 +122,7 @@ func TestAWatchOfAServiceThatIsNotThereStaysOpen(t *testing.T) {
 	}
 }
 
-func TestUpstreamHealth_SaysThatThePermissionToAskAboutCallersIsMissing(t *testing.T) {
+func TestUpstreamHealth_ReportsMissingPermissions(t *testing.T) {
 	var lacking error
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.Cluster{}, Lacking: func() error { return lacking }})
 	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)

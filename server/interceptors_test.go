@@ -14,9 +14,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// TestNoHandlerRunsForACallerWhoIsNotKnown makes every call that needs a caller. The fake API
-// server has no objects: a handler that runs would ask it, and fail.
-func TestNoHandlerRunsForACallerWhoIsNotKnown(t *testing.T) {
+// TestInterceptors_NoHandlerRunsForUnknownCallers makes every call that needs a caller. The fake
+// API server has no objects: a handler that runs would ask it, and fail.
+func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.Cluster{})
 	ctx := t.Context()
 	discovery := kubeconnectv1connect.NewDiscoveryServiceClient(s.http, s.url)
@@ -65,7 +65,7 @@ func TestNoHandlerRunsForACallerWhoIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestReflectionNamesEveryService(t *testing.T) {
+func TestReflection_ListsEveryService(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(t.Context())
 	defer func() { _, _ = stream.Close() }()
@@ -90,7 +90,7 @@ func (f authenticatorFunc) Authenticate(_ context.Context, header http.Header) (
 	return f(header)
 }
 
-func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
+func TestRequests_LargeOnesAreRejected(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: strings.Repeat("x", maxRequestBytes+1)})
 	if connect.CodeOf(err) != connect.CodeResourceExhausted {
@@ -98,7 +98,7 @@ func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheConsoleIsServedWhereNoServiceIs(t *testing.T) {
+func TestConsole_IsServedAtTheRoot(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	if status, body := fetch(t, s, "/"); status != http.StatusOK || body != "the console" {
 		t.Errorf("returned %d, %s", status, body)

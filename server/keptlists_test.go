@@ -10,9 +10,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// TestKeptLists_OfOneCallerLeaveRoomForOthers has two callers exceed the memory for lists, one
+// TestKeptLists_OfOneCallerLeaveMemoryForOthers has two callers exceed the memory for lists, one
 // after the other.
-func TestKeptLists_OfOneCallerLeaveRoomForOthers(t *testing.T) {
+func TestKeptLists_OfOneCallerLeaveMemoryForOthers(t *testing.T) {
 	bubble.Test(t, keepsTooMuch)
 }
 

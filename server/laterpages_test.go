@@ -19,9 +19,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// TestList_APageIsFollowedByThePageOfWhatFollows encodes pages of so small objects that all of those
-// that were looked up fit in one.
-func TestList_APageIsFollowedByThePageOfWhatFollows(t *testing.T) {
+// TestList_PagesReportRemainingObjectsAndNextToken encodes pages of so small objects that all of
+// those that were looked up fit in one.
+func TestList_PagesReportRemainingObjectsAndNextToken(t *testing.T) {
 	r := resourcesOf(t, podsAPI(), Limits{})
 	for name, test := range map[string]struct {
 		more, whole bool
@@ -85,9 +85,9 @@ func TestList_IsKeptForItsCredentialAlone(t *testing.T) {
 	}
 }
 
-// TestList_ATokenWithManyNamespacesIsRefused forges tokens: each namespace could cause a request to
-// the API server.
-func TestList_ATokenWithManyNamespacesIsRefused(t *testing.T) {
+// TestList_TokensWithInvalidNamespacesAreRejected forges tokens: each namespace could cause a
+// request to the API server.
+func TestList_TokensWithInvalidNamespacesAreRejected(t *testing.T) {
 	api := manyPodsAPI(10, "100")
 	s := withRights(t, api, newFakeRights(auth.Namespaces{All: true}))
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST}
@@ -181,9 +181,9 @@ func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
 	}
 }
 
-// TestList_ACachedListOfTheAPIServerSaysHowCurrentTheReplicaIs reads pages of a list that is older than
+// TestList_CachedAPIServerListsHaveTheReplicasFreshness reads pages of a list that is older than
 // the window, and one of the present state.
-func TestList_ACachedListOfTheAPIServerSaysHowCurrentTheReplicaIs(t *testing.T) {
+func TestList_CachedAPIServerListsHaveTheReplicasFreshness(t *testing.T) {
 	before := manyPodsAPI(10, "100")
 	first := newService(t, before, auth.KubeconfigUser{})
 	later := newService(t, &fakeAPI{objects: before.objects, version: "200", events: make(chan any), list: &versionedLists{api: before, version: "100"}}, auth.KubeconfigUser{})

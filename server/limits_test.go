@@ -70,7 +70,7 @@ func wantOverLimit(t *testing.T, err error, words string) {
 
 var protocols = map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}}
 
-func TestACallerOverALimitIsToldWhichAndWhenToCallAgain(t *testing.T) {
+func TestLimits_ErrorsNameTheLimitAndRetryTime(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s := newLimitedService(t, podsAPI(), byName, Limits{Streams: 1, Rate: 1, Burst: 2})
@@ -94,9 +94,9 @@ func TestACallerOverALimitIsToldWhichAndWhenToCallAgain(t *testing.T) {
 	}
 }
 
-// TestAStormOfStreamsIsHeldToTheLimit opens 200 streams at once, of which 150 are allowed. They
+// TestLimits_HoldForConcurrentStreams opens 200 streams at once, of which 150 are allowed. They
 // share an existing connection, so that handshakes have no effect.
-func TestAStormOfStreamsIsHeldToTheLimit(t *testing.T) {
+func TestLimits_HoldForConcurrentStreams(t *testing.T) {
 	const storm, limit = 200, 150
 	s := newLimitedService(t, podsAPI(), byName, Limits{Streams: limit, Rate: 1000, Burst: storm})
 	clients := rawClientsOf(s, connect.WithGRPC())
@@ -131,8 +131,8 @@ func TestAStormOfStreamsIsHeldToTheLimit(t *testing.T) {
 	})
 }
 
-// TestProbesKnowNoLimit calls more often than the limit of callers.
-func TestProbesKnowNoLimit(t *testing.T) {
+// TestLimits_DoNotApplyToProbes calls more often than the limit of callers.
+func TestLimits_DoNotApplyToProbes(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), byName, Limits{Streams: 1, Rate: 1, Burst: 1})
 	for range 10 {
 		if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {

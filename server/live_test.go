@@ -37,9 +37,9 @@ func (l slowLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// TestListsAtTheAPIServerTakeTurns makes more lists than are read at one time. The others wait, and
+// TestLiveLists_AreBounded makes more lists than are read at one time. The others wait, and
 // a list whose client disconnects ends.
-func TestListsAtTheAPIServerTakeTurns(t *testing.T) {
+func TestLiveLists_AreBounded(t *testing.T) {
 	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
 	s := newService(t, &fakeAPI{list: lists}, auth.KubeconfigUser{})
 	list := func(ctx context.Context) error {
@@ -81,8 +81,8 @@ func (callersByName) Authenticate(_ context.Context, header http.Header) (auth.I
 	return auth.Identity{Username: header.Get("Name")}, nil
 }
 
-// TestListsAtTheAPIServerTakeTurnsByCaller has one caller make more lists than there are slots.
-func TestListsAtTheAPIServerTakeTurnsByCaller(t *testing.T) {
+// TestLiveLists_OneCallerLeavesSlotsForOthers has one caller make more lists than there are slots.
+func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
 	callers := callersByName{newFakeRights(auth.Namespaces{All: true})}
 	s := newServiceOf(t, &fakeAPI{list: lists}, Config{Authenticator: callers, Authorizer: callers, Limits: Limits{Rate: 1000, Burst: 1000}})
@@ -111,7 +111,7 @@ func TestListsAtTheAPIServerTakeTurnsByCaller(t *testing.T) {
 	calling.Wait()
 }
 
-func TestATurnToListAtTheAPIServerIsNotAwaitedForEver(t *testing.T) {
+func TestLiveLists_WaitForSlotsIsBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &resources{liveLists: newLiveLists(Limits{Rate: 1})}
 		ctx := calledBy(t.Context(), "a")
@@ -130,8 +130,8 @@ func TestATurnToListAtTheAPIServerIsNotAwaitedForEver(t *testing.T) {
 	})
 }
 
-// TestAPageOfATableThatNobodyCouldTakeIsRefused has rows of a megabyte each.
-func TestAPageOfATableThatNobodyCouldTakeIsRefused(t *testing.T) {
+// TestGetTable_RejectsPagesThatAreTooLarge has rows of a megabyte each.
+func TestGetTable_RejectsPagesThatAreTooLarge(t *testing.T) {
 	api := &fakeAPI{list: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		table := metav1.Table{
 			TypeMeta:          metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"},

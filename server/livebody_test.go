@@ -9,8 +9,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// TestLiveBody_FailsForGood reads on after there was no memory for a response, when others have released some.
-func TestLiveBody_FailsForGood(t *testing.T) {
+// TestLiveBody_FailsPermanently reads on after there was no memory for a response, when others have
+// released some.
+func TestLiveBody_FailsPermanently(t *testing.T) {
 	budget := &responseMemory{live: fairqueue.New(fairqueue.Limits{Total: liveStep}), maxLive: 8 * liveStep}
 	release, ok := budget.live.TryAcquire("another", liveStep)
 	if !ok {

@@ -116,7 +116,7 @@ func logging(t *testing.T, rights *fakeRights) (*service, *container, logStream)
 	return s, source, log
 }
 
-func TestALogIsSentInWholeLines(t *testing.T) {
+func TestLogs_AreSentInCompleteLines(t *testing.T) {
 	_, source, log := logging(t, newFakeRights(some("y")))
 	source.writes <- "one\ntwo\nth"
 	log.want("one\ntwo\n")
@@ -130,7 +130,7 @@ func TestALogIsSentInWholeLines(t *testing.T) {
 	}
 }
 
-func TestAPartOfALineIsSentWhenTheLogStandsStill(t *testing.T) {
+func TestLogs_PartialLinesAreSentWhenTheLogPauses(t *testing.T) {
 	_, source, log := logging(t, newFakeRights(some("y")))
 	source.writes <- "one\npassw"
 	log.want("one\n")
@@ -141,8 +141,8 @@ func TestAPartOfALineIsSentWhenTheLogStandsStill(t *testing.T) {
 	log.want("\n")
 }
 
-// TestALogThatIsSilentIsNotTakenForDead waits for an empty piece.
-func TestALogThatIsSilentIsNotTakenForDead(t *testing.T) {
+// TestLogs_SilentLogsSendEmptyMessages waits for an empty piece.
+func TestLogs_SilentLogsSendEmptyMessages(t *testing.T) {
 	_, source, log := logging(t, newFakeRights(some("y")))
 	source.writes <- "one\n"
 	log.want("one\n")
@@ -153,7 +153,7 @@ func TestALogThatIsSilentIsNotTakenForDead(t *testing.T) {
 	log.want("two\n")
 }
 
-func TestALineThatIsLongerThanAPieceIsSentInSeveral(t *testing.T) {
+func TestLogs_LongLinesAreSplit(t *testing.T) {
 	_, source, log := logging(t, newFakeRights(some("y")))
 	line := strings.Repeat("0123456789", 30_000) + "\n"
 	go func() {
@@ -174,13 +174,13 @@ func TestALineThatIsLongerThanAPieceIsSentInSeveral(t *testing.T) {
 	}
 }
 
-func TestALogIsClosedAtItsSourceWhenItsCallerLeaves(t *testing.T) {
+func TestLogs_CloseTheirSourceWhenTheClientDisconnects(t *testing.T) {
 	_, source, log := logging(t, newFakeRights(some("y")))
 	_ = log.stream.Close()
 	<-source.left
 }
 
-func TestALogEndsWithTheService(t *testing.T) {
+func TestLogs_EndWithTheService(t *testing.T) {
 	s, source, log := logging(t, newFakeRights(some("y")))
 	s.stop()
 	if err := log.end(); connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "shutting down") {
@@ -189,7 +189,7 @@ func TestALogEndsWithTheService(t *testing.T) {
 	<-source.left
 }
 
-func TestALogThatIsCutOffDoesNotEndAsIfItWereWhole(t *testing.T) {
+func TestLogs_TruncatedLogsEndWithAnError(t *testing.T) {
 	_, source, log := logging(t, newFakeRights(some("y")))
 	source.writes <- "one\ntw"
 	log.want("one\n")
@@ -200,7 +200,7 @@ func TestALogThatIsCutOffDoesNotEndAsIfItWereWhole(t *testing.T) {
 	}
 }
 
-func TestALogEndsWithTheRightToIt(t *testing.T) {
+func TestLogs_EndWithThePermission(t *testing.T) {
 	rights := newFakeRights(some("y"))
 	_, source, log := logging(t, rights)
 	source.writes <- "one\n"
@@ -214,7 +214,7 @@ func TestALogEndsWithTheRightToIt(t *testing.T) {
 	<-source.left
 }
 
-func TestALogEndsWithItsCallersCredential(t *testing.T) {
+func TestLogs_EndWithTheCredential(t *testing.T) {
 	rights := newFakeRights(some("y"))
 	_, source, log := logging(t, rights)
 	rights.change(func() { rights.refused = auth.ErrUnauthenticated })
@@ -224,9 +224,9 @@ func TestALogEndsWithItsCallersCredential(t *testing.T) {
 	<-source.left
 }
 
-// TestALogWaitsWhileTheClusterCannotBeAsked makes the cluster available again at the end: only then
-// is the log sent that was written before.
-func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
+// TestLogs_WaitWhilePermissionsCannotBeReviewed makes the cluster available again at the end: only
+// then is the log sent that was written before.
+func TestLogs_WaitWhilePermissionsCannotBeReviewed(t *testing.T) {
 	rights := newFakeRights(some("y"))
 	_, source, log := logging(t, rights)
 	rights.change(func() { rights.away = true })
@@ -254,9 +254,9 @@ func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestTheRightToALogIsAskedForWhenItMustBeConfirmed compares the review with the API server's own.
+// TestLogs_PermissionIsReviewedOnlyAfterOpening compares the review with the API server's own.
 // When the log is opened, only the API server checks the permission.
-func TestTheRightToALogIsAskedForWhenItMustBeConfirmed(t *testing.T) {
+func TestLogs_PermissionIsReviewedOnlyAfterOpening(t *testing.T) {
 	rights := newFakeRights(some("y"))
 	_, _, log := logging(t, rights)
 	if len(rights.asked) != 0 {
@@ -270,9 +270,9 @@ func TestTheRightToALogIsAskedForWhenItMustBeConfirmed(t *testing.T) {
 	}
 }
 
-// TestARefusalToOpenALogIsToldAtOnce has an API server that is busy. client-go would wait and retry
-// by default.
-func TestARefusalToOpenALogIsToldAtOnce(t *testing.T) {
+// TestLogs_RejectionsAreReturnedWithoutRetry has an API server that is busy. client-go would wait
+// and retry by default.
+func TestLogs_RejectionsAreReturnedWithoutRetry(t *testing.T) {
 	requests := 0
 	s := newService(t, &fakeAPI{log: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests++
@@ -285,7 +285,7 @@ func TestARefusalToOpenALogIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedOfALogReachesTheAPIServer(t *testing.T) {
+func TestLogs_OptionsReachTheAPIServer(t *testing.T) {
 	source := newContainer()
 	close(source.writes)
 	s := newService(t, &fakeAPI{log: source}, auth.KubeconfigUser{})
@@ -320,7 +320,7 @@ func TestWhatIsAskedOfALogReachesTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestALogThatCannotBeMeantIsRefused(t *testing.T) {
+func TestLogs_InvalidRequestsAreRejected(t *testing.T) {
 	s := newService(t, &fakeAPI{log: http.NotFoundHandler()}, auth.KubeconfigUser{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.GetLogsRequest

@@ -23,7 +23,7 @@ func wanting(uid, version string) *metav1.Preconditions {
 	return preconditions(&kubeconnectv1.Preconditions{Uid: uid, ResourceVersion: version})
 }
 
-func TestPreconditionsStandInTheMetadataOfWhatIsSent(t *testing.T) {
+func TestPreconditions_AreSetInManifests(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                                    `{"metadata":{"resourceVersion":"7","uid":"u"}}`,
 		`{"data":{"a":"1"}}`:                    `{"metadata":{"resourceVersion":"7","uid":"u"},"data":{"a":"1"}}`,
@@ -59,7 +59,7 @@ func TestPreconditionsStandInTheMetadataOfWhatIsSent(t *testing.T) {
 	}
 }
 
-func TestPreconditionsStandInTheMetadataOfAMessage(t *testing.T) {
+func TestPreconditions_AreSetInProtobufManifests(t *testing.T) {
 	message, err := (&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"l": "1"}}, Data: map[string]string{"k": "v"}}).Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestPreconditionsStandInTheMetadataOfAMessage(t *testing.T) {
 	}
 }
 
-func TestWithoutPreconditionsWhatIsSentIsWhatWasWritten(t *testing.T) {
+func TestPreconditions_WithoutThemManifestsAreUnchanged(t *testing.T) {
 	text := []byte(" {\"metadata\" : {\"name\":\"a\"}} ")
 	m, err := manifestOfData(text)
 	if err == nil {
@@ -135,7 +135,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-func TestAJSONPatchUnderPreconditionsEndsWithThem(t *testing.T) {
+func TestPreconditions_AreAppendedToJSONPatches(t *testing.T) {
 	p, err := patch{kind: types.JSONPatchType, body: []byte(`[{"op":"remove","path":"/a"}]`)}.withPreconditions(wanting("", "7"))
 	if want := `[{"op":"remove","path":"/a"},{"op":"add","path":"/metadata/resourceVersion","value":"7"}]`; err != nil || string(p.body) != want {
 		t.Errorf("sends %s, %v; want %s", p.body, err, want)

@@ -70,7 +70,7 @@ func wantLines(t *testing.T, collected prometheus.Collector, name string, want .
 	}
 }
 
-func TestEveryCallIsCountedByItsCodeWhateverTheProtocol(t *testing.T) {
+func TestMetrics_CountCallsByCodeInEveryProtocol(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s := newCountedService(t)
@@ -93,7 +93,7 @@ func TestEveryCallIsCountedByItsCodeWhateverTheProtocol(t *testing.T) {
 	}
 }
 
-func TestStreamsAreCountedWhileTheyAreOpenAndWhenTheyEnd(t *testing.T) {
+func TestMetrics_CountOpenAndEndedStreams(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
 			s := newCountedService(t)
@@ -116,7 +116,7 @@ func TestStreamsAreCountedWhileTheyAreOpenAndWhenTheyEnd(t *testing.T) {
 }
 
 // The snapshot of two pods has four events.
-func TestSentEventsAreCounted(t *testing.T) {
+func TestMetrics_CountSentEvents(t *testing.T) {
 	s := newCountedService(t)
 	stream, err := rawClientsOf(s.service).watchPods(t, "jane")
 	if err != nil {
@@ -134,7 +134,7 @@ func TestSentEventsAreCounted(t *testing.T) {
 	wantLines(t, s, "kubeconnect_sent_events_total", " 5")
 }
 
-func TestWhatIsNoMethodIsNotCounted(t *testing.T) {
+func TestMetrics_DoNotCountUnknownMethods(t *testing.T) {
 	s := newCountedService(t)
 	for _, path := range []string{"/", "/nosuch", "/kubeconnect.v1.ResourceService/Made.Up", "/made.up.Service/Get", "/livez"} {
 		fetch(t, s.service, path)

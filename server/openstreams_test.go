@@ -21,7 +21,7 @@ func settled(t *testing.T, part *streamPart, is bool) {
 	}
 }
 
-func TestAStreamEndsAtItsAgeGiveOrTakeAThird(t *testing.T) {
+func TestStreams_EndNearTheirMaximumAge(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		drained := false
 		streams := NewStreams(45 * time.Minute)
@@ -39,7 +39,7 @@ func TestAStreamEndsAtItsAgeGiveOrTakeAThird(t *testing.T) {
 	})
 }
 
-func TestAStreamWithoutALimitGoesOn(t *testing.T) {
+func TestStreams_WithoutMaximumAgeStayOpen(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		ctx, stream, end := NewStreams(0).begin(t.Context(), 1)
 		defer end()
@@ -51,7 +51,7 @@ func TestAStreamWithoutALimitGoesOn(t *testing.T) {
 	})
 }
 
-func TestAStreamDoesNotEndWhereItCannotBeResumed(t *testing.T) {
+func TestStreams_EndOnlyWhereTheyCanBeResumed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		ctx, stream, end := NewStreams(time.Minute).begin(t.Context(), 2)
 		defer end()
@@ -76,7 +76,7 @@ func TestAStreamDoesNotEndWhereItCannotBeResumed(t *testing.T) {
 
 // A watch that has ended by its age resumes after the events that it has sent: no event is sent
 // twice.
-func TestAWatchThatHasReachedItsAgeIsResumed(t *testing.T) {
+func TestWatch_ResumesAfterMaximumAge(t *testing.T) {
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigUser{}, Streams: NewStreams(time.Nanosecond)})
 	var token string
 	for _, want := range []string{"RESET ADDED:a ADDED:b SYNCED", "BOOKMARK", "BOOKMARK"} {
@@ -97,7 +97,7 @@ func TestAWatchThatHasReachedItsAgeIsResumed(t *testing.T) {
 	}
 }
 
-func TestSeveralWatchesThatHaveReachedTheirAgeAreResumed(t *testing.T) {
+func TestWatchMany_ResumesAfterMaximumAge(t *testing.T) {
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigUser{}, Streams: NewStreams(time.Nanosecond)})
 	request := podsTwice()
 	for _, want := range [][]string{{"RESET ADDED:a ADDED:b SYNCED", "RESET ADDED:b SYNCED"}, {"BOOKMARK", "BOOKMARK"}} {

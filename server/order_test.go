@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-func TestAnOrderIsUnderstood(t *testing.T) {
+func TestParseOrder_ParsesPathsAndDirections(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      "",
 		"metadata.name":                         "metadata.name",
@@ -43,7 +43,7 @@ func TestAnOrderIsUnderstood(t *testing.T) {
 	}
 }
 
-func TestAnOrderWithoutSenseIsABadRequest(t *testing.T) {
+func TestParseOrder_RejectsInvalidOrders(t *testing.T) {
 	for text, says := range map[string]string{
 		",":                               "names no field",
 		"desc":                            "names no field",
@@ -97,7 +97,7 @@ func sortedNames(t *testing.T, text string, objects ...*informerhub.Object) ([]s
 	return names, err
 }
 
-func TestWhatIsEqualStaysInTheDefaultOrder(t *testing.T) {
+func TestOrder_EqualObjectsKeepTheDefaultOrder(t *testing.T) {
 	var objects []*informerhub.Object
 	for i := range 6 {
 		pod := newPod(fmt.Sprint("pod-", i), i)
@@ -118,7 +118,7 @@ func TestWhatIsEqualStaysInTheDefaultOrder(t *testing.T) {
 	}
 }
 
-func TestAnObjectAsASortKeyIsABadRequestThatNamesThePath(t *testing.T) {
+func TestOrder_ObjectsAsSortKeysAreBadRequests(t *testing.T) {
 	for _, path := range []string{"spec", "metadata", "spec.containers", "status"} {
 		pod := newPod("a", 1)
 		pod.Spec.Containers = append(pod.Spec.Containers, someContainer())
@@ -129,7 +129,7 @@ func TestAnObjectAsASortKeyIsABadRequestThatNamesThePath(t *testing.T) {
 	}
 }
 
-func TestSortingEndsWhenTheCallerLeaves(t *testing.T) {
+func TestOrder_SortingEndsWhenTheClientDisconnects(t *testing.T) {
 	var objects []*informerhub.Object
 	for i := range 3 * comparisonsBetweenYields {
 		objects = append(objects, podObject(t, newPod(fmt.Sprint("pod-", i), i)))

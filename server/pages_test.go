@@ -24,7 +24,7 @@ func aToken(request *kubeconnectv1.ListRequest) pageToken {
 	}
 }
 
-func TestPageToken_SaysWhatItWasMadeOf(t *testing.T) {
+func TestPageToken_IsReadAsItWasWritten(t *testing.T) {
 	request := &kubeconnectv1.ListRequest{Resource: "pods"}
 	for name, token := range map[string]pageToken{
 		"with everything": aToken(request),
@@ -37,7 +37,7 @@ func TestPageToken_SaysWhatItWasMadeOf(t *testing.T) {
 	}
 }
 
-func TestPageToken_ThatIsNotOursIsABadRequest(t *testing.T) {
+func TestPageToken_ForgedOnesAreRejected(t *testing.T) {
 	request := &kubeconnectv1.ListRequest{Resource: "pods"}
 	token := aToken(request)
 	decoded, err := base64.RawURLEncoding.DecodeString(token.write())
@@ -71,8 +71,8 @@ func TestPageToken_ThatIsNotOursIsABadRequest(t *testing.T) {
 	}
 }
 
-// TestThePagesOfAListAreTheList lists with several page sizes.
-func TestThePagesOfAListAreTheList(t *testing.T) {
+// TestPages_ContainEveryObjectInOrder lists with several page sizes.
+func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 	const n = 25
 	for _, size := range []int32{0, 1, 7, 24, 25, 26, 1 << 30} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 	}
 }
 
-func TestAQueryIsAllOfARequestButThePage(t *testing.T) {
+func TestQueryOf_ExcludesThePage(t *testing.T) {
 	query := queryOf(&kubeconnectv1.ListRequest{Resource: "pods", LabelSelector: "a=b"})
 	if again := queryOf(&kubeconnectv1.ListRequest{Resource: "pods", LabelSelector: "a=b", PageSize: 5, PageToken: "x"}); again != query {
 		t.Error("the page is part of it")
@@ -128,7 +128,7 @@ func TestAQueryIsAllOfARequestButThePage(t *testing.T) {
 	}
 }
 
-func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
+func TestPages_EndBeforeTheyAreTooLarge(t *testing.T) {
 	large := func(name string, bytes int) *informerhub.Object {
 		pod := newPod(name, 1)
 		pod.Annotations = map[string]string{"large": strings.Repeat("x", bytes)}

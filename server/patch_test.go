@@ -36,7 +36,7 @@ func value(t testing.TB, of any) *kubeconnectv1.PatchRequest_Value {
 	return &kubeconnectv1.PatchRequest_Value{Value: v}
 }
 
-func TestTheTypeOfAPatchIsTheAPIServers(t *testing.T) {
+func TestPatchType_MapsToTheAPIServersTypes(t *testing.T) {
 	for kind, want := range map[kubeconnectv1.PatchType]types.PatchType{
 		jsonPatch: types.JSONPatchType, mergePatch: types.MergePatchType, strategic: types.StrategicMergePatchType, apply: types.ApplyYAMLPatchType,
 	} {
@@ -51,7 +51,7 @@ func TestTheTypeOfAPatchIsTheAPIServers(t *testing.T) {
 	}
 }
 
-func TestTheBodyOfAPatchIsJSONOrForApplyYAML(t *testing.T) {
+func TestPatchBody_IsJSONOrYAMLForApply(t *testing.T) {
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.PatchRequest
 		want    string // empty: a bad request
@@ -115,7 +115,7 @@ func TestPatchBody_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTheOptionsOfAPatchAreTheAPIServers(t *testing.T) {
+func TestPatchOptions_MatchTheAPIServers(t *testing.T) {
 	yes, no := true, false
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.PatchRequest
@@ -145,7 +145,7 @@ func TestTheOptionsOfAPatchAreTheAPIServers(t *testing.T) {
 	}
 }
 
-func TestWhatNamesNoObjectIsABadRequest(t *testing.T) {
+func TestCheckName_RejectsInvalidNames(t *testing.T) {
 	namespaced := informerhub.Resource{Name: "pods", Namespaced: true}
 	cluster := informerhub.Resource{Name: "nodes"}
 	for name, test := range map[string]struct {

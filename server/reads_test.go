@@ -12,7 +12,7 @@ import (
 
 const asJSON = kubeconnectv1.Encoding_ENCODING_JSON
 
-func TestGetAnswersOneObject(t *testing.T) {
+func TestGet_ReturnsOneObject(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	answer, err := s.resources.Get(t.Context(), &kubeconnectv1.GetRequest{Resource: "pod", Namespace: "default", Name: "a"})
 	if err != nil {
@@ -27,7 +27,7 @@ func TestGetAnswersOneObject(t *testing.T) {
 	}
 }
 
-func TestListAnswersASelectionAtOneVersion(t *testing.T) {
+func TestList_ReturnsASelectionAtOneVersion(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.ListRequest
@@ -56,7 +56,7 @@ func TestListAnswersASelectionAtOneVersion(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAnsweredHasItsCode(t *testing.T) {
+func TestReads_ErrorsHaveTheirCodes(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	get := func(request *kubeconnectv1.GetRequest) error {
 		_, err := s.resources.Get(t.Context(), request)
@@ -109,7 +109,7 @@ func TestWhatCannotBeAnsweredHasItsCode(t *testing.T) {
 	}
 }
 
-func TestWatchSendsTheSnapshotAndThenTheChanges(t *testing.T) {
+func TestWatch_SendsSnapshotThenChanges(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
 	if err != nil {
@@ -163,9 +163,9 @@ func eventsOf(response *kubeconnectv1.WatchResponse) string {
 	return strings.Join(all, " ")
 }
 
-// TestALargeSnapshotComesInSeveralMessages also verifies that the buffers of messages are not
+// TestWatch_LargeSnapshotsUseSeveralMessages also verifies that the buffers of messages are not
 // reused before they have been sent.
-func TestALargeSnapshotComesInSeveralMessages(t *testing.T) {
+func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 	const n = 10
 	api := podsAPI()
 	api.objects = nil
@@ -194,7 +194,7 @@ func TestALargeSnapshotComesInSeveralMessages(t *testing.T) {
 	}
 }
 
-func TestAServiceThatEndsEndsItsStreamsAndNoOtherCall(t *testing.T) {
+func TestShutdown_EndsOnlyStreams(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
 	if err != nil {

@@ -58,9 +58,9 @@ func (p *permissionAPI) authorizer(t *testing.T) *auth.Authorizer {
 	return auth.NewAuthorizer(clients.Own().Typed, auth.AuthorizerOptions{AllowedTTL: time.Millisecond})
 }
 
-// TestPermit_IsConfirmedWhileCallsTakeAllTurns has as many calls wait for reviews as can run at one
-// time. The lease of an open stream is renewed nevertheless.
-func TestPermit_IsConfirmedWhileCallsTakeAllTurns(t *testing.T) {
+// TestAccessLease_IsRenewedWhileCallsTakeAllSlots has as many calls wait for reviews as can run at
+// one time. The lease of an open stream is renewed nevertheless.
+func TestAccessLease_IsRenewedWhileCallsTakeAllSlots(t *testing.T) {
 	permissions := &permissionAPI{release: make(chan struct{})}
 	var calls sync.WaitGroup
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: byName, Authorizer: permissions.authorizer(t), Recheck: 50 * time.Millisecond})

@@ -17,8 +17,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// TestTheSelectorOfEachKindIsFound has the selectors that Kubernetes' own controllers use.
-func TestTheSelectorOfEachKindIsFound(t *testing.T) {
+// TestOwnSelector_ReadsBuiltInKinds has the selectors that Kubernetes' own controllers use.
+func TestOwnSelector_ReadsBuiltInKinds(t *testing.T) {
 	app := &metav1.LabelSelector{
 		MatchLabels:      map[string]string{"app": "web"},
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"b", "a"}}, {Key: "x", Operator: metav1.LabelSelectorOpExists}},
@@ -55,7 +55,7 @@ func TestTheSelectorOfEachKindIsFound(t *testing.T) {
 	}
 }
 
-func TestTheSelectorOfACustomKindIsFoundByConvention(t *testing.T) {
+func TestOwnSelector_ReadsCustomKindsByConvention(t *testing.T) {
 	for content, want := range map[string]string{
 		`"spec":{"selector":{"matchLabels":{"a":"1"}}}`:                   "a=1",
 		`"spec":{"selector":{}}`:                                          "",
@@ -90,8 +90,8 @@ func wantSelector(t *testing.T, got string, err error, want string) {
 	}
 }
 
-// TestAboutANodeIsAlsoWhatItsKubeletSays uses the node's name as its UID, like the kubelet.
-func TestAboutANodeIsAlsoWhatItsKubeletSays(t *testing.T) {
+// TestAbout_NodesIncludeEventsOfTheirKubelet uses the node's name as its UID, like the kubelet.
+func TestAbout_NodesIncludeEventsOfTheirKubelet(t *testing.T) {
 	node := builtInObject(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
 	events := informerhub.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
 	related := about(informerhub.Resource{Version: "v1", Name: "nodes", Kind: "Node"}, node, events)
@@ -100,7 +100,7 @@ func TestAboutANodeIsAlsoWhatItsKubeletSays(t *testing.T) {
 	}
 }
 
-func TestATokenTellsWhatARelationWas(t *testing.T) {
+func TestToken_IsBoundToItsRelation(t *testing.T) {
 	request := watchOf(func(r *kubeconnectv1.WatchRequest) { r.Related = &kubeconnectv1.Relation{Resource: "rs", Name: "web"} })
 	of := func(asked, owner string) tokens {
 		return tokensFor(deployments, request).relatedBy(relation{key: asked, related: informerhub.Related{Owner: owner}})

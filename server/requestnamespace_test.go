@@ -6,7 +6,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-func TestRequestNamespace_ARequestForOneNamespaceIsInThatNamespace(t *testing.T) {
+func TestRequestNamespace_OfANamespaceIsItsName(t *testing.T) {
 	namespaces, pods := informerhub.Resource{}, informerhub.Resource{}
 	namespaces.Name, pods.Name, pods.Namespaced = "namespaces", "pods", true
 	other := namespaces

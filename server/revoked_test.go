@@ -113,7 +113,7 @@ func TestRevocation_OfSomeNamespacesBeginsASnapshotOfTheOthers(t *testing.T) {
 	}
 }
 
-func TestMorePermissions_WithinABatchAreFollowedBehindIt(t *testing.T) {
+func TestMorePermissions_WithinABatchApplyAfterIt(t *testing.T) {
 	rights := newFakeRights(some("default"))
 	events, err := oneMessageAtATime(t, rights, func() { rights.change(func() { rights.may = some("default", "other") }) })
 	if err != nil {

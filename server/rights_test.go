@@ -26,9 +26,9 @@ func twoNamespaces() *fakeAPI {
 	return api
 }
 
-// TestADeniedReadAsksForNothing compares the error with the API server's. The fake API server has
-// no snapshot: a read that continued would fail in another way.
-func TestADeniedReadAsksForNothing(t *testing.T) {
+// TestPermissions_DeniedReadsReturnTheAPIServersError compares the error with the API server's. The
+// fake API server has no snapshot: a read that continued would fail in another way.
+func TestPermissions_DeniedReadsReturnTheAPIServersError(t *testing.T) {
 	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
 	for name, test := range map[string]struct {
 		call func(context.Context) error
@@ -70,7 +70,7 @@ func watchError(ctx context.Context, s *service, request *kubeconnectv1.WatchReq
 	return stream.Err()
 }
 
-func TestAReadIsPutToTheClusterAsTheAPIServerWould(t *testing.T) {
+func TestAccessRequest_HasTheVerbsOfTheAPIServer(t *testing.T) {
 	pods := deployments
 	for name, test := range map[string]struct {
 		read  accessRequest
@@ -95,7 +95,7 @@ func TestAReadIsPutToTheClusterAsTheAPIServerWould(t *testing.T) {
 	}
 }
 
-func TestAPageIsForTheCallerAndAsLongAsItMayReadTheList(t *testing.T) {
+func TestPages_NeedPermissionForTheNamespacesOfTheList(t *testing.T) {
 	rights := newFakeRights(some("default", "other"))
 	s := withRights(t, twoNamespaces(), rights)
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1}
@@ -173,7 +173,7 @@ func (f *follower) want(events ...string) {
 	}
 }
 
-func TestAStreamFollowsTheRightsOfItsCaller(t *testing.T) {
+func TestStream_FollowsPermissions(t *testing.T) {
 	rights := newFakeRights(some("default"))
 	f := followPods(t, withRights(t, twoNamespaces(), rights), "")
 	f.want("RESET", "ADDED default/a", "ADDED default/b", "SYNCED")
@@ -192,7 +192,7 @@ func TestAStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 	}
 }
 
-func TestATokenFromUnderOtherRightsBeginsAnew(t *testing.T) {
+func TestToken_OfOtherPermissionsBeginsWithASnapshot(t *testing.T) {
 	rights := newFakeRights(some("default", "other"))
 	s := withRights(t, twoNamespaces(), rights)
 	f := followPods(t, s, "")
@@ -202,7 +202,7 @@ func TestATokenFromUnderOtherRightsBeginsAnew(t *testing.T) {
 	followPods(t, s, f.token).want("RESET", "ADDED other/c", "SYNCED")
 }
 
-func TestAStreamEndsWithItsCredential(t *testing.T) {
+func TestStream_EndsWithItsCredential(t *testing.T) {
 	rights := newFakeRights(some("default"))
 	f := followPods(t, withRights(t, twoNamespaces(), rights), "")
 	f.next()
@@ -212,7 +212,7 @@ func TestAStreamEndsWithItsCredential(t *testing.T) {
 	}
 }
 
-func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
+func TestStream_EndsWhenItsCredentialExpires(t *testing.T) {
 	rights := newFakeRights(some("default"))
 	s := withRights(t, twoNamespaces(), rights)
 	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil { // fills the cache
@@ -229,9 +229,9 @@ func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
 	}
 }
 
-// TestAStreamStandsStillWhileRightsAreNotKnown changes a pod while the cluster cannot be asked: the
+// TestStream_PausesWhilePermissionsAreUnknown changes a pod while the cluster cannot be asked: the
 // event is sent when the cluster can be asked again, and not before.
-func TestAStreamStandsStillWhileRightsAreNotKnown(t *testing.T) {
+func TestStream_PausesWhilePermissionsAreUnknown(t *testing.T) {
 	for name, unknown := range map[string]func(*fakeRights){
 		"the cluster is away":             func(rights *fakeRights) { rights.away = true },
 		"there is no turn to be asked in": func(rights *fakeRights) { rights.refused = apierrors.NewTooManyRequests("later", 1) },
@@ -262,7 +262,7 @@ func standStill(t *testing.T, unknown func(*fakeRights)) {
 	}
 }
 
-func TestTheLastContactOfAStreamThatStandsStillDoesNotGoBack(t *testing.T) {
+func TestStream_LastContactDoesNotDecreaseWhilePaused(t *testing.T) {
 	early, late := time.Unix(1, 0), time.Unix(2, 0)
 	for name, test := range map[string]struct{ said, confirmed, complete, want time.Time }{
 		"confirmed since":                  {early, late, late, late},

@@ -54,7 +54,7 @@ func TestSameSite_PagesOfOtherSitesDoNotReachTheAPI(t *testing.T) {
 	}
 }
 
-func TestGate_AReadByGETNeedsAToken(t *testing.T) {
+func TestGate_ReadsByGETNeedAToken(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	for name, test := range map[string]struct {
 		header http.Header

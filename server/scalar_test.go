@@ -17,8 +17,8 @@ func scalarIn(t interface{ Fatalf(string, ...any) }, value string) scalar {
 	return one
 }
 
-// TestScalarsComeInTheOrderThatTheAPIPromises has equal values in one line.
-func TestScalarsComeInTheOrderThatTheAPIPromises(t *testing.T) {
+// TestScalar_IsOrderedAsDocumented has equal values in one line.
+func TestScalar_IsOrderedAsDocumented(t *testing.T) {
 	order := [][]string{
 		{`null`},
 		{`false`},
@@ -65,7 +65,7 @@ func TestScalarsComeInTheOrderThatTheAPIPromises(t *testing.T) {
 	}
 }
 
-func TestObjectsAndListsAreNoScalars(t *testing.T) {
+func TestScalar_ObjectsAndListsAreNone(t *testing.T) {
 	for _, value := range []string{`{}`, `[]`, `{"a":1}`, `[1]`} {
 		if got, ok := scalarOf([]byte(value)); ok {
 			t.Errorf("%s is %+v", value, got)
@@ -101,8 +101,8 @@ var aScalar = rapid.Custom(func(t *rapid.T) string {
 	return text(rapid.String())
 })
 
-// TestScalarsAreInATotalOrder verifies the precondition of sorting.
-func TestScalarsAreInATotalOrder(t *testing.T) {
+// TestScalar_OrderIsTotal verifies the precondition of sorting.
+func TestScalar_OrderIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.SliceOfN(aScalar, 3, 3).Draw(t, "values")
 		a, b, c := scalarIn(t, texts[0]), scalarIn(t, texts[1]), scalarIn(t, texts[2])

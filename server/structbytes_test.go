@@ -44,8 +44,8 @@ func deepList(depth int) string {
 	return `{"a":` + strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth) + `}`
 }
 
-// TestAStructIsNotNestedDeeperThanReadersOfProtobufGo counts the levels of the messages.
-func TestAStructIsNotNestedDeeperThanReadersOfProtobufGo(t *testing.T) {
+// TestAppendStruct_NestingIsBounded counts the levels of the messages.
+func TestAppendStruct_NestingIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		ok   bool
@@ -82,7 +82,7 @@ func TestAStructIsNotNestedDeeperThanReadersOfProtobufGo(t *testing.T) {
 	}
 }
 
-func TestAStructIsNotLongerThanItMayBe(t *testing.T) {
+func TestAppendStruct_LengthIsBounded(t *testing.T) {
 	for _, text := range structTexts {
 		whole, ok := appendStruct(nil, []byte(text), math.MaxInt32)
 		if !ok {
@@ -106,7 +106,7 @@ func readStruct(text []byte) (*structpb.Struct, error) {
 	return structpb.NewStruct(members)
 }
 
-func TestAStructOfBytesIsTheOneOfAMap(t *testing.T) {
+func TestAppendStruct_MatchesStructsOfMaps(t *testing.T) {
 	for _, text := range structTexts {
 		if !checkStruct(t, []byte(text)) {
 			t.Errorf("%.80s is not a struct", text)
@@ -114,7 +114,7 @@ func TestAStructOfBytesIsTheOneOfAMap(t *testing.T) {
 	}
 }
 
-func TestAStructIsNotMadeOfWhatIsNone(t *testing.T) {
+func TestAppendStruct_RejectsInvalidContent(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, maxStructDepth+2) + "1" + strings.Repeat("}", maxStructDepth+2)
 	for _, text := range []string{
 		``, `null`, `[]`, `1`, `{"a":1e999}`, deep,

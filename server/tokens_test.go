@@ -29,7 +29,7 @@ func withFields(fields ...string) func(*kubeconnectv1.WatchRequest) {
 
 func unchanged(*kubeconnectv1.WatchRequest) {}
 
-func TestATokenLeadsBackToItsPosition(t *testing.T) {
+func TestToken_ReturnsItsPosition(t *testing.T) {
 	token := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
 	for name, change := range map[string]func(*kubeconnectv1.WatchRequest){
 		"of the same request":               unchanged,
@@ -47,7 +47,7 @@ func TestATokenLeadsBackToItsPosition(t *testing.T) {
 	}
 }
 
-func TestATokenOfSomeFieldsLeadsBackInWhateverOrderTheyAreWritten(t *testing.T) {
+func TestToken_OrderOfFieldsDoesNotMatter(t *testing.T) {
 	token := tokensFor(deployments, watchOf(withFields("spec", "metadata.name"))).write(somePosition())
 	same := tokensFor(deployments, watchOf(withFields("{.metadata.name}", "spec", "spec.replicas")))
 	if position, err := same.read(token); err != nil || position == nil {
@@ -59,7 +59,7 @@ func TestATokenOfSomeFieldsLeadsBackInWhateverOrderTheyAreWritten(t *testing.T) 
 	}
 }
 
-func TestATokenOfAnotherWatchIsRefused(t *testing.T) {
+func TestToken_OfAnotherWatchIsRejected(t *testing.T) {
 	token := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
 	pods := informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
 	for name, other := range map[string]tokens{
@@ -79,7 +79,7 @@ func TestATokenOfAnotherWatchIsRefused(t *testing.T) {
 	}
 }
 
-func TestATokenThatWasCutOrChangedIsRefused(t *testing.T) {
+func TestToken_TruncatedOrChangedIsRejected(t *testing.T) {
 	own := tokensFor(deployments, watchOf(unchanged))
 	token := own.write(somePosition())
 	for end := 1; end < len(token); end++ {
@@ -103,7 +103,7 @@ func TestATokenThatWasCutOrChangedIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStreamBeginsAnewWithoutATokenAndInAnotherAPIVersion(t *testing.T) {
+func TestToken_EmptyOrOfAnotherAPIVersionHasNoPosition(t *testing.T) {
 	own := tokensFor(deployments, watchOf(unchanged))
 	older := deployments
 	older.Version = "v1beta2"

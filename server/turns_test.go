@@ -62,9 +62,9 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 	}
 }
 
-// TestALoopOverObjectsEndsWhenTheCallerLeaves counts the checks whether the client has
+// TestLoops_EndWhenTheClientDisconnects counts the checks whether the client has
 // disconnected.
-func TestALoopOverObjectsEndsWhenTheCallerLeaves(t *testing.T) {
+func TestLoops_EndWhenTheClientDisconnects(t *testing.T) {
 	for name, loop := range loops(t, manyPods(t, 40*objectsBetweenYields)) {
 		t.Run(name, func(t *testing.T) {
 			for _, looks := range []int{1, 3, 10} {
@@ -77,9 +77,9 @@ func TestALoopOverObjectsEndsWhenTheCallerLeaves(t *testing.T) {
 	}
 }
 
-// TestACallerWithManyCallsDelaysAnotherByOneTurn has one caller make 20 calls with one processor
+// TestSlots_ManyCallsDelayAnotherCallerByOneSlot has one caller make 20 calls with one processor
 // slot, and another caller make one call after these.
-func TestACallerWithManyCallsDelaysAnotherByOneTurn(t *testing.T) {
+func TestSlots_ManyCallsDelayAnotherCallerByOneSlot(t *testing.T) {
 	objects := manyPods(t, 10*objectsBetweenYields)
 	for name := range loops(t, objects) {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestACallerWithManyCallsDelaysAnotherByOneTurn(t *testing.T) {
 	}
 }
 
-// TestShortWorkWaitsForNoTurn makes short lists and reads while another caller uses the only slot.
-func TestShortWorkWaitsForNoTurn(t *testing.T) {
+// TestSlots_ShortWorkNeedsNone makes short lists and reads while another caller uses the only slot.
+func TestSlots_ShortWorkNeedsNone(t *testing.T) {
 	queue := fairqueue.New(fairqueue.Limits{Total: 1})
 	_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "many"))
 	if err != nil {
@@ -144,7 +144,7 @@ func TestShortWorkWaitsForNoTurn(t *testing.T) {
 
 // Connect encodes and compresses a response when the handler has returned: that takes place in the
 // slot, and waiting for the client does not.
-func TestAnswerInTurn_LastsUntilTheAnswerIsWritten(t *testing.T) {
+func TestRespondInSlot_HoldsTheSlotUntilTheResponseIsWritten(t *testing.T) {
 	processors := fairqueue.New(fairqueue.Limits{Total: 1})
 	failed := errors.New("failed")
 	for what, test := range map[string]struct {

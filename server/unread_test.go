@@ -86,7 +86,7 @@ func TestUnread_EndsTheStreamWhenTheMessageMayNotBeSentAnyMore(t *testing.T) {
 
 // The handler continues when no check is running: a check that is no longer needed, because the
 // client has read, gives up and does not end the stream.
-func TestUnread_AWriteThatGoesOnEndsTheCheck(t *testing.T) {
+func TestUnread_ContinuedWritesEndTheCheck(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var checking atomic.Bool
 		holds := func(ctx context.Context) error {

@@ -97,9 +97,9 @@ func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 	}
 }
 
-// TestWatchMany_AWatchThatWaitsDelaysNoOther watches a resource that has no snapshot yet together with
-// one that is cached.
-func TestWatchMany_AWatchThatWaitsDelaysNoOther(t *testing.T) {
+// TestWatchMany_WaitingWatchesDelayNoOthers watches a resource that has no snapshot yet together
+// with one that is cached.
+func TestWatchMany_WaitingWatchesDelayNoOthers(t *testing.T) {
 	api := podsAPI()
 	s := newService(t, api, auth.KubeconfigUser{})
 	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
@@ -116,7 +116,7 @@ func TestWatchMany_AWatchThatWaitsDelaysNoOther(t *testing.T) {
 	both.want(0, "RESET")
 }
 
-func TestRead_AFirstSnapshotThatTheServiceMayNotHaveIsUnavailable(t *testing.T) {
+func TestReads_AreUnavailableWithoutTheServicesPermission(t *testing.T) {
 	api := podsAPI()
 	api.forbidden = true
 	s := newService(t, api, auth.KubeconfigUser{})

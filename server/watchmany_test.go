@@ -68,7 +68,7 @@ func (f *manyFollower) take(message *kubeconnectv1.WatchManyResponse) {
 	f.received[watch] = append(f.received[watch], strings.Fields(eventsOf(message.GetResponse()))...)
 }
 
-func TestSeveralWatchesGoOnBehindOneToken(t *testing.T) {
+func TestWatchMany_ResumesAllWatchesWithOneToken(t *testing.T) {
 	for name, options := range map[string][]connect.ClientOption{
 		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
 	} {
@@ -98,7 +98,7 @@ func TestSeveralWatchesGoOnBehindOneToken(t *testing.T) {
 }
 
 // The token of the first message has the position of one watch, and none for the other.
-func TestAWatchThatCannotBeResumedBeginsWithItsSnapshot(t *testing.T) {
+func TestWatchMany_WatchWithoutPositionBeginsWithASnapshot(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	first := followMany(t, s, podsTwice())
 	if !first.stream.Receive() {
@@ -113,7 +113,7 @@ func TestAWatchThatCannotBeResumedBeginsWithItsSnapshot(t *testing.T) {
 	second.want(1-index, []string{"RESET ADDED:a ADDED:b SYNCED", "RESET ADDED:b SYNCED"}[1-index])
 }
 
-func TestOneWatchThatIsRefusedRefusesAll(t *testing.T) {
+func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	token := followMany(t, s, podsTwice())
 	token.want(0, "RESET ADDED:a ADDED:b SYNCED")
@@ -155,7 +155,7 @@ func TestOneWatchThatIsRefusedRefusesAll(t *testing.T) {
 	}
 }
 
-func TestAServiceThatEndsEndsSeveralWatches(t *testing.T) {
+func TestWatchMany_EndsWithTheService(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	f := followMany(t, s, podsTwice())
 	f.want(1, "RESET ADDED:b SYNCED")
@@ -167,7 +167,7 @@ func TestAServiceThatEndsEndsSeveralWatches(t *testing.T) {
 	}
 }
 
-func TestLostRightsEndOneWatchAndSoTheStream(t *testing.T) {
+func TestWatchMany_EndsWhenOneWatchLosesPermission(t *testing.T) {
 	rights := newFakeRights(some("default", "other"))
 	s := withRights(t, twoNamespaces(), rights)
 	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "pods"}, {Resource: "pods", Namespace: "other"}}})
@@ -199,7 +199,7 @@ func (s *service) watchMany(ctx context.Context, t *testing.T, who string, watch
 	return func() { _ = stream.Close() }, stream.Err()
 }
 
-func TestEachOfSeveralWatchesCountsAsAStream(t *testing.T) {
+func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), byName, Limits{Streams: 5})
 	end, err := s.watchMany(t.Context(), t, "jane", 4)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestEachOfSeveralWatchesCountsAsAStream(t *testing.T) {
 	}
 }
 
-func TestTheStreamsOfACallerAreCountedUpAndDown(t *testing.T) {
+func TestCallers_AcquireAndReleaseStreams(t *testing.T) {
 	callers := newCallers(Limits{Streams: 3})
 	for range 2 {
 		if err := callers.open("jane"); err != nil {
@@ -265,7 +265,7 @@ func FuzzManyToken(f *testing.F) {
 	})
 }
 
-func TestATokenOfSeveralWatchesThatWasCutOrChangedIsRefused(t *testing.T) {
+func TestManyToken_TruncatedOrChangedIsRejected(t *testing.T) {
 	one := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
 	token := joinTokens([]string{one, ""})
 	if tokens, err := splitToken(token, 2); err != nil || !slices.Equal(tokens, []string{one, ""}) {

@@ -51,7 +51,7 @@ func largePod(version int) any {
 	return pod
 }
 
-func TestAModifiedObjectIsSentAsAPatchWhereThatIsAskedFor(t *testing.T) {
+func TestPatches_AreSentOnRequest(t *testing.T) {
 	for name, options := range map[string][]connect.ClientOption{
 		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
 	} {
@@ -92,7 +92,7 @@ func TestAModifiedObjectIsSentAsAPatchWhereThatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
+func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 	api := podsAPI()
 	api.objects = []any{largePod(3)}
 	s := newService(t, api, auth.KubeconfigUser{})
@@ -141,7 +141,7 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 	})
 }
 
-func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
+func TestPatches_UnsupportedTypesAreRejected(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	for encoding, types := range map[kubeconnectv1.Encoding][]kubeconnectv1.PatchType{
 		kubeconnectv1.Encoding_ENCODING_PROTOBUF:    {merge, operations},
@@ -158,7 +158,7 @@ func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
 }
 
 // An object that is too large was sent as an error, so there is nothing to patch.
-func TestWhatWasSentAsAnErrorIsNotPatched(t *testing.T) {
+func TestPatches_ObjectsSentAsErrorsAreNotPatched(t *testing.T) {
 	widget := func(version, number string, size int) any {
 		return json.RawMessage(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"` + version +
 			`","annotations":{"large":"` + strings.Repeat("x", size) + `"}},"spec":{"number":` + number + `}}`)

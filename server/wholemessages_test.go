@@ -9,7 +9,7 @@ import (
 )
 
 // A client that reads the headers and nothing of the body, over both versions of HTTP.
-func TestWholeMessages_AStreamOfWhichNothingIsReadEnds(t *testing.T) {
+func TestCoalesceWrites_UnreadStreamsEnd(t *testing.T) {
 	for name, version2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan error, 1)
@@ -40,7 +40,7 @@ func TestWholeMessages_AStreamOfWhichNothingIsReadEnds(t *testing.T) {
 	}
 }
 
-func TestWholeMessages_AStreamThatIsReadGoesOn(t *testing.T) {
+func TestCoalesceWrites_StreamsThatAreReadContinue(t *testing.T) {
 	const messages = 100
 	stream := coalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range messages {
@@ -83,7 +83,7 @@ func (l *lateWriter) SetWriteDeadline(time.Time) error {
 }
 
 // net/http invalidates the ResponseWriter when its handler returns.
-func TestWholeMessages_AHandlerDoesNotReturnBeforeItsDeadlineIsSet(t *testing.T) {
+func TestCoalesceWrites_HandlersWaitUntilTheirDeadlineIsSet(t *testing.T) {
 	late := &lateWriter{ResponseRecorder: httptest.NewRecorder(), entered: make(chan struct{}), goOn: make(chan struct{})}
 	coalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("x"))

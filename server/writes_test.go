@@ -37,7 +37,7 @@ func answerWith(status int, body any) http.HandlerFunc {
 	}
 }
 
-func TestNothingIsWrittenToASubresourceThatIsNoObject(t *testing.T) {
+func TestWrites_ToNonObjectSubresourcesAreRejected(t *testing.T) {
 	s := writeService(t, answerWith(http.StatusOK, newPod("a", 12)))
 	for part, instead := range nonObjectSubresources {
 		created, updated, patched := &kubeconnectv1.CreateRequest{}, &kubeconnectv1.UpdateRequest{}, patchOf("pods")
@@ -60,7 +60,7 @@ func TestNothingIsWrittenToASubresourceThatIsNoObject(t *testing.T) {
 	}
 }
 
-func TestAPatchIsSentAsItIs(t *testing.T) {
+func TestPatch_IsSentUnchanged(t *testing.T) {
 	for resource, path := range map[string]string{
 		"pods":    "/api/v1/namespaces/default/pods/a/status",
 		"widgets": "/apis/example.com/v1/namespaces/default/widgets/a/status",
@@ -90,7 +90,7 @@ func TestAPatchIsSentAsItIs(t *testing.T) {
 	}
 }
 
-func TestThePatchedObjectComesBackWithItsWarnings(t *testing.T) {
+func TestPatch_ReturnsTheObjectAndWarnings(t *testing.T) {
 	for name, test := range map[string]struct {
 		resource string
 		status   int
@@ -121,7 +121,7 @@ func TestThePatchedObjectComesBackWithItsWarnings(t *testing.T) {
 	}
 }
 
-func TestAPatchThatIsRefusedHasTheAPIServersWords(t *testing.T) {
+func TestPatch_ReturnsTheAPIServersErrors(t *testing.T) {
 	for name, status := range map[string]metav1.Status{
 		"a conflict":    apierrors.NewConflict(podResource, "a", errors.New("it has changed")).ErrStatus,
 		"not found":     apierrors.NewNotFound(podResource, "a").ErrStatus,
@@ -140,9 +140,9 @@ func TestAPatchThatIsRefusedHasTheAPIServersWords(t *testing.T) {
 	}
 }
 
-// TestWhetherToRepeatIsTheCallersToDecide returns 429, once as an API server does and once as its
+// TestPatch_IsNotRetried returns 429, once as an API server does and once as its
 // flow control does, which has no Status for it.
-func TestWhetherToRepeatIsTheCallersToDecide(t *testing.T) {
+func TestPatch_IsNotRetried(t *testing.T) {
 	full := apierrors.NewTooManyRequests("a disruption budget", 7).ErrStatus
 	full.Kind, full.APIVersion = "Status", "v1"
 	for name, answer := range map[string]http.HandlerFunc{
@@ -170,7 +170,7 @@ func TestWhetherToRepeatIsTheCallersToDecide(t *testing.T) {
 	}
 }
 
-func TestAPatchWithoutSenseIsNotSent(t *testing.T) {
+func TestPatch_InvalidOnesAreNotSent(t *testing.T) {
 	change := func(with func(*kubeconnectv1.PatchRequest)) *kubeconnectv1.PatchRequest {
 		request := patchOf("widgets")
 		with(request)
@@ -203,7 +203,7 @@ func TestAPatchWithoutSenseIsNotSent(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerThatIsAwayIsNamed(t *testing.T) {
+func TestPatch_FailedConnectionIsUnavailable(t *testing.T) {
 	for _, resource := range []string{"pods", "widgets"} {
 		s := writeService(t, func(w http.ResponseWriter, _ *http.Request) {
 			if hijacked, _, err := w.(http.Hijacker).Hijack(); err == nil {

@@ -38,7 +38,7 @@ func atHome(t *testing.T, files map[string]string) string {
 	return home
 }
 
-func TestTheClusterIsTheOneThatTheSettingsName(t *testing.T) {
+func TestClusterConfig_FollowsSettingsAndEnvironment(t *testing.T) {
 	home := atHome(t, map[string]string{"config": kubeconfig})
 	file := filepath.Join(home, "config")
 	for name, test := range map[string]struct {
@@ -65,7 +65,7 @@ func TestTheClusterIsTheOneThatTheSettingsName(t *testing.T) {
 	}
 }
 
-func TestAClusterThatCannotBeFoundIsToldWithWhatToDo(t *testing.T) {
+func TestClusterConfig_ErrorsNameTheCause(t *testing.T) {
 	home := atHome(t, map[string]string{"config": kubeconfig, "broken": "{"})
 	for name, test := range map[string]struct {
 		settings settings

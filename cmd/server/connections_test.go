@@ -67,7 +67,7 @@ func TestConnections_BoundsEachNetwork(t *testing.T) {
 	}
 }
 
-func TestConnections_AnIPv6NetworkIsOne(t *testing.T) {
+func TestConnections_IPv6AddressesAreCountedByNetwork(t *testing.T) {
 	v := newVisitors(10, 1)
 	v.accept(t, "[2001:db8::1]:1")
 	v.from <- "[2001:db8::2]:1" // rejected
@@ -76,8 +76,8 @@ func TestConnections_AnIPv6NetworkIsOne(t *testing.T) {
 	}
 }
 
-// TestConnections_TheNetworkWithMostLosesItsNewest leaves a connection for a probe.
-func TestConnections_TheNetworkWithMostLosesItsNewest(t *testing.T) {
+// TestConnections_LargestNetworkLosesItsNewest leaves a connection for a probe.
+func TestConnections_LargestNetworkLosesItsNewest(t *testing.T) {
 	v := newVisitors(4, 4)
 	few := v.accept(t, "10.0.0.2:1")
 	oldest := v.accept(t, "10.0.0.1:1")

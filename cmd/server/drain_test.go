@@ -9,9 +9,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// TestADrainedConnectionFinishesWhatItHas ends one of two streams of an HTTP/2 connection so that
-// its client resumes it over another connection.
-func TestADrainedConnectionFinishesWhatItHas(t *testing.T) {
+// TestDrain_OtherStreamsOfTheConnectionFinish ends one of two streams of an HTTP/2 connection so
+// that its client resumes it over another connection.
+func TestDrain_OtherStreamsOfTheConnectionFinish(t *testing.T) {
 	drain, finish := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.RemoteAddr+"\n")

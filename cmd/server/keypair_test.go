@@ -128,8 +128,8 @@ func (l *capturedLog) count(words string) int {
 	return strings.Count(l.text.String(), words)
 }
 
-// TestACertificateFollowsItsFiles uses fake time.
-func TestACertificateFollowsItsFiles(t *testing.T) {
+// TestKeyPair_ReloadsReplacedFiles uses fake time.
+func TestKeyPair_ReloadsReplacedFiles(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		captureLog(t)
 		files := mountSecret(t, newPair(t, 1, today()))
@@ -148,7 +148,7 @@ func TestACertificateFollowsItsFiles(t *testing.T) {
 	})
 }
 
-func TestAPairThatCannotBeUsedLeavesTheOldOneAndIsToldOnce(t *testing.T) {
+func TestKeyPair_InvalidPairIsLoggedOnceAndNotUsed(t *testing.T) {
 	good, other := newPair(t, 1, today()), newPair(t, 2, today())
 	for name, broken := range map[string]pemPair{
 		"no certificate":                {"nothing", good.key},
@@ -176,7 +176,7 @@ func TestAPairThatCannotBeUsedLeavesTheOldOneAndIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreGoneLeaveTheCertificate(t *testing.T) {
+func TestKeyPair_MissingFilesKeepTheCertificate(t *testing.T) {
 	logged := captureLog(t)
 	files := mountSecret(t, newPair(t, 1, today()))
 	pair := files.load(t)
@@ -190,8 +190,8 @@ func TestFilesThatAreGoneLeaveTheCertificate(t *testing.T) {
 	}
 }
 
-// TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure reloads between the two replacements.
-func TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure(t *testing.T) {
+// TestKeyPair_SeparateReplacementOfFilesLogsNoError reloads between the two replacements.
+func TestKeyPair_SeparateReplacementOfFilesLogsNoError(t *testing.T) {
 	logged := captureLog(t)
 	first, second := newPair(t, 1, today()), newPair(t, 2, today())
 	files := mountSecret(t, first)
@@ -207,7 +207,7 @@ func TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestAFailureThatComesBackIsToldAgain(t *testing.T) {
+func TestKeyPair_RepeatedFailureIsLoggedAgain(t *testing.T) {
 	logged := captureLog(t)
 	good := newPair(t, 1, today())
 	files := mountSecret(t, good)
@@ -224,9 +224,9 @@ func TestAFailureThatComesBackIsToldAgain(t *testing.T) {
 	}
 }
 
-// TestTheEndOfACertificateIsTold uses fake time, and a certificate with a lifetime of a hundred
+// TestKeyPair_ExpiryIsLogged uses fake time, and a certificate with a lifetime of a hundred
 // days.
-func TestTheEndOfACertificateIsTold(t *testing.T) {
+func TestKeyPair_ExpiryIsLogged(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		logged, day := captureLog(t), 24*time.Hour
 		begins := time.Now().Add(day)

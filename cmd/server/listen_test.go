@@ -104,7 +104,7 @@ func (s tlsService) get(t *testing.T, caller *http.Client, path string) io.ReadC
 	return answer.Body
 }
 
-func TestANewCertificateIsForNewConnectionsAndOpenStreamsGoOn(t *testing.T) {
+func TestTLS_NewCertificateLeavesOpenStreamsConnected(t *testing.T) {
 	captureLog(t)
 	files := mountSecret(t, newPair(t, 1, today()))
 	service := serveTLS(t, authNone, files)
@@ -122,7 +122,7 @@ func TestANewCertificateIsForNewConnectionsAndOpenStreamsGoOn(t *testing.T) {
 	}
 }
 
-func TestTLSIsSpokenFromVersion12OnWithHTTP2AndHTTP1(t *testing.T) {
+func TestTLS_AcceptsVersions12And13OverHTTP2AndHTTP1(t *testing.T) {
 	captureLog(t)
 	service := serveTLS(t, authNone, mountSecret(t, newPair(t, 1, today())))
 	for version, spoken := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
@@ -138,7 +138,7 @@ func TestTLSIsSpokenFromVersion12OnWithHTTP2AndHTTP1(t *testing.T) {
 	}
 }
 
-func TestTLS12IsSpokenWithAuthenticatedEncryptionOnly(t *testing.T) {
+func TestTLS_Version12RequiresAuthenticatedEncryption(t *testing.T) {
 	captureLog(t)
 	service := serveTLS(t, authNone, mountSecret(t, newPair(t, 1, today())))
 	for suite, spoken := range map[uint16]bool{
@@ -154,7 +154,7 @@ func TestTLS12IsSpokenWithAuthenticatedEncryptionOnly(t *testing.T) {
 	}
 }
 
-func TestAClientCertificateIsAskedForOnlyIfTheClusterSaysWhoCalls(t *testing.T) {
+func TestTLS_ClientCertificatesAreRequestedWithClusterAuth(t *testing.T) {
 	captureLog(t)
 	client := newPair(t, 7, today())
 	certificate, err := tls.X509KeyPair([]byte(client.certificate), []byte(client.key))
@@ -174,7 +174,7 @@ func TestAClientCertificateIsAskedForOnlyIfTheClusterSaysWhoCalls(t *testing.T) 
 	}
 }
 
-func TestPlainTextToAPortWithTLSIsNotServed(t *testing.T) {
+func TestTLS_RejectsPlainText(t *testing.T) {
 	captureLog(t)
 	service := serveTLS(t, authNone, mountSecret(t, newPair(t, 1, today())))
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", service.address)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestTheWindowOfLogsIsSmallHoweverClientGoReachesTheCluster examines the transports of client-go,
+// TestLogClient_WindowIsSmallWithEveryTransport examines the transports of client-go,
 // which wraps them depending on the form of the authority.
-func TestTheWindowOfLogsIsSmallHoweverClientGoReachesTheCluster(t *testing.T) {
+func TestLogClient_WindowIsSmallWithEveryTransport(t *testing.T) {
 	authority := newPair(t, 1, today()).certificate
 	file := filepath.Join(atHome(t, map[string]string{"ca.crt": authority}), "ca.crt")
 	for name, tls := range map[string]rest.TLSClientConfig{

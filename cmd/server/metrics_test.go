@@ -68,7 +68,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	return []prometheus.Collector{server.NewMetrics(), server.NewCollector(hub, reviews), server.NewMemoryLimit()}
 }
 
-func TestMetricsShowTheServiceAndItsProcess(t *testing.T) {
+func TestMetrics_ShowServiceAndProcess(t *testing.T) {
 	_, text := ask(t, http.MethodGet, startMetrics(t, serviceMetrics(t)...))
 	for _, want := range []string{
 		"go_goroutines ", "process_start_time_seconds ", "kubeconnect_sent_events_total 0", "kubeconnect_memory_limit_bytes ",
@@ -81,7 +81,7 @@ func TestMetricsShowTheServiceAndItsProcess(t *testing.T) {
 	}
 }
 
-func TestPrometheusLinterFindsNothingToComplainAbout(t *testing.T) {
+func TestMetrics_PassPrometheusLinter(t *testing.T) {
 	_, text := ask(t, http.MethodGet, startMetrics(t, serviceMetrics(t)...))
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil || len(problems) > 0 {
@@ -89,7 +89,7 @@ func TestPrometheusLinterFindsNothingToComplainAbout(t *testing.T) {
 	}
 }
 
-func TestMetricsAreReadByGETAtOnePathAlone(t *testing.T) {
+func TestMetrics_AreServedByGETAtOnePath(t *testing.T) {
 	url := startMetrics(t)
 	for path, want := range map[string]map[string]int{
 		"/metrics":      {http.MethodGet: http.StatusOK, http.MethodPost: http.StatusMethodNotAllowed, http.MethodDelete: http.StatusMethodNotAllowed},
@@ -105,7 +105,7 @@ func TestMetricsAreReadByGETAtOnePathAlone(t *testing.T) {
 	}
 }
 
-func TestMetricsEndWhenTheyAreStopped(t *testing.T) {
+func TestMetrics_StopClosesTheListener(t *testing.T) {
 	logged := captureLog(t)
 	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler())
 	succeeds(t, err)
@@ -122,7 +122,7 @@ func TestMetricsEndWhenTheyAreStopped(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAddressThereAreNoMetrics(t *testing.T) {
+func TestMetrics_AreDisabledWithoutAddress(t *testing.T) {
 	logged := captureLog(t)
 	stop, err := serveMetrics("", http.NotFoundHandler())
 	succeeds(t, err)
@@ -143,7 +143,7 @@ func (b brokenCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func TestMetricsThatCannotBeCollectedAreAnErrorAndInTheLog(t *testing.T) {
+func TestMetrics_CollectionErrorsAreReturnedAndLogged(t *testing.T) {
 	logged := captureLog(t)
 	answer := httptest.NewRecorder()
 	handler := metricsHandler(http.NotFoundHandler(), []prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// TestPeersThatDoNotTellTheirLoadAreLeftOut queries several peers, one of which returns its load.
-func TestPeersThatDoNotTellTheirLoadAreLeftOut(t *testing.T) {
+// TestPeers_WithoutLoadAreOmitted queries several peers, one of which returns its load.
+func TestPeers_WithoutLoadAreOmitted(t *testing.T) {
 	asked := make(chan string, 10)
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.Path
@@ -42,7 +42,7 @@ func TestPeersThatDoNotTellTheirLoadAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestAPeerIsNotReadToTheEndOfWhatItSends(t *testing.T) {
+func TestPeers_LoadResponsesAreBounded(t *testing.T) {
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"replica":"` + strings.Repeat("a", maxLoadBytes) + `"}`))
 	}))
@@ -52,7 +52,7 @@ func TestAPeerIsNotReadToTheEndOfWhatItSends(t *testing.T) {
 	}
 }
 
-func TestTheLoadIsToldBesideTheMetrics(t *testing.T) {
+func TestMetricsHandler_ServesTheLoad(t *testing.T) {
 	readiness := &server.Readiness{}
 	readiness.Set(true)
 	balance := server.NewBalance(server.Balance{Streams: server.NewStreams(0), Readiness: readiness, Caches: noCaches{}})

@@ -74,7 +74,7 @@ func readinessOf(t *testing.T, api *apiServer, preload ...string) (isReady func(
 	}
 }
 
-func TestReadiness_WithoutPreloadItIsThatTheAPIServerAnswers(t *testing.T) {
+func TestReadiness_WithoutPreloadFollowsTheAPIServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		api := &apiServer{}
 		isReady := readinessOf(t, api)
@@ -107,7 +107,7 @@ func apiWithPods() *apiServer {
 	return api
 }
 
-func TestReadiness_WithPreloadItIsThatTheSnapshotsAreThere(t *testing.T) {
+func TestReadiness_WithPreloadWaitsForSnapshots(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		api := apiWithPods()
 		isReady := readinessOf(t, api, "pods")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestReviewSettingsAreReadFromFlags(t *testing.T) {
+func TestReviewSettings_AreReadFromFlags(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	for args, want := range map[string]reviewSettings{
 		"--authorizer-extra authentication.kubernetes.io/pod-uid,authentication.kubernetes.io/node-name": {

@@ -59,9 +59,9 @@ func plainProtocols() map[string]*http.Protocols {
 	return map[string]*http.Protocols{"HTTP/1.1": one, "HTTP/2": two}
 }
 
-// TestServe_AConnectionPinsNoMoreThanItsWindow checks how much a client can send of bodies that are
+// TestServe_UnreadBytesOfConnectionsAreBounded checks how much a client can send of bodies that are
 // not read.
-func TestServe_AConnectionPinsNoMoreThanItsWindow(t *testing.T) {
+func TestServe_UnreadBytesOfConnectionsAreBounded(t *testing.T) {
 	address := servePlain(t, http.NotFound)
 	conn, err := net.Dial("tcp", address)
 	succeeds(t, err)
@@ -97,8 +97,8 @@ func TestServe_AConnectionPinsNoMoreThanItsWindow(t *testing.T) {
 	}
 }
 
-// TestServe_ATruncatedHeaderDoesNotReachTheHandler sends many small fields.
-func TestServe_ATruncatedHeaderDoesNotReachTheHandler(t *testing.T) {
+// TestServe_TruncatedHeadersDoNotReachTheHandler sends many small fields.
+func TestServe_TruncatedHeadersDoNotReachTheHandler(t *testing.T) {
 	address := servePlain(t, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a request with %d header fields was served", len(r.Header))
 	})
@@ -138,9 +138,9 @@ func TestServe_ATruncatedHeaderDoesNotReachTheHandler(t *testing.T) {
 	}
 }
 
-// TestServe_AStormOfStreamsFitsIntoTheConnections opens as many streams as a caller can at once, by
-// a client that opens a connection for each until the first is established.
-func TestServe_AStormOfStreamsFitsIntoTheConnections(t *testing.T) {
+// TestServe_ConnectionsSufficeForAllStreamsOfACaller opens as many streams as a caller can at once,
+// by a client that opens a connection for each until the first is established.
+func TestServe_ConnectionsSufficeForAllStreamsOfACaller(t *testing.T) {
 	s, err := readSettings([]string{"--listen", "127.0.0.1:0"}, lookupIn(nil))
 	succeeds(t, err)
 	edge, err := listen(s, askingFor(authNone))

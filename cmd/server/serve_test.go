@@ -22,8 +22,8 @@ func listenAnywhere(t *testing.T) net.Listener {
 	return listener
 }
 
-// TestCallsUnderWayMayFinishWhenStreamsEnd shuts the service down during a call and a stream.
-func TestCallsUnderWayMayFinishWhenStreamsEnd(t *testing.T) {
+// TestServe_CallsFinishDuringShutdown shuts the service down during a call and a stream.
+func TestServe_CallsFinishDuringShutdown(t *testing.T) {
 	stopping, endStreams := context.WithCancel(t.Context())
 	began, ended := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func get(t *testing.T, url string) (status int) {
 	return answer.StatusCode
 }
 
-func TestAListenerThatFailsEndsTheService(t *testing.T) {
+func TestServe_ReturnsWhenTheListenerFails(t *testing.T) {
 	listener := listenAnywhere(t)
 	_ = listener.Close()
 	if err := serveHTTP(t.Context(), listener, http.NotFoundHandler(), func() {}); !errors.Is(err, net.ErrClosed) {
@@ -85,7 +85,7 @@ func TestAListenerThatFailsEndsTheService(t *testing.T) {
 	}
 }
 
-func TestAServiceThatIsToldToEndEnds(t *testing.T) {
+func TestRun_ReturnsWhenCancelled(t *testing.T) {
 	api := httptest.NewServer(http.NotFoundHandler())
 	defer api.Close()
 	home := atHome(t, map[string]string{"config": strings.ReplaceAll(kubeconfig, "http://one.example", api.URL)})
@@ -101,7 +101,7 @@ func TestAServiceThatIsToldToEndEnds(t *testing.T) {
 	}
 }
 
-func TestAServiceThatCannotBeginSaysWhy(t *testing.T) {
+func TestRun_StartErrorsNameTheCause(t *testing.T) {
 	home := atHome(t, map[string]string{"config": kubeconfig, "cert": "no certificate"})
 	taken := listenAnywhere(t)
 	defer func() { _ = taken.Close() }()

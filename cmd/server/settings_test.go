@@ -78,7 +78,7 @@ var everyFlag = []struct {
 	{"log-level", "debug", func(s *settings) { s.logLevel = slog.LevelDebug }},
 }
 
-func TestEveryFlagIsReadFromTheCommandLineAndTheEnvironment(t *testing.T) {
+func TestSettings_EveryFlagIsReadFromFlagsAndEnvironment(t *testing.T) {
 	var args []string
 	environment := make(map[string]string)
 	want := with(func(s *settings) {
@@ -106,7 +106,7 @@ func TestEveryFlagIsReadFromTheCommandLineAndTheEnvironment(t *testing.T) {
 }
 
 // A flag that takes several values adds up those of each time that it is given.
-func TestFlagsOfSeveralValuesMayBeRepeated(t *testing.T) {
+func TestSettings_RepeatedFlagsAddValues(t *testing.T) {
 	got, err := readSettings(strings.Fields("--auth-audience x --auth-audience y,z --uncached secrets --uncached pods"), lookupIn(nil))
 	want := with(func(s *settings) { s.audiences, s.uncached = []string{"x", "y", "z"}, []string{"secrets", "pods"} })
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -114,7 +114,7 @@ func TestFlagsOfSeveralValuesMayBeRepeated(t *testing.T) {
 	}
 }
 
-func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
+func TestSettings_FlagsTakePrecedenceOverEnvironment(t *testing.T) {
 	for name, test := range map[string]struct {
 		args        string
 		environment map[string]string
@@ -168,7 +168,7 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
+func TestSettings_InvalidValuesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		args        string
 		environment map[string]string
@@ -218,7 +218,7 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 	}
 }
 
-func TestEveryWrongVariableIsTold(t *testing.T) {
+func TestSettings_EveryInvalidVariableIsNamed(t *testing.T) {
 	_, err := readSettings(nil, lookupIn(map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "x", "KUBECONNECT_ALLOW_PLAINTEXT": "y"}))
 	for _, name := range []string{"KUBECONNECT_KEEP_MANAGED_FIELDS", "KUBECONNECT_ALLOW_PLAINTEXT"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
@@ -227,7 +227,7 @@ func TestEveryWrongVariableIsTold(t *testing.T) {
 	}
 }
 
-func TestHelpIsNoFailure(t *testing.T) {
+func TestHelp_ReturnsErrHelp(t *testing.T) {
 	if err := run(t.Context(), []string{"--help"}); !errors.Is(err, pflag.ErrHelp) {
 		t.Errorf("got %v", err)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// TestExpiredTimersMayBeReadBesideOthersThatFire reproduces what makes the race detector abort on
+// TestBubble_ExpiredTimersCanBeReadWhileOthersFire reproduces what makes the race detector abort on
 // several processors.
-func TestExpiredTimersMayBeReadBesideOthersThatFire(t *testing.T) {
+func TestBubble_ExpiredTimersCanBeReadWhileOthersFire(t *testing.T) {
 	bubble.Test(t, func(*testing.T) {
 		var readers sync.WaitGroup
 		for range 20 {
@@ -27,7 +27,7 @@ func TestExpiredTimersMayBeReadBesideOthersThatFire(t *testing.T) {
 	})
 }
 
-func TestTheProcessorsAreGivenBack(t *testing.T) {
+func TestBubble_RestoresGOMAXPROCS(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	bubble.Test(t, func(t *testing.T) {
 		if now := runtime.GOMAXPROCS(0); now != 1 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestCertificatesVerifyAgainstTheirAuthority(t *testing.T) {
+func TestCertificates_VerifyAgainstTheirAuthority(t *testing.T) {
 	dir := makeAll(t)
 	for _, spec := range certificates {
 		t.Run(spec.name, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestCertificatesVerifyAgainstTheirAuthority(t *testing.T) {
 	}
 }
 
-func TestAuthoritiesDoNotVouchForEachOther(t *testing.T) {
+func TestCertificates_OfOtherAuthoritiesAreNotVerified(t *testing.T) {
 	dir := makeAll(t)
 	options := x509.VerifyOptions{Roots: pool(t, dir, etcdCA), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
 	if _, err := load(t, dir, adminUser).Verify(options); err == nil {
@@ -37,14 +37,14 @@ func TestAuthoritiesDoNotVouchForEachOther(t *testing.T) {
 	}
 }
 
-func TestAdministratorIsInSystemMasters(t *testing.T) {
+func TestCertificates_AdministratorIsInSystemMasters(t *testing.T) {
 	groups := load(t, makeAll(t), adminUser).Subject.Organization
 	if len(groups) != 1 || groups[0] != "system:masters" {
 		t.Errorf("groups %q", groups)
 	}
 }
 
-func TestCertificatesAreNotMadeAnew(t *testing.T) {
+func TestCertificates_ExistingOnesAreKept(t *testing.T) {
 	dir := makeAll(t)
 	before := contents(t, dir)
 	if err := makeCertificates(dir); err != nil {
@@ -57,7 +57,7 @@ func TestCertificatesAreNotMadeAnew(t *testing.T) {
 	}
 }
 
-func TestMissingCertificateIsMade(t *testing.T) {
+func TestCertificates_MissingOnesAreCreated(t *testing.T) {
 	dir := makeAll(t)
 	if err := os.Remove(dir.pki(adminUser + ".crt")); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestMissingCertificateIsMade(t *testing.T) {
 	}
 }
 
-func TestKeysAreTheOwnersAlone(t *testing.T) {
+func TestCertificates_FilesAreReadableByTheOwnerOnly(t *testing.T) {
 	for path := range contents(t, makeAll(t)) {
 		info, err := os.Stat(path)
 		if err != nil {

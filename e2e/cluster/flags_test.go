@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFlagsWithExtraArguments(t *testing.T) {
+func TestFlags_ExtraArgumentsReplaceDefaults(t *testing.T) {
 	ours := flags{"a": "1", "b": "2"}
 	for name, test := range map[string]struct{ extra, want []string }{
 		"none":                            {nil, []string{"--a=1", "--b=2"}},
@@ -24,7 +24,7 @@ func TestFlagsWithExtraArguments(t *testing.T) {
 	}
 }
 
-func TestFlagsRefuseWhatIsNoArgument(t *testing.T) {
+func TestFlags_InvalidArgumentsAreRejected(t *testing.T) {
 	for _, extra := range []string{"a", "=1", "--a=1", ""} {
 		if args, err := (flags{}).with([]string{extra}); err == nil {
 			t.Errorf("%q was accepted as %q", extra, args)

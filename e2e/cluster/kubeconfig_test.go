@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-func TestKubeconfigCarriesAllThatAClientNeeds(t *testing.T) {
+func TestKubeconfig_HasServerAndCredentials(t *testing.T) {
 	dir := makeAll(t)
 	if err := writeKubeconfig(dir, 20000, adminUser, dir.kubeconfig()); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDirectoryIsLockedUntilItsRunEnds(t *testing.T) {
+func TestDirectory_IsLockedUntilItsRunEnds(t *testing.T) {
 	dir := newDir(t)
 	first, err := lockDirectory(t.Context(), dir)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPortsAreDifferentAndInRange(t *testing.T) {
+func TestPorts_AreDifferentAndInRange(t *testing.T) {
 	p := choose(t, newDir(t))
 	seen := map[int]bool{}
 	for _, port := range []int{p.Etcd, p.APIServer, p.ControllerManager, p.Scheduler} {
@@ -17,14 +17,14 @@ func TestPortsAreDifferentAndInRange(t *testing.T) {
 	}
 }
 
-func TestPortsStayOverARestart(t *testing.T) {
+func TestPorts_StayTheSameAfterARestart(t *testing.T) {
 	dir := newDir(t)
 	if first, second := choose(t, dir), choose(t, dir); first != second {
 		t.Errorf("got %v, then %v", first, second)
 	}
 }
 
-func TestPortThatIsTakenIsReplacedAlone(t *testing.T) {
+func TestPorts_OnlyUnavailablePortsAreReplaced(t *testing.T) {
 	dir := newDir(t)
 	first := choose(t, dir)
 	taken, err := net.Listen("tcp", address(first.APIServer))
@@ -41,7 +41,7 @@ func TestPortThatIsTakenIsReplacedAlone(t *testing.T) {
 	}
 }
 
-func TestDamagedPortsAreAnError(t *testing.T) {
+func TestPorts_InvalidFileIsRejected(t *testing.T) {
 	dir := newDir(t)
 	if err := os.WriteFile(dir.ports(), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestProcessComesBackAfterItWasKilled(t *testing.T) {
+func TestProcess_RestartsAfterItWasKilled(t *testing.T) {
 	p, dir := start(t, obedient)
 	if err := p.untilReady(t.Context(), running(dir, 0)); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestProcessComesBackAfterItWasKilled(t *testing.T) {
 	}
 }
 
-func TestProcessThatDiesBeforeItIsReadyShowsItsLog(t *testing.T) {
+func TestProcess_FailedStartReportsTheLog(t *testing.T) {
 	p, _ := start(t, failing)
 	err := p.untilReady(t.Context(), func(context.Context) error { return errors.New("not yet") })
 	if err == nil || !strings.Contains(err.Error(), "the last line") {
@@ -36,7 +36,7 @@ func TestProcessThatDiesBeforeItIsReadyShowsItsLog(t *testing.T) {
 	}
 }
 
-func TestProcessThatIsStoppedBySignalStillEnds(t *testing.T) {
+func TestProcess_EndsWhenStoppedBySignal(t *testing.T) {
 	p, dir := start(t, obedient)
 	if err := p.untilReady(t.Context(), running(dir, 0)); err != nil {
 		t.Fatal(err)

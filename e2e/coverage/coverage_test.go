@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-func TestEveryResourceAndVerbIsAsByClientGo(t *testing.T) {
+func TestCoverage_ResourcesAndVerbsMatchClientGo(t *testing.T) {
 	cluster := startCluster(t)
 	ctx := deadline(t)
 	define(ctx, t, cluster)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestFlowSchema_IsThereIfAskedFor(t *testing.T) {
+func TestFlowSchema_IsNotRenderedByDefault(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", required()}.manifests(t)
 	if len(ofKind[flowcontrolv1.FlowSchema](t, all, "FlowSchema")) > 0 || len(ofKind[flowcontrolv1.PriorityLevelConfiguration](t, all, "PriorityLevelConfiguration")) > 0 {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTheImageIsMadeOfWhatIsThere parses the Dockerfile, because no builder is available here.
-func TestTheImageIsMadeOfWhatIsThere(t *testing.T) {
+// TestImage_CopiesExistingFiles parses the Dockerfile, because no builder is available here.
+func TestImage_CopiesExistingFiles(t *testing.T) {
 	t.Parallel()
 	for _, copied := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(read(t, "Dockerfile"), -1) {
 		for source := range strings.FieldsSeq(copied[1]) {
@@ -32,8 +32,8 @@ func TestTheImageIsMadeOfWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestTheImageHasEveryPackageOfTheService checks the packages that Go lists for the service.
-func TestTheImageHasEveryPackageOfTheService(t *testing.T) {
+// TestImage_HasEveryPackageOfTheService checks the packages that Go lists for the service.
+func TestImage_HasEveryPackageOfTheService(t *testing.T) {
 	t.Parallel()
 	const module = "github.com/kubeconnect/kubeconnect/"
 	command := exec.Command("go", "list", "-deps", "./cmd/server")
@@ -47,7 +47,7 @@ func TestTheImageHasEveryPackageOfTheService(t *testing.T) {
 	}
 }
 
-func TestTheImageRunsAsNobodyInParticular(t *testing.T) {
+func TestImage_RunsAsANumericUser(t *testing.T) {
 	t.Parallel()
 	if text := read(t, "Dockerfile"); !regexp.MustCompile(`(?m)^FROM scratch$(.|\n)*^USER [1-9][0-9]+:[1-9][0-9]+$`).MatchString(text) {
 		t.Error("the last stage is not FROM scratch with a numeric USER other than root")

@@ -133,7 +133,7 @@ func installCRDs(ctx context.Context, t *testing.T, controlPlane *harness.Cluste
 	}
 }
 
-func TestEveryManifestIsValidInEveryVariant(t *testing.T) {
+func TestManifests_AreValidInEveryVariant(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), cluster(t)
 	installCRDs(ctx, t, controlPlane)

@@ -26,7 +26,7 @@ func monitored(others values) values {
 	return with(values{"metrics": metrics, "networkPolicy": values{"enabled": true, "from": []any{values{"namespaceSelector": values{}}}}})
 }
 
-func TestByDefaultThereAreNoMetrics(t *testing.T) {
+func TestMetrics_AreDisabledByDefault(t *testing.T) {
 	t.Parallel()
 	files, err := release{"r", "n", with(values{"networkPolicy": values{"enabled": true}})}.files()
 	succeeds(t, err)
@@ -51,8 +51,8 @@ type serviceMonitor struct {
 	} `json:"spec"`
 }
 
-// TestAMonitorLeadsToTheMetricsOfEachPod resolves the endpoint as Prometheus does.
-func TestAMonitorLeadsToTheMetricsOfEachPod(t *testing.T) {
+// TestServiceMonitor_LeadsToTheMetricsOfEachPod resolves the endpoint as Prometheus does.
+func TestServiceMonitor_LeadsToTheMetricsOfEachPod(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "kubeconnect", monitored(nil)}.manifests(t)
 	monitor, deployment := ofKind[serviceMonitor](t, all, "ServiceMonitor")[0], ofKind[appsv1.Deployment](t, all, "Deployment")[0]
@@ -89,9 +89,9 @@ func containerPort(container corev1.Container, named intstr.IntOrString) int32 {
 	return 0
 }
 
-// TestCallersDoNotReachMetricsByTheirService is about load balancers: the Service for callers must
+// TestService_DoesNotExposeMetrics is about load balancers: the Service for callers must
 // not expose the metrics, which have no authentication.
-func TestCallersDoNotReachMetricsByTheirService(t *testing.T) {
+func TestService_DoesNotExposeMetrics(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "kubeconnect", monitored(nil)}.manifests(t)
 	for _, service := range ofKind[corev1.Service](t, all, "Service") {
@@ -101,7 +101,7 @@ func TestCallersDoNotReachMetricsByTheirService(t *testing.T) {
 	}
 }
 
-func TestAPolicyLetsWhomItNamesReadMetrics(t *testing.T) {
+func TestNetworkPolicy_AllowsNamedPeersToReadMetrics(t *testing.T) {
 	t.Parallel()
 	for name, from := range map[string][]any{
 		"everyone": {},
@@ -121,8 +121,8 @@ func TestAPolicyLetsWhomItNamesReadMetrics(t *testing.T) {
 	}
 }
 
-// TestAMonitorWithAFieldThatThereIsNotIsRefused checks that the CRD of these tests is strict.
-func TestAMonitorWithAFieldThatThereIsNotIsRefused(t *testing.T) {
+// TestServiceMonitor_UnknownFieldsAreRejected checks that the CRD of these tests is strict.
+func TestServiceMonitor_UnknownFieldsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), cluster(t)
 	installCRDs(ctx, t, controlPlane)
@@ -139,8 +139,8 @@ func TestAMonitorWithAFieldThatThereIsNotIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheServiceServesMetricsAsItsPodsSay runs the command of a pod, with other ports.
-func TestTheServiceServesMetricsAsItsPodsSay(t *testing.T) {
+// TestMetrics_AreServedAtTheConfiguredPort runs the command of a pod, with other ports.
+func TestMetrics_AreServedAtTheConfiguredPort(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), cluster(t)
 	namespace := newNamespace(ctx, t, controlPlane, nil)

@@ -59,7 +59,7 @@ func wantEqual(t *testing.T, description string, got, want []string) {
 	}
 }
 
-func TestByDefaultAPolicyAllowsCallersTheAPIServerAndNames(t *testing.T) {
+func TestNetworkPolicy_AllowsCallersAPIServerAndDNSByDefault(t *testing.T) {
 	t.Parallel()
 	policy := policyOf(t, nil)
 	if len(policy.Ingress) != 1 || len(policy.Egress) != 2 || len(policy.PolicyTypes) != 2 {
@@ -74,7 +74,7 @@ func TestByDefaultAPolicyAllowsCallersTheAPIServerAndNames(t *testing.T) {
 	wantEqual(t, "addresses of DNS", peersOf(names.To), []string{"kube-system", "169.254.20.10/32", "169.254.169.254/32"})
 }
 
-func TestAPolicyAllowsTheNamedAddressesAlone(t *testing.T) {
+func TestNetworkPolicy_AllowsOnlyNamedAddresses(t *testing.T) {
 	t.Parallel()
 	policy := policyOf(t, variants["with a strict policy"])
 	wantEqual(t, "ports of the API server", portsOf(policy.Egress[0].Ports), []string{"TCP/443"})
@@ -83,7 +83,7 @@ func TestAPolicyAllowsTheNamedAddressesAlone(t *testing.T) {
 	wantEqual(t, "addresses of DNS", peersOf(policy.Egress[1].To), []string{"openshift-dns"})
 }
 
-func TestAPolicyCanBeLeftOut(t *testing.T) {
+func TestNetworkPolicy_CanBeDisabled(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", with(variants["without a policy"])}.manifests(t)
 	if found := ofKind[networkingv1.NetworkPolicy](t, all, "NetworkPolicy"); len(found) > 0 {
@@ -91,9 +91,9 @@ func TestAPolicyCanBeLeftOut(t *testing.T) {
 	}
 }
 
-// TestAPolicySelectsThePodsOfItsReleaseAlone installs two releases in one namespace. The API server
-// evaluates the selector of a policy, and the pods define its named ports.
-func TestAPolicySelectsThePodsOfItsReleaseAlone(t *testing.T) {
+// TestNetworkPolicy_SelectsOnlyPodsOfItsRelease installs two releases in one namespace. The API
+// server evaluates the selector of a policy, and the pods define its named ports.
+func TestNetworkPolicy_SelectsOnlyPodsOfItsRelease(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), cluster(t)
 	namespace := newNamespace(ctx, t, controlPlane, nil)
@@ -139,9 +139,9 @@ func deploymentOf(ctx context.Context, t *testing.T, pod corev1.Pod) string {
 	return metav1.GetControllerOf(replicaSet).Name
 }
 
-// TestTheNotesSayHowToFindTheAPIServer evaluates the expression in the notes as kubectl does, on a
+// TestNotes_ShowHowToFindTheAPIServer evaluates the expression in the notes as kubectl does, on a
 // slice as written by an API server with three instances.
-func TestTheNotesSayHowToFindTheAPIServer(t *testing.T) {
+func TestNotes_ShowHowToFindTheAPIServer(t *testing.T) {
 	t.Parallel()
 	files, err := release{"r", "n", required()}.files()
 	succeeds(t, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestThePodsAreAdmittedWhereTheStrictestStandardHolds installs all manifests.
-func TestThePodsAreAdmittedWhereTheStrictestStandardHolds(t *testing.T) {
+// TestPods_AreAdmittedUnderRestrictedPodSecurity installs all manifests.
+func TestPods_AreAdmittedUnderRestrictedPodSecurity(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), cluster(t)
 	namespace := newNamespace(ctx, t, controlPlane, strict)
@@ -32,9 +32,9 @@ func TestThePodsAreAdmittedWhereTheStrictestStandardHolds(t *testing.T) {
 	}))
 }
 
-// TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes runs the command of a pod as the service
+// TestPods_FlagsAreAcceptedAndProbesSucceed runs the command of a pod as the service
 // account.
-func TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes(t *testing.T) {
+func TestPods_FlagsAreAcceptedAndProbesSucceed(t *testing.T) {
 	t.Parallel()
 	controlPlane := cluster(t)
 	for name, variant := range map[string]values{

@@ -141,9 +141,9 @@ func withExtras(overrides values) values {
 	return all
 }
 
-// TestPodTemplate_PassesOnWhatYAMLTakesForSomethingElse checks values that would be a number, or the
+// TestPodTemplate_QuotesAmbiguousValues checks values that would be a number, or the
 // key of a map, without quotes.
-func TestPodTemplate_PassesOnWhatYAMLTakesForSomethingElse(t *testing.T) {
+func TestPodTemplate_QuotesAmbiguousValues(t *testing.T) {
 	t.Parallel()
 	pod := deploymentOfChart(t, values{"auth": values{"audiences": []any{"urn:state:"}}, "priorityClassName": "1"}).Spec.Template.Spec
 	if args := pod.Containers[0].Args; !slices.Contains(args, "--auth-audience=urn:state:") || pod.PriorityClassName != "1" {

@@ -45,7 +45,7 @@ func TestPreload_IsWhatIsServed(t *testing.T) {
 	}
 }
 
-func TestRollout_LeavesClientsTimeToComeBack(t *testing.T) {
+func TestRollout_LeavesClientsTimeToReconnect(t *testing.T) {
 	t.Parallel()
 	if deployment := deploymentOfChart(t, nil); deployment.Spec.MinReadySeconds < 5 {
 		t.Errorf("minReadySeconds %d", deployment.Spec.MinReadySeconds)

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestTheProcessorsSufficeForTurns is about the limit, which Go takes as the number of processors:
-// long work uses slots on all processors except one.
-func TestTheProcessorsSufficeForTurns(t *testing.T) {
+// TestResources_CPULimitIsAtLeastTwoProcessors is about the limit, which Go takes as the number of
+// processors: long work uses slots on all processors except one.
+func TestResources_CPULimitIsAtLeastTwoProcessors(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", required()}.manifests(t)
 	resources := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec.Containers[0].Resources

@@ -21,7 +21,7 @@ var allRules = values{
 	"writes": values{"mode": "impersonate"},
 }
 
-func TestTheRightsOfTheChartAreEnough(t *testing.T) {
+func TestPermissions_OfTheChartSuffice(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t), nil)
@@ -34,7 +34,7 @@ func TestTheRightsOfTheChartAreEnough(t *testing.T) {
 	}
 }
 
-func TestEveryRightOfTheChartIsNeeded(t *testing.T) {
+func TestPermissions_OfTheChartAreAllNeeded(t *testing.T) {
 	t.Parallel()
 	controlPlane := cluster(t)
 	for _, taken := range rightsOf(t, release{"r", "n", with(allRules)}.manifests(t)) {
@@ -53,9 +53,9 @@ func TestEveryRightOfTheChartIsNeeded(t *testing.T) {
 	}
 }
 
-// TestTheModeOfWritesSaysWhoCanWrite checks the error of a caller that cannot write; it is empty
-// for a caller that can.
-func TestTheModeOfWritesSaysWhoCanWrite(t *testing.T) {
+// TestWriteMode_DecidesWhichCallersCanWrite checks the error of a caller that cannot write; it is
+// empty for a caller that can.
+func TestWriteMode_DecidesWhichCallersCanWrite(t *testing.T) {
 	t.Parallel()
 	controlPlane := cluster(t)
 	for mode, want := range map[string]struct{ withToken, withCertificate string }{
@@ -82,9 +82,9 @@ func wantSaid(t *testing.T, err error, says string) {
 	}
 }
 
-// TestOnlyImpersonationNeedsRightsToWrite checks the permissions of the service account beyond
-// reading.
-func TestOnlyImpersonationNeedsRightsToWrite(t *testing.T) {
+// TestWriteMode_OnlyImpersonationNeedsPermissionToWrite checks the permissions of the service
+// account beyond reading.
+func TestWriteMode_OnlyImpersonationNeedsPermissionToWrite(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]bool{"impersonate": true, "token": false, "off": false} {
 		t.Run(mode, func(t *testing.T) {
@@ -104,9 +104,9 @@ func TestOnlyImpersonationNeedsRightsToWrite(t *testing.T) {
 	}
 }
 
-// TestOnlyCallersNeedToGet checks the role that callers can be bound to: the service itself only
-// lists and watches.
-func TestOnlyCallersNeedToGet(t *testing.T) {
+// TestCallerRole_OnlyCallersNeedGet checks the role that callers can be bound to: the service
+// itself only lists and watches.
+func TestCallerRole_OnlyCallersNeedGet(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", with(values{"callerRoles": values{"reader": true}})}.manifests(t)
 	for _, role := range ofKind[rbacv1.ClusterRole](t, all, "ClusterRole") {

@@ -9,7 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 )
 
-func TestHelmFindsNothingToComplainAbout(t *testing.T) {
+func TestChart_PassesHelmLint(t *testing.T) {
 	t.Parallel()
 	for _, message := range lint.All(chartDir, required(), "kubeconnect", true).Messages {
 		if message.Severity > support.InfoSev {
@@ -18,7 +18,7 @@ func TestHelmFindsNothingToComplainAbout(t *testing.T) {
 	}
 }
 
-func TestANamespaceMayHaveANameThatYAMLTakesForSomethingElse(t *testing.T) {
+func TestChart_QuotesAmbiguousNamespaces(t *testing.T) {
 	t.Parallel()
 	for _, namespace := range []string{"n", "on", "1"} {
 		all := monitored(nil)
@@ -31,7 +31,7 @@ func TestANamespaceMayHaveANameThatYAMLTakesForSomethingElse(t *testing.T) {
 	}
 }
 
-func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
+func TestValues_InvalidOnesAreNamed(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		values values
@@ -88,7 +88,7 @@ func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
 	}
 }
 
-func TestTheNotesSayHowToCallAndWhatIsDangerous(t *testing.T) {
+func TestNotes_ShowAddressAndWarnings(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		values         values

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestALineIsFoundBeforeAndAfterItIsPrinted(t *testing.T) {
+func TestProcess_FindsLinesBeforeAndAfterTheyArePrinted(t *testing.T) {
 	process := start(t, "echo first; read -r _ < /dev/null; echo second; exec sleep 600")
 	for _, want := range []string{"second", "first"} {
 		line, err := process.UntilPrints(deadline(t), func(line string) bool { return line == want })
@@ -36,7 +36,7 @@ func TestALineIsFoundBeforeAndAfterItIsPrinted(t *testing.T) {
 	}
 }
 
-func TestAProcessThatEndsTooEarlyIsAnErrorWithItsOutput(t *testing.T) {
+func TestProcess_EarlyEndReturnsItsOutput(t *testing.T) {
 	process := start(t, "echo 'it does not work' >&2; exit 3")
 	_, err := process.UntilPrints(deadline(t), func(line string) bool { return line == "ready" })
 	if err == nil || !strings.Contains(err.Error(), "it does not work") {
@@ -48,7 +48,7 @@ func TestAProcessThatEndsTooEarlyIsAnErrorWithItsOutput(t *testing.T) {
 	}
 }
 
-func TestAProcessThatIsAskedToEndMayEndInOrder(t *testing.T) {
+func TestProcess_StopTerminatesGracefully(t *testing.T) {
 	process := start(t, "trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done")
 	if _, err := process.UntilPrints(deadline(t), func(line string) bool { return line == "ready" }); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestAProcessThatIsAskedToEndMayEndInOrder(t *testing.T) {
 	}
 }
 
-func TestAProcessEndsWithTheBinaryThatStartedItHoweverThatEnds(t *testing.T) {
+func TestProcess_EndsWhenItsParentIsKilled(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), playsParent+"=yes")
 	output, err := parent.StdoutPipe()

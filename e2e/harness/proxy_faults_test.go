@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestAFrozenProxyHoldsEverythingBackAndLosesNothing(t *testing.T) {
+func TestProxy_FrozenDelaysAndLosesNothing(t *testing.T) {
 	proxy := StartProxy(t, echo(t), None)
 	before := dial(t, proxy)
 	ask(t, before, "one")
@@ -35,7 +35,7 @@ func TestAFrozenProxyHoldsEverythingBackAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestASlowProxyPassesEverythingOn(t *testing.T) {
+func TestProxy_SlowForwardsEverything(t *testing.T) {
 	proxy := StartProxy(t, echo(t), Slow)
 	long := strings.Repeat("long ", defaultSlowRate/50)
 	if got := ask(t, dial(t, proxy), long); got != long {
@@ -43,7 +43,7 @@ func TestASlowProxyPassesEverythingOn(t *testing.T) {
 	}
 }
 
-func TestATornProxyCutsAfterSomeBytes(t *testing.T) {
+func TestProxy_TornCutsAfterSomeBytes(t *testing.T) {
 	proxy := StartProxy(t, echo(t), Torn)
 	connection := dial(t, proxy)
 	long := strings.Repeat("x", 4*tornBytes)
@@ -56,7 +56,7 @@ func TestATornProxyCutsAfterSomeBytes(t *testing.T) {
 	ask(t, dial(t, proxy), "two")
 }
 
-func TestAProxyThatIsFrozenCanBeEnded(t *testing.T) {
+func TestProxy_FrozenConnectionsCanBeCut(t *testing.T) {
 	proxy := StartProxy(t, echo(t), Frozen)
 	connection := dial(t, proxy)
 	say(t, connection, "one")
@@ -64,7 +64,7 @@ func TestAProxyThatIsFrozenCanBeEnded(t *testing.T) {
 	wantCut(t, connection)
 }
 
-func TestAFaultCanBeginAfterSoManyBytes(t *testing.T) {
+func TestProxy_SetAfterStartsFaultAfterBytes(t *testing.T) {
 	for name, fault := range map[string]Fault{"dropped": Dropped, "half-open": Frozen} {
 		t.Run(name, func(t *testing.T) {
 			proxy := StartProxy(t, echo(t), None)
@@ -85,7 +85,7 @@ func TestAFaultCanBeginAfterSoManyBytes(t *testing.T) {
 	}
 }
 
-func TestAFaultThatWasToBeginIsCalledOff(t *testing.T) {
+func TestProxy_SetCancelsPendingFault(t *testing.T) {
 	proxy := StartProxy(t, echo(t), None)
 	connection := dial(t, proxy)
 	proxy.SetAfter(1, Dropped)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestAProxyPassesEverythingOnBothWays(t *testing.T) {
+func TestProxy_ForwardsInBothDirections(t *testing.T) {
 	proxy := StartProxy(t, echo(t), None)
 	connection := dial(t, proxy)
 	for _, line := range []string{"one", "two"} {
@@ -21,7 +21,7 @@ func TestAProxyPassesEverythingOnBothWays(t *testing.T) {
 	}
 }
 
-func TestARefusingProxyCutsAndRefusesAndKeepsItsAddress(t *testing.T) {
+func TestProxy_RefusedCutsAndKeepsItsAddress(t *testing.T) {
 	proxy := StartProxy(t, echo(t), None)
 	before, address := dial(t, proxy), proxy.Address()
 	ask(t, before, "one")
@@ -41,7 +41,7 @@ func TestARefusingProxyCutsAndRefusesAndKeepsItsAddress(t *testing.T) {
 	}
 }
 
-func TestADroppingProxyAcceptsAndCloses(t *testing.T) {
+func TestProxy_DroppedAcceptsAndCloses(t *testing.T) {
 	proxy := StartProxy(t, echo(t), None)
 	before := dial(t, proxy)
 	ask(t, before, "one")
@@ -52,7 +52,7 @@ func TestADroppingProxyAcceptsAndCloses(t *testing.T) {
 	ask(t, dial(t, proxy), "two")
 }
 
-func TestACutLetsNewConnectionsThrough(t *testing.T) {
+func TestProxy_CutAllowsNewConnections(t *testing.T) {
 	proxy := StartProxy(t, echo(t), None)
 	before := dial(t, proxy)
 	ask(t, before, "one")

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-func TestSave_ShowsTheWholeStreamAndBeforeItsEndUpToAViolation(t *testing.T) {
+func TestSave_WritesTheStreamAndBeforeStopsAtAViolation(t *testing.T) {
 	recording := &validate.Recording{Name: "the stream", Calls: []validate.Call{
 		{Responses: []validate.Response{{Token: "first", Events: []*kubeconnectv1.Event{
 			{Type: kubeconnectv1.EventType_EVENT_TYPE_RESET}, {Type: kubeconnectv1.EventType_EVENT_TYPE_SYNCED, ResourceVersion: "5"},

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestAWaitEndsWhenTheConditionHolds(t *testing.T) {
+func TestStream_WaitEndsWhenItsConditionHolds(t *testing.T) {
 	script := newScript(t)
 	stream := record.Watch(t, script.client(), &kubeconnectv1.WatchRequest{})
 	script.says(reset(), synced("3"))
@@ -42,7 +42,7 @@ func TestAWaitEndsWhenTheConditionHolds(t *testing.T) {
 	}
 }
 
-func TestTheTestLearnsHowAStreamEnded(t *testing.T) {
+func TestStream_EndReturnsTheError(t *testing.T) {
 	script := newScript(t)
 	stream := record.Watch(t, script.client(), &kubeconnectv1.WatchRequest{})
 	script.says(reset(), synced("3"))
@@ -52,7 +52,7 @@ func TestTheTestLearnsHowAStreamEnded(t *testing.T) {
 	}
 }
 
-func TestATestFails(t *testing.T) {
+func TestStream_FailuresFailTheTest(t *testing.T) {
 	for name, test := range map[string]struct {
 		play func(context.Context, *script, *record.Stream)
 		want string

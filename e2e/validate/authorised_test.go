@@ -13,7 +13,7 @@ import (
 
 // In correctRecording, a and b arrive at once, b is deleted after two seconds and is recreated
 // after thirteen, and the stream ends after a minute.
-func TestRightsThatAreKeptBreakNoGuarantee(t *testing.T) {
+func TestAuthorised_ValidRecordingsHaveNoViolations(t *testing.T) {
 	for name, rights := range map[string]Rights{
 		"unknown":                            nil,
 		"to all":                             {{From: began}},
@@ -32,7 +32,7 @@ func TestRightsThatAreKeptBreakNoGuarantee(t *testing.T) {
 	}
 }
 
-func TestAFaultWithARightIsFoundAtItsPlace(t *testing.T) {
+func TestAuthorised_FaultsAreFoundAtTheirEvent(t *testing.T) {
 	a := Right{Name: "a", From: began}
 	for name, test := range map[string]struct {
 		rights Rights
@@ -100,7 +100,7 @@ func underRights(rights Rights) Evidence {
 	return Evidence{Writes: writes, EveryStep: true, Silence: 20 * time.Second, Rights: rights, Recheck: 3 * time.Second}
 }
 
-func TestAChangeOfRightsIsTold(t *testing.T) {
+func TestAuthorised_PermissionChangesAreAccepted(t *testing.T) {
 	for name, fault := range map[string]func(*Recording){
 		"unchanged": func(*Recording) {},
 		"in the state at the stream's version": func(r *Recording) {
@@ -125,7 +125,7 @@ func TestAChangeOfRightsIsTold(t *testing.T) {
 
 // A gained object may be newer than the version that is known to be closed, and the deletion may be
 // sent again.
-func TestAChangeOfRightsAtTheVersionOfADeletionIsTold(t *testing.T) {
+func TestAuthorised_PermissionChangesAtADeletionAreAccepted(t *testing.T) {
 	evidence := underRights(lostAndRegained())
 	evidence.Writes = NewWrites("ns")
 	evidence.Writes.Add(written("a", "2"), Write{Key: Key{"ns", "a"}, UID: written("a", "2").UID, Deleted: true, Version: "13"})
@@ -159,7 +159,7 @@ func snapshotForRights(r *Recording) {
 	r.Calls[0].Responses[2] = begins(after(21, "token at 8", reset(), full(object(added, "a", "2")), full(object(added, "b", "4")), synced("8")))
 }
 
-func TestAFaultWithAChangeOfRightsIsFound(t *testing.T) {
+func TestAuthorised_FaultsOfPermissionChangesAreFound(t *testing.T) {
 	kept := Rights{{From: second(-60)}}
 	for name, test := range map[string]struct {
 		rights Rights

@@ -9,7 +9,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-func TestAModelHoldsWhatTheEventsLeave(t *testing.T) {
+func TestModel_HoldsObjectsAfterEvents(t *testing.T) {
 	for name, test := range map[string]struct {
 		events  []*kubeconnectv1.Event
 		held    []string

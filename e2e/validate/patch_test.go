@@ -23,7 +23,7 @@ const (
 	operations = kubeconnectv1.PatchType_PATCH_TYPE_JSON
 )
 
-func TestAPatchMakesTheWholeOfWhatIsHeld(t *testing.T) {
+func TestModel_AppliesPatchesToHeldObjects(t *testing.T) {
 	var model Model
 	for _, event := range []*kubeconnectv1.Event{reset(), withJSON(object(added, "a", "1"), `{"a":{"b":1,"c":9007199254740993}}`), synced("1")} {
 		model.Apply(event)

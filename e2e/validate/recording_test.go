@@ -111,7 +111,7 @@ func all() Evidence {
 	return Evidence{Writes: history(), EveryStep: true, Silence: 10 * time.Second}
 }
 
-func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
+func TestRecording_CorrectOnesHaveNoViolations(t *testing.T) {
 	for name, test := range map[string]struct {
 		recording *Recording
 		evidence  Evidence
@@ -162,7 +162,7 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 }
 
 // Each of these is a correct recording with one fault.
-func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
+func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 	for name, test := range map[string]struct {
 		recording *Recording
 		fault     func(*Recording)
@@ -380,7 +380,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 	}
 }
 
-func TestMemoryThatGrowsIsFound(t *testing.T) {
+func TestMemory_GrowthIsFound(t *testing.T) {
 	samples := []Sample{{began, 50 << 20}, {began.Add(time.Second), 90 << 20}, {began.Add(2 * time.Second), 151 << 20}}
 	for _, violation := range Memory("stalled clients", samples[:2], 100<<20) {
 		t.Error(violation)
@@ -394,7 +394,7 @@ func TestMemoryThatGrowsIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldInTheEndIsWhatTheSelectionHolds(t *testing.T) {
+func TestWrites_HeldReturnsObjectsOfTheSelection(t *testing.T) {
 	writes := history()
 	if held := writes.Held(web); len(held) != 2 || held[Key{"ns", "a"}] != "12" || held[Key{"ns", "b"}] != "13" {
 		t.Errorf("objects held in the end: %v", held)
@@ -408,7 +408,7 @@ func TestWhatIsHeldInTheEndIsWhatTheSelectionHolds(t *testing.T) {
 	}
 }
 
-func TestObjectsAreHeldAsTheyWereInTheEnd(t *testing.T) {
+func TestWrites_DifferencesCompareFinalObjects(t *testing.T) {
 	a, b := withUID(object(added, "a", "12"), "second"), object(added, "b", "13")
 	elsewhere := func(string) bool { return false }
 	for name, test := range map[string]struct {
@@ -436,7 +436,7 @@ func TestObjectsAreHeldAsTheyWereInTheEnd(t *testing.T) {
 	}
 }
 
-func TestForgottenObjectsAreNotJudged(t *testing.T) {
+func TestWrites_ExcludedObjectsAreNotValidated(t *testing.T) {
 	recording := correctRecording()
 	recording.Calls[0].Responses[0].Events[1] = full(object(added, "a", "3"))
 	recording.Calls[0].Responses = recording.Calls[0].Responses[:1]
@@ -456,7 +456,7 @@ func inNamespace(namespace string, event *kubeconnectv1.Event) *kubeconnectv1.Ev
 	return event
 }
 
-func TestASelectionIsReadAsTheAPIServerReadsIt(t *testing.T) {
+func TestSelection_IsParsedFromRequests(t *testing.T) {
 	selection, err := SelectionOf(&kubeconnectv1.WatchRequest{
 		Namespace: "ns", LabelSelector: "app in (web,api),!canary", FieldSelector: "spec.color=red,metadata.name!=b",
 	})
@@ -613,7 +613,7 @@ func waitFirst(call *Call, response Response) {
 	call.Responses = append([]Response{response}, call.Responses...)
 }
 
-func TestRecording_ACallMayBeginWithAWaitForASnapshot(t *testing.T) {
+func TestRecording_CallsCanBeginWithAWaitForASnapshot(t *testing.T) {
 	recording := resumed()
 	waitFirst(&recording.Calls[1], Response{Token: recording.Calls[1].Token, Freshness: &kubeconnectv1.Freshness{Stale: true}})
 	if violations := recording.Violations(Evidence{}); len(violations) > 0 {

@@ -14,7 +14,7 @@ const (
 	deleted  = kubeconnectv1.EventType_EVENT_TYPE_DELETED
 )
 
-func TestRightStreamsBreakNoRule(t *testing.T) {
+func TestStream_CorrectOnesHaveNoViolations(t *testing.T) {
 	for name, events := range map[string][]*kubeconnectv1.Event{
 		"no events":             nil,
 		"an empty snapshot":     {reset(), synced("5"), bookmark("7")},
@@ -49,7 +49,7 @@ func TestRightStreamsBreakNoRule(t *testing.T) {
 	}
 }
 
-func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
+func TestStream_FaultsAreFoundWithTheirRule(t *testing.T) {
 	for name, test := range map[string]struct {
 		events []*kubeconnectv1.Event
 		rule   string
@@ -199,7 +199,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 	}
 }
 
-func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
+func TestStream_ResumedCanSendLatestStatesOnly(t *testing.T) {
 	first := []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "2"), synced("3")}
 	latest := []*kubeconnectv1.Event{
 		object(modified, "new", "5"), newDeleted("a", "6", "6"), newDeleted("never-seen", "7", "7"),
@@ -224,7 +224,7 @@ func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
 	}
 }
 
-func TestAViolationSaysWhichEventAndWhy(t *testing.T) {
+func TestViolation_NamesEventAndReason(t *testing.T) {
 	violations := oneByOne(reset(), synced("3"), newDeleted("a", "2", "4")).Violations(Evidence{})
 	if len(violations) != 1 {
 		t.Fatalf("want one violation, got %v", violations)

@@ -90,7 +90,7 @@ func TestView_ShowsThePathsAlone(t *testing.T) {
 	}
 }
 
-func TestFilters_SayWhatTheyExpress(t *testing.T) {
+func TestFilters_MatchAsExpressed(t *testing.T) {
 	for expression, test := range map[string]struct{ yes, no []string }{
 		`object.metadata.labels.color == "red"`: {
 			yes: []string{`{"metadata":{"labels":{"color":"red"}}}`},
@@ -130,7 +130,7 @@ func TestFilters_SayWhatTheyExpress(t *testing.T) {
 }
 
 // Each stream is of the painted object: all its events, unchanged or with one fault.
-func TestAViewIsJudged(t *testing.T) {
+func TestView_IsValidated(t *testing.T) {
 	color := &kubeconnectv1.WatchRequest{Fields: []string{"data.color"}, LabelSelector: "app=web"}
 	everyStep := Evidence{Writes: painted(), EveryStep: true}
 	latest := Evidence{Writes: painted()}
@@ -247,7 +247,7 @@ func wantFirst(t *testing.T, violations []Violation, rule string, index int) {
 	}
 }
 
-func TestAFilterIsJudged(t *testing.T) {
+func TestFilters_AreValidated(t *testing.T) {
 	request := &kubeconnectv1.WatchRequest{Filter: `object.data.number.endsWith("0") || object.data.color == "blue"`}
 	event := func(eventType kubeconnectv1.EventType, version, state string) *kubeconnectv1.Event {
 		return inView(View{}, eventType, version, state)

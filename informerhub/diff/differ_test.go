@@ -86,9 +86,9 @@ func written(t *rapid.T, value any) string {
 	return string(text)
 }
 
-// TestHostileTextsTakeNoMoreTimeThanOthers would not end within the test's time if the texts took
+// TestDiffer_HostileInputTakesNoMoreTime would not end within the test's time if the texts took
 // quadratic time.
-func TestHostileTextsTakeNoMoreTimeThanOthers(t *testing.T) {
+func TestDiffer_HostileInputTakesNoMoreTime(t *testing.T) {
 	const size = 2 << 20
 	for name, text := range map[string]string{
 		"backslashes":      `{"a":"` + strings.Repeat(`\\`, size/2) + `"}`,

@@ -52,7 +52,7 @@ func said(t *testing.T, patch string) string {
 	return strings.Join(words, ", ")
 }
 
-func TestAJSONPatchSaysWhatHasChanged(t *testing.T) {
+func TestJSONPatch_ContainsTheChanges(t *testing.T) {
 	long := strings.Repeat("y", 50)
 	for name, test := range map[string]struct{ before, after, want string }{
 		"nothing":                            {`"a":1`, `"a":1`, ``},
@@ -104,7 +104,7 @@ func TestAJSONPatchSaysWhatHasChanged(t *testing.T) {
 	}
 }
 
-func TestWhatAJSONPatchCannotSayIsNotSaid(t *testing.T) {
+func TestJSONPatch_ReturnsFalseIfItCannotExpressTheChange(t *testing.T) {
 	for name, test := range map[string]struct{ before, after string }{
 		"a name of it that is there twice":      {padded(`"a":1,"a":2`), padded(`"a":1`)},
 		"a name of it that is read otherwise":   {padded(`"\ud800":1`), padded(`"\ud800":2`)},
@@ -124,7 +124,7 @@ func TestWhatAJSONPatchCannotSayIsNotSaid(t *testing.T) {
 	}
 }
 
-func TestAJSONPatchLeadsFromAnyObjectToAnyOther(t *testing.T) {
+func TestJSONPatch_TurnsAnyObjectIntoAnyOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := anObject(t, "before"), anObject(t, "after")
 		text := written(t, after)
@@ -134,7 +134,7 @@ func TestAJSONPatchLeadsFromAnyObjectToAnyOther(t *testing.T) {
 	})
 }
 
-func TestAJSONPatchLeadsFromAnyListToAnyOther(t *testing.T) {
+func TestJSONPatch_TurnsAnyListIntoAnyOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := func(label string) string {
 			numbers := rapid.SliceOfN(rapid.IntRange(1, 3), 0, 8).Draw(t, label)

@@ -41,7 +41,7 @@ func checkMerge(t tester, before, after string) (patch string, ok bool) {
 	return patch, true
 }
 
-func TestAMergePatchSaysWhatHasChanged(t *testing.T) {
+func TestMergePatch_ContainsTheChanges(t *testing.T) {
 	for name, test := range map[string]struct{ before, after, want string }{
 		"nothing":                      {`"a":1`, `"a":1`, `{}`},
 		"another value":                {`"a":1,"b":2`, `"a":1,"b":3`, `{"b":3}`},
@@ -69,7 +69,7 @@ func TestAMergePatchSaysWhatHasChanged(t *testing.T) {
 	}
 }
 
-func TestWhatAMergePatchCannotSayIsNotSaid(t *testing.T) {
+func TestMergePatch_ReturnsFalseIfItCannotExpressTheChange(t *testing.T) {
 	deep := func(end string) string { return strings.Repeat(`{"a":`, 100) + end + strings.Repeat("}", 100) }
 	for name, test := range map[string]struct{ before, after string }{
 		"a member that becomes null":     {padded(`"a":1`), padded(`"a":null`)},
@@ -113,7 +113,7 @@ func sayable(before, after any) bool {
 	return true
 }
 
-func TestAMergePatchLeadsFromAnyObjectToAnyOther(t *testing.T) {
+func TestMergePatch_TurnsAnyObjectIntoAnyOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := anObject(t, "before"), anObject(t, "after")
 		patch, ok := checkMerge(t, written(t, before), written(t, after))

@@ -21,9 +21,9 @@ func compile(t *testing.T, text string) *Filter {
 	return f
 }
 
-// TestAnExpressionIsTrueOrFalseOrHasNoValue also evaluates each expression for an object with only
+// TestFilter_IsTrueOrFalseOrHasNoValue also evaluates each expression for an object with only
 // the fields that the expression's mask has.
-func TestAnExpressionIsTrueOrFalseOrHasNoValue(t *testing.T) {
+func TestFilter_IsTrueOrFalseOrHasNoValue(t *testing.T) {
 	const yes, no = "true", "false"
 	for text, want := range map[string]string{
 		`object.status.phase == 'Running' && object.spec.nodeName == 'n1'`:                   yes,
@@ -102,7 +102,7 @@ func wantAnswer(t *testing.T, f *Filter, object []byte, want string) {
 	}
 }
 
-func TestAFilterReadsNoMoreThanItsPaths(t *testing.T) {
+func TestFilter_MaskHasOnlyThePathsItReads(t *testing.T) {
 	for text, want := range map[string]string{
 		`object.status.phase == 'Running' && object.spec.nodeName == 'n1'`: "spec.nodeName,status.phase,...",
 		`object.spec.containers.exists(c, c.image == 'x')`:                 "spec.containers[*].image,...",
@@ -127,7 +127,7 @@ func TestAFilterReadsNoMoreThanItsPaths(t *testing.T) {
 	}
 }
 
-func TestAnExpressionThatIsNoConditionIsRefusedInItsOwnWords(t *testing.T) {
+func TestCompile_ErrorsDescribeTheFault(t *testing.T) {
 	for text, want := range map[string]string{
 		`object.spec.`:             "1:13: Syntax error",
 		"true &&\n objekt.x == 1":  "2:2: undeclared reference to 'objekt'",
@@ -145,7 +145,7 @@ func TestAnExpressionThatIsNoConditionIsRefusedInItsOwnWords(t *testing.T) {
 	}
 }
 
-func TestABudgetEndsAfterManyObjects(t *testing.T) {
+func TestBudget_IsSpentByManyObjects(t *testing.T) {
 	f := compile(t, "!object.metadata.name.matches('"+strings.Repeat("(x+x+)+", 600)+"y')")
 	var budget Budget
 	for count := 0; budget.Left() == nil; count++ {
@@ -158,7 +158,7 @@ func TestABudgetEndsAfterManyObjects(t *testing.T) {
 	}
 }
 
-func TestACompilerKeepsWhatWasUsedLast(t *testing.T) {
+func TestCompiler_CachesRecentlyUsedFilters(t *testing.T) {
 	var compiler Compiler
 	if none, err := compiler.Compile(""); none != nil || err != nil {
 		t.Error("an empty text is compiled:", none, err)

@@ -71,9 +71,9 @@ func init() {
 // maxAllocated bounds the allocations of an expression, from its text to its result.
 const maxAllocated = 256 << 20
 
-// TestAHostileExpressionEndsInBounds would not end, or would run out of memory, if one of the
-// expressions cost as much as designed.
-func TestAHostileExpressionEndsInBounds(t *testing.T) {
+// TestFilter_HostileExpressionsStayWithinLimits would not end, or would run out of memory, if one
+// of the expressions cost as much as designed.
+func TestFilter_HostileExpressionsStayWithinLimits(t *testing.T) {
 	for name, text := range hostile {
 		t.Run(name, func(t *testing.T) {
 			before := allocated()

@@ -8,7 +8,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
-func TestAStringEndsAtTheQuoteThatIsNotEscaped(t *testing.T) {
+func TestSkipString_EndsAtTheUnescapedQuote(t *testing.T) {
 	for text, want := range map[string]int{
 		`""`: 2, `"a"b"`: 3, `"\""`: 4, `"\\"`: 4, `"\\\""`: 6, `"\\\\"x`: 6, `"`: jsonscan.None, `"\"`: jsonscan.None, `a"`: jsonscan.None, ``: jsonscan.None,
 	} {
@@ -18,9 +18,9 @@ func TestAStringEndsAtTheQuoteThatIsNotEscaped(t *testing.T) {
 	}
 }
 
-// TestAStringOfBackslashesIsPassedOnce would practically not end if each backslash caused another
+// TestSkipString_ReadsBackslashesOnce would practically not end if each backslash caused another
 // search for the quote.
-func TestAStringOfBackslashesIsPassedOnce(t *testing.T) {
+func TestSkipString_ReadsBackslashesOnce(t *testing.T) {
 	text := []byte(`"` + strings.Repeat(`\\`, 32<<20) + `"`)
 	if end := jsonscan.SkipString(text, 0); end != len(text) {
 		t.Errorf("ends at %d of %d", end, len(text))

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestAnObjectUnderAMaskMaySayThatItIsOfAnotherKind(t *testing.T) {
+func TestMask_AsReplacesKindAndAPIVersion(t *testing.T) {
 	only, err := Parse([]string{"metadata"})
 	if err != nil {
 		t.Fatal(err)

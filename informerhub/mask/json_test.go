@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestJSONIsCutToWhatIsUnderTheMask(t *testing.T) {
+func TestAppendJSON_KeepsOnlyThePathsOfTheMask(t *testing.T) {
 	const pod = `{"kind":"Pod", "metadata":{"name":"a","labels":{"app":"x","app.io/n":"y"}},"spec":{"containers":[{"name":"c","image":"i","resources":{}},{"name":"d"}],"args":["1","2"],"matrix":[[{"a":1,"b":2},3],[]]},"status":{}}`
 	for name, test := range map[string]struct {
 		paths         []string
@@ -48,7 +48,7 @@ func checkJSON(t *testing.T, m *Mask, text, want string) {
 	}
 }
 
-func TestJSONInUnusualFormsIsCut(t *testing.T) {
+func TestAppendJSON_CutsUnusualForms(t *testing.T) {
 	m := parsed(t, "a/b.c", "n")
 	for text, want := range map[string]string{
 		` { "x" : 1 , "a\u002fb" : { "c" : [ 1 , "]" ] , "d" : 2 } } `: `{"a\u002fb" : {"c" : [ 1 , "]" ]}}`,
@@ -63,7 +63,7 @@ func TestJSONInUnusualFormsIsCut(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoJSONIsRefused(t *testing.T) {
+func TestAppendJSON_RejectsInvalidJSON(t *testing.T) {
 	m := parsed(t, "a.b", "c[*].d")
 	for _, text := range []string{
 		"", " ", "{", `{"a`, `{"a"`, `{"a":`, `{"a":{`, `{"a":{"b"`, `{"a":{"b":1`, `{"a":1 "b":2}`, `{"a":1}}`, `{"c":[`,
@@ -75,7 +75,7 @@ func TestWhatIsNoJSONIsRefused(t *testing.T) {
 	}
 }
 
-func TestThePathsOfAPathsValuesAreFound(t *testing.T) {
+func TestPath_ValuesFindsEachValue(t *testing.T) {
 	const pod = `{"metadata":{"labels":{"a":"x","b":null}},"spec":{"containers":[{"name":"c"},{},{"name":{"n":1}}],"m":[[1, 2],[3]]}}`
 	for path, want := range map[string]string{
 		"metadata.labels.a":       `"x"`,

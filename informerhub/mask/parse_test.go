@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPathsAreReadInKubectlsNotation(t *testing.T) {
+func TestParsePath_ReadsKubectlNotation(t *testing.T) {
 	for text, want := range map[string]string{
 		"metadata.name":                "metadata.name",
 		".metadata.name":               "metadata.name",
@@ -38,7 +38,7 @@ func TestPathsAreReadInKubectlsNotation(t *testing.T) {
 	}
 }
 
-func TestAPathThatIsWrongIsNamed(t *testing.T) {
+func TestParsePath_ErrorsDescribeTheFault(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "names no field",
 		".":                            "names no field",
@@ -77,7 +77,7 @@ func TestAPathThatIsWrongIsNamed(t *testing.T) {
 	}
 }
 
-func TestMasksOfTheSamePathsAreTheSame(t *testing.T) {
+func TestMask_StringIsTheSameForTheSamePaths(t *testing.T) {
 	one := parsed(t, "b", "a.c", "a['b']", "{.a.b.x}", "d[*].e")
 	other := parsed(t, "d[*].e", "a.b", "a.c", "a.b", "b.c.d", "$.b")
 	if one.String() != other.String() || one.String() != "a.b,a.c,b,d[*].e" {
@@ -100,7 +100,7 @@ func parsed(t testing.TB, paths ...string) *Mask {
 	return m
 }
 
-func TestTooManyPathsAreRefused(t *testing.T) {
+func TestParse_RejectsTooManyPaths(t *testing.T) {
 	// crossing has a name at each step of one path, and [*] everywhere else. What is kept depends
 	// on which names have matched, in any combination.
 	var crossing []string

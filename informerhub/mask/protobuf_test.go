@@ -22,7 +22,7 @@ var thorough = flag.Int("thorough", 1, "how many times as much to try at random"
 // masksOfAnObject is the number of masks that are tested with each object.
 const masksOfAnObject = 4
 
-func TestMessagesOfEveryKindAreCutAsTheirJSONIs(t *testing.T) {
+func TestAppendProtobuf_CutsRandomMessagesLikeJSON(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	for _, kind := range samples.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestMessagesOfEveryKindAreCutAsTheirJSONIs(t *testing.T) {
 	}
 }
 
-func TestTheSamplesOfEveryKindAreCutAsTheirJSONIs(t *testing.T) {
+func TestAppendProtobuf_CutsSamplesLikeJSON(t *testing.T) {
 	random := rand.New(rand.NewSource(2))
 	for _, golden := range samples.ReadGolden(t) {
 		t.Run(golden.Name, func(t *testing.T) { checkLaw(t, random, golden.Kind, golden.Message) })
@@ -142,7 +142,7 @@ func (s Step) plain() Step {
 	return s
 }
 
-func TestWhatNoAPIServerWritesIsKeptOrCutRight(t *testing.T) {
+func TestAppendProtobuf_CutsOrKeepsOddMessages(t *testing.T) {
 	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	m := parsed(t, "metadata.name", "data.k")
 	for name, test := range map[string]struct{ message, want string }{

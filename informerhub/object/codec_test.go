@@ -16,9 +16,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
-// TestObjectsDoNotShareTheMemoryOfTheBody wipes each body after it was read, as client-go does when
-// it reads the next one into the same buffer.
-func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
+// TestCodec_ObjectsDoNotShareTheBodysMemory wipes each body after it was read, as client-go does
+// when it reads the next one into the same buffer.
+func TestCodec_ObjectsDoNotShareTheBodysMemory(t *testing.T) {
 	full := traits{Namespace: "some-namespace", Name: "some-name", UID: "some-uid", Version: "7", Labels: map[string]string{"some-label": "some-value"}, Node: "some-node", Owners: []string{"some-owner"}}
 	withManaged := testobjects.NewPod(full)
 	withManaged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "someone"}}
@@ -49,7 +49,7 @@ func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
 	}
 }
 
-func TestWhatReadObjectAnswersDoesNotShareTheMemoryOfTheBody(t *testing.T) {
+func TestReadObject_DoesNotShareTheBodysMemory(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"protobuf": testobjects.ProtobufBody(t, testobjects.NewPod(traits{Name: "some-name", Version: "7"})),
 		"JSON":     testobjects.JSONOf(t, testobjects.NewPod(traits{Name: "some-name", Version: "7"})),
@@ -67,7 +67,7 @@ func TestWhatReadObjectAnswersDoesNotShareTheMemoryOfTheBody(t *testing.T) {
 	}
 }
 
-func TestManagedFieldsAreDroppedUnlessKept(t *testing.T) {
+func TestCodec_DropsManagedFieldsUnlessKept(t *testing.T) {
 	pod := testobjects.NewPod(traits{Name: "a", Version: "7", Node: "n"})
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "one"}, {Manager: "two", FieldsV1: metav1.NewFieldsV1(`{"f:x":{}}`)}}
 	for name, body := range map[string][]byte{"protobuf": testobjects.ProtobufBody(t, pod), "JSON": testobjects.JSONOf(t, pod)} {
@@ -90,7 +90,7 @@ func TestManagedFieldsAreDroppedUnlessKept(t *testing.T) {
 	}
 }
 
-func TestAStatusIsReadAsAStatus(t *testing.T) {
+func TestCodec_DecodesAStatus(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old").ErrStatus
 	for name, decode := range decoders(&Codec{Kind: pods.GroupVersionKind()}) {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAStatusIsReadAsAStatus(t *testing.T) {
 	}
 }
 
-func TestAListIsReadWithItsVersionAndContinuation(t *testing.T) {
+func TestCodec_ListHasItsVersionAndContinuation(t *testing.T) {
 	remaining := int64(5)
 	list := &corev1.PodList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "more", RemainingItemCount: &remaining},
@@ -131,7 +131,7 @@ func TestAListIsReadWithItsVersionAndContinuation(t *testing.T) {
 	}
 }
 
-func TestABookmarkThatEndsTheInitialEventsIsKnownBySomethingNoObjectHas(t *testing.T) {
+func TestCodec_KeepsTheInitialEventsAnnotation(t *testing.T) {
 	annotations := map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	bookmark := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: annotations}}
 	plain := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}}
@@ -154,7 +154,7 @@ func TestABookmarkThatEndsTheInitialEventsIsKnownBySomethingNoObjectHas(t *testi
 	}
 }
 
-func TestACustomListMayBeNamedAsItLikes(t *testing.T) {
+func TestCodec_DecodesCustomListsOfAnyName(t *testing.T) {
 	body := `{"kind":"Gadgets","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":` +
 		`[ {"metadata":{"name":"a","resourceVersion":"3"}} , {"metadata":{"name":"b","resourceVersion":"4"}}]}`
 	objects := decodeAll(t, &Codec{Kind: widgetKind()}, []byte(body))
@@ -163,21 +163,21 @@ func TestACustomListMayBeNamedAsItLikes(t *testing.T) {
 	}
 }
 
-func TestAnObjectWithItemsOfItsOwnIsNoList(t *testing.T) {
+func TestCodec_ObjectWithItemsIsNoList(t *testing.T) {
 	body := `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"3"},"items":[{"metadata":{"name":"b"}}]}`
 	if object := decodeOne(t, &Codec{Kind: widgetKind()}, []byte(body)); object.Name() != "a" {
 		t.Errorf("read as %q", object.Name())
 	}
 }
 
-func TestAListWithNullForItemsIsEmpty(t *testing.T) {
+func TestCodec_ListWithNullItemsIsEmpty(t *testing.T) {
 	body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":null}`
 	if objects := decodeAll(t, &Codec{Kind: widgetKind()}, []byte(body)); len(objects) != 0 {
 		t.Errorf("items are %v", names(objects))
 	}
 }
 
-func TestAnItemOfAListHasItsKindWhereOnlyTheListSaysIt(t *testing.T) {
+func TestCodec_ItemsWithoutAKindGetThatOfTheList(t *testing.T) {
 	for item, want := range map[string]string{
 		`{"metadata":{"name":"a"}}`:                                     `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a"}}`,
 		`{"kind":"Widget","apiVersion":"x/v1","metadata":{"name":"a"}}`: `{"kind":"Widget","apiVersion":"x/v1","metadata":{"name":"a"}}`,
@@ -190,7 +190,7 @@ func TestAnItemOfAListHasItsKindWhereOnlyTheListSaysIt(t *testing.T) {
 	}
 }
 
-func TestOneUnreadableItemDoesNotTakeTheOthersAlong(t *testing.T) {
+func TestCodec_SkipsUnreadableListItems(t *testing.T) {
 	silenceLog(t)
 	body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":7},{"metadata":{"name" "b"}},{"metadata":{"name":"c"}}]}`
 	decoded, err := (&Codec{Kind: widgetKind()}).decodeJSON([]byte(body))
@@ -203,7 +203,7 @@ func TestOneUnreadableItemDoesNotTakeTheOthersAlong(t *testing.T) {
 	}
 }
 
-func TestWhatIsCutOffBehindTheMetadataIsNotServedAsWhole(t *testing.T) {
+func TestCodec_TruncatedObjectIsAnError(t *testing.T) {
 	silenceLog(t)
 	pod := testobjects.NewPod(traits{Name: "a", Version: "7", Node: "n"})
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
@@ -265,7 +265,7 @@ func silenceLog(t testing.TB) {
 
 // An aggregated API server with Go types writes kind and apiVersion into events, and not into the
 // items of lists.
-func TestAListedObject_IsWrittenAsAWatchedOne(t *testing.T) {
+func TestCodec_ListedObjectEqualsAWatchedOne(t *testing.T) {
 	c := &Codec{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}}
 	const rest = `"metadata":{"name":"a","namespace":"d","uid":"u","resourceVersion":"7"},"spec":{}}`
 	watched, err := c.decodeJSON([]byte(`{"kind":"Widget","apiVersion":"example.com/v1",` + rest))

@@ -6,7 +6,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 )
 
-func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
+func TestObject_CachesFilterResultsInTheWindow(t *testing.T) {
 	object := podObject(t, traits{Namespace: "default", Name: "a", Version: "1", Node: "n1"})
 	object.CacheEncodings()
 	filters := []*filter.Filter{filterOf(t, `object.spec.nodeName == 'n1'`), filterOf(t, `object.spec.nodeName == 'n2'`), filterOf(t, `object.x == 1`)}

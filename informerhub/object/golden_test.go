@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// TestTheSamplesOfEveryKindReadTheSame reads k8s.io/api's own samples: each kind with every field
+// TestCodec_DecodesSamplesOfEveryKind reads k8s.io/api's own samples: each kind with every field
 // set, as protobuf and as JSON.
-func TestTheSamplesOfEveryKindReadTheSame(t *testing.T) {
+func TestCodec_DecodesSamplesOfEveryKind(t *testing.T) {
 	tried := 0
 	for _, path := range samples(t) {
 		kind, ok := sampleKind(path)

@@ -46,7 +46,7 @@ func manyLabels(n int) map[string]string {
 	return labels
 }
 
-func TestTheHeadIsWhatClientGoReads(t *testing.T) {
+func TestHead_EqualsThatOfClientGo(t *testing.T) {
 	for name, meta := range metadata {
 		for _, keep := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, managedFields kept: %v", name, keep), func(t *testing.T) {
@@ -78,8 +78,8 @@ func checkHead(t *testing.T, object *Object, want metav1.Object) {
 	}
 }
 
-// TestTheHeadOfEveryBuiltInKindIsWhatClientGoReads fills objects of each kind at random.
-func TestTheHeadOfEveryBuiltInKindIsWhatClientGoReads(t *testing.T) {
+// TestHead_EqualsThatOfClientGoForEveryKind fills objects of each kind at random.
+func TestHead_EqualsThatOfClientGoForEveryKind(t *testing.T) {
 	const seed = 1
 	filler := randfill.NewWithSeed(seed).NilChance(0.5).NumElements(0, 3).MaxDepth(6).Funcs(
 		// Values that a server never sends, or that a filler cannot create.

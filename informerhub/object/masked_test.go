@@ -8,7 +8,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
-func TestAMaskedObjectHasItsHeadAndWhatIsUnderTheMask(t *testing.T) {
+func TestMasked_HasTheHeadAndThePathsOfTheMask(t *testing.T) {
 	state := traits{Namespace: "default", Name: "a", UID: "u", Version: "7", Labels: map[string]string{"app": "web"}, Node: "node-1"}
 	widget := decodeOne(t, &Codec{Kind: widgetKind()}, testobjects.JSONBody(t, map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
@@ -34,7 +34,7 @@ func TestAMaskedObjectHasItsHeadAndWhatIsUnderTheMask(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoContentHasNoneUnderAMask(t *testing.T) {
+func TestMasked_HeadOnlyObjectHasNoContent(t *testing.T) {
 	fields := fieldsOf(t, "spec")
 	object := pod(t, "a", 1)
 	if masked := object.HeadOnly().Masked(fields); masked.HasContent() {
@@ -45,7 +45,7 @@ func TestWhatHasNoContentHasNoneUnderAMask(t *testing.T) {
 	}
 }
 
-func TestAnObjectInTheWindowIsMaskedOnceForAll(t *testing.T) {
+func TestMasked_IsCachedInTheWindow(t *testing.T) {
 	object := pod(t, "a", 1)
 	same := func(path string) bool {
 		one, other := object.Masked(fieldsOf(t, path)), object.Masked(fieldsOf(t, path))

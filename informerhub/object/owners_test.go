@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 )
 
-func TestOwnersAreReadFromEitherForm(t *testing.T) {
+func TestOwners_ReadFromProtobufAndJSON(t *testing.T) {
 	pod := testobjects.NewPod(traits{Name: "a", Version: "7"})
 	pod.OwnerReferences = []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "u1", Controller: new(bool)},
@@ -39,7 +39,7 @@ func TestOwnersAreReadFromEitherForm(t *testing.T) {
 	}
 }
 
-func TestOwnersThatCannotBeReadAreNone(t *testing.T) {
+func TestOwners_UnreadableOnesAreNone(t *testing.T) {
 	for _, text := range []string{`{}`, `{"metadata":null}`, `{"metadata":{"ownerReferences":null}}`, `{"metadata":{"ownerReferences":{}}}`, `{"metadata":{"ownerReferences":[`} {
 		object := &Object{kind: &schema.GroupVersionKind{}, format: formatJSON, raw: []byte(text)}
 		if got := object.Owners(); len(got) != 0 {

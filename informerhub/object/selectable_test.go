@@ -119,7 +119,7 @@ func builtInFieldsOf(resource Resource) *SelectableFields {
 	})
 }
 
-func TestSelectableFieldsAreReadFromProtobuf(t *testing.T) {
+func TestSelectableFields_ReadFromProtobuf(t *testing.T) {
 	tried := make(map[string]bool)
 	for _, sample := range samplesOfFields {
 		fields := builtInFieldsOf(sample.resource)
@@ -144,10 +144,10 @@ func TestSelectableFieldsAreReadFromProtobuf(t *testing.T) {
 	}
 }
 
-// TestAVersionThatClientGoDoesNotKnowIsAskedFor guards the assumption that all versions of a kind
-// agree on their field numbers: for a version that client-go does not know, the API server is
+// TestSelectableFields_UnknownVersionNeedsARequest guards the assumption that all versions of a
+// kind agree on their field numbers: for a version that client-go does not know, the API server is
 // asked.
-func TestAVersionThatClientGoDoesNotKnowIsAskedFor(t *testing.T) {
+func TestSelectableFields_UnknownVersionNeedsARequest(t *testing.T) {
 	future := Resource{Version: "v2", Name: "pods", Kind: "Pod", Namespaced: true}
 	if scheme.Scheme.Recognizes(future.GroupVersionKind()) {
 		t.Skip("client-go knows it")
@@ -157,7 +157,7 @@ func TestAVersionThatClientGoDoesNotKnowIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAFieldOfACustomResourceIsReadAsTheAPIServerPrintsIt(t *testing.T) {
+func TestSelectableFields_ReadCustomFieldsAsTheAPIServerDoes(t *testing.T) {
 	object := decodeOne(t, &Codec{Kind: widgetKind()}, []byte(`{"metadata":{"name":"a"},"spec":{"color":"re\"d","size":3,"on":true,"off":null,"deep":{"er":"x"}}}`))
 	for field, want := range map[string]string{
 		"spec.color": `re"d`, "spec.size": "3", "spec.on": "true", "spec.off": "", "spec.missing": "", "spec.deep.er": "x",

@@ -16,7 +16,7 @@ import (
 )
 
 // A field that the API server does not know causes one request in a while, for all callers.
-func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
+func TestSelectableFields_UnknownNamesShareRequests(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var asked, atOnce atomic.Int32
 		fields := NewSelectableFields(widgets, func(context.Context, string) error {
@@ -80,7 +80,7 @@ func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
 	})
 }
 
-func TestSelectableFields_WhatIsNotAnsweredIsNotRemembered(t *testing.T) {
+func TestSelectableFields_FailedRequestsAreNotCached(t *testing.T) {
 	asked := 0
 	fields := NewSelectableFields(widgets, func(context.Context, string) error {
 		asked++
@@ -96,7 +96,7 @@ func TestSelectableFields_WhatIsNotAnsweredIsNotRemembered(t *testing.T) {
 	}
 }
 
-func TestAFieldIsTriedAtTheAPIServerOnce(t *testing.T) {
+func TestSelectableFields_SupportedFieldIsRequestedOnce(t *testing.T) {
 	asked := 0
 	fields := NewSelectableFields(widgets, func(context.Context, string) error { asked++; return nil })
 	for range 3 {
@@ -109,7 +109,7 @@ func TestAFieldIsTriedAtTheAPIServerOnce(t *testing.T) {
 	}
 }
 
-func TestAFieldThatTheAPIServerDoesNotSupportIsTriedAgain(t *testing.T) {
+func TestSelectableFields_UnsupportedFieldIsRequestedAgain(t *testing.T) {
 	refusal := errors.New("not supported")
 	fields := NewSelectableFields(widgets, func(context.Context, string) error { return refusal })
 	if _, err := fields.Find(t.Context(), "spec.color"); !errors.Is(err, refusal) {

@@ -60,7 +60,7 @@ func TestQueue_KeysTakeTurns(t *testing.T) {
 	})
 }
 
-func TestQueue_TheKeyThatHoldsLeastIsNext(t *testing.T) {
+func TestQueue_KeyThatHoldsLeastIsNext(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 3, Waiting: 10})
 		acquired(t, q, "many", 2)
@@ -93,7 +93,7 @@ func TestQueue_BoundsEachKey(t *testing.T) {
 	}
 }
 
-func TestQueue_WhatIsLargeIsNotOvertaken(t *testing.T) {
+func TestQueue_LargeAcquisitionIsNotOvertaken(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 10, Waiting: 1})
 		first, granted := acquired(t, q, "a", 6), make(chan string, 1)
@@ -107,7 +107,7 @@ func TestQueue_WhatIsLargeIsNotOvertaken(t *testing.T) {
 	})
 }
 
-func TestQueue_WhoLeavesMakesRoom(t *testing.T) {
+func TestQueue_CancelledAcquisitionUnblocksOthers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 10, Waiting: 1})
 		hold, granted := acquired(t, q, "a", 6), make(chan string, 1)
@@ -132,7 +132,7 @@ func TestQueue_WhoLeavesMakesRoom(t *testing.T) {
 	})
 }
 
-func TestYield_PassesTheTurnOn(t *testing.T) {
+func TestYield_PassesTheSlotToAWaiter(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 1, Waiting: 1})
 		ctx, end, err := Begin(With(t.Context(), q, "long"))
@@ -155,7 +155,7 @@ func TestYield_PassesTheTurnOn(t *testing.T) {
 	})
 }
 
-func TestKey_IsThatOfTheCaller(t *testing.T) {
+func TestKey_ReturnsTheKeyOfTheCaller(t *testing.T) {
 	ctx := With(t.Context(), New(Limits{Total: 1}), "a")
 	if got, none := Key(ctx), Key(t.Context()); got != "a" || none != "" {
 		t.Errorf("keys %q and, without a queue, %q", got, none)

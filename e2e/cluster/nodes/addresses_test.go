@@ -2,7 +2,7 @@ package nodes
 
 import "testing"
 
-func TestAddressesAreGivenInOrder(t *testing.T) {
+func TestAddresses_AreAssignedInOrder(t *testing.T) {
 	var a addresses
 	for _, want := range []string{"10.128.0.1", "10.128.0.2"} {
 		if got := a.next(); got != want {
@@ -11,7 +11,7 @@ func TestAddressesAreGivenInOrder(t *testing.T) {
 	}
 }
 
-func TestAddressesGoOnAfterThoseOfAnEarlierRun(t *testing.T) {
+func TestAddresses_ContinueAfterThoseOfAnEarlierRun(t *testing.T) {
 	var a addresses
 	for _, given := range []string{"10.128.1.255", "10.128.0.7", "", "192.0.2.1", "::1"} {
 		a.skip(given)
@@ -21,7 +21,7 @@ func TestAddressesGoOnAfterThoseOfAnEarlierRun(t *testing.T) {
 	}
 }
 
-func TestAddressesStayInTheirRange(t *testing.T) {
+func TestAddresses_StayInTheirRange(t *testing.T) {
 	var a addresses
 	a.skip("10.255.255.255")
 	if got := a.next(); got != "10.128.0.0" {

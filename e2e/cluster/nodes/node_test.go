@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestNodeIsReadyOnceItIsMadeSo(t *testing.T) {
+func TestNode_MakeReadySetsTheCondition(t *testing.T) {
 	node := &corev1.Node{}
 	if isReady(node) {
 		t.Fatal("a node without conditions is ready")
@@ -19,7 +19,7 @@ func TestNodeIsReadyOnceItIsMadeSo(t *testing.T) {
 	}
 }
 
-func TestNodeKeepsTheCapacityThatItWasMadeWith(t *testing.T) {
+func TestNode_KeepsItsCapacity(t *testing.T) {
 	node := &corev1.Node{Status: corev1.NodeStatus{Capacity: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}}}
 	makeReady(node, now)
 	if got := node.Status.Allocatable.Pods().Value(); got != 3 {
@@ -27,7 +27,7 @@ func TestNodeKeepsTheCapacityThatItWasMadeWith(t *testing.T) {
 	}
 }
 
-func TestLeaseGoesAwayWithItsNode(t *testing.T) {
+func TestLease_IsOwnedByItsNode(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-0", UID: "1"}}
 	owner := newLease(node, metav1.NowMicro()).OwnerReferences[0]
 	if owner.UID != node.UID || owner.Name != node.Name {

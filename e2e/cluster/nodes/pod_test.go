@@ -11,7 +11,7 @@ import (
 
 var now = metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
 
-func TestRunningPodHasAnAddressAndReadyContainers(t *testing.T) {
+func TestPod_RunningHasAddressAndReadyContainers(t *testing.T) {
 	pod := newPod()
 	makeRunning(pod, "10.128.0.1", now)
 	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "10.128.0.1" {
@@ -25,7 +25,7 @@ func TestRunningPodHasAnAddressAndReadyContainers(t *testing.T) {
 	}
 }
 
-func TestInitContainersCompleteAndSidecarsRun(t *testing.T) {
+func TestPod_InitContainersCompleteAndSidecarsRun(t *testing.T) {
 	pod := newPod()
 	makeRunning(pod, "10.128.0.1", now)
 	if state := pod.Status.InitContainerStatuses[0].State; state.Terminated == nil {
@@ -36,7 +36,7 @@ func TestInitContainersCompleteAndSidecarsRun(t *testing.T) {
 	}
 }
 
-func TestSucceededPodIsNotReadyAndNothingInItRuns(t *testing.T) {
+func TestPod_SucceededIsNotReadyAndTerminated(t *testing.T) {
 	pod := newPod()
 	makeRunning(pod, "10.128.0.1", now)
 	makeSucceeded(pod, now)
@@ -50,7 +50,7 @@ func TestSucceededPodIsNotReadyAndNothingInItRuns(t *testing.T) {
 	}
 }
 
-func TestConditionsOfOtherWritersStay(t *testing.T) {
+func TestPod_KeepsConditionsOfOtherWriters(t *testing.T) {
 	pod := newPod()
 	makeRunning(pod, "10.128.0.1", now)
 	if got := conditionOf(pod, corev1.PodScheduled); got != corev1.ConditionTrue {

@@ -14,14 +14,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestQueueTriesAKeyAgainUntilItSucceeds(t *testing.T) {
+func TestQueue_RetriesKeysUntilTheySucceed(t *testing.T) {
 	turns := playOnce(t, errors.New("no"), errors.New("no"), nil)
 	if turns != 3 {
 		t.Errorf("%d calls, want 3", turns)
 	}
 }
 
-func TestQueueGivesUpAKeyThatIsGone(t *testing.T) {
+func TestQueue_DoesNotRetryDeletedObjects(t *testing.T) {
 	turns := playOnce(t, apierrors.NewNotFound(schema.GroupResource{}, "gone"), nil)
 	if turns != 1 {
 		t.Errorf("%d calls, want 1", turns)

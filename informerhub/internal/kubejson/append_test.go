@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson/samples"
 )
 
-func TestAnErrorLeavesTheBytesAsTheyWere(t *testing.T) {
+func TestAppend_ErrorLeavesTheBufferUnchanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind    schema.GroupVersionKind
 		message string
@@ -39,14 +39,14 @@ func TestAnErrorLeavesTheBytesAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestAnEmptyMessageIsAnObjectWithoutContent(t *testing.T) {
+func TestAppend_EmptyMessageHasNoContent(t *testing.T) {
 	for _, kind := range samples.Kinds() {
 		checkDirect(t, kind, nil)
 	}
 }
 
-// TestManyMayAskForTheSameKindAtFirst is for the race detector.
-func TestManyMayAskForTheSameKindAtFirst(t *testing.T) {
+// TestAppend_IsSafeForConcurrentFirstUse is for the race detector.
+func TestAppend_IsSafeForConcurrentFirstUse(t *testing.T) {
 	message := podMessage(t)
 	roots.mu.Lock()
 	roots.messages = nil
@@ -64,8 +64,8 @@ func TestManyMayAskForTheSameKindAtFirst(t *testing.T) {
 	wait.Wait()
 }
 
-// TestTheDirectWayAllocatesNothing except the bytes that it returns.
-func TestTheDirectWayAllocatesNothing(t *testing.T) {
+// TestAppend_AllocatesNothing except the bytes that it returns.
+func TestAppend_AllocatesNothing(t *testing.T) {
 	message := podMessage(t)
 	buffer, err := Append(nil, podKind, message)
 	if err != nil {

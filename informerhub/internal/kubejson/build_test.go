@@ -21,9 +21,9 @@ type numbers []int32
 
 func (*numbers) Unmarshal([]byte) error { return nil }
 
-// TestATypeThatIsNotUnderstoodIsRefused has a struct for each case that encoding/json or a
+// TestBuilder_RejectsUnsupportedTypes has a struct for each case that encoding/json or a
 // generated Unmarshal treats in a way that is not implemented here.
-func TestATypeThatIsNotUnderstoodIsRefused(t *testing.T) {
+func TestBuilder_RejectsUnsupportedTypes(t *testing.T) {
 	for name, test := range map[string]struct {
 		of   any
 		want string
@@ -98,7 +98,7 @@ func TestATypeThatIsNotUnderstoodIsRefused(t *testing.T) {
 	}
 }
 
-func TestATypeWithTooManyFieldsIsRefused(t *testing.T) {
+func TestMessage_RejectsTooManyFields(t *testing.T) {
 	m := &message{}
 	for number := 1; number <= maxFields; number++ {
 		if err := m.add(field{}, number); err != nil {

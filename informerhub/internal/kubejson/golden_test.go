@@ -6,9 +6,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/internal/kubejson/samples"
 )
 
-// TestTheSamplesOfEveryKindAreWrittenAsTheirGoTypesDo uses k8s.io/api's own samples of all
+// TestAppend_EqualsGoTypesForSamples uses k8s.io/api's own samples of all
 // releases: each kind with every field set.
-func TestTheSamplesOfEveryKindAreWrittenAsTheirGoTypesDo(t *testing.T) {
+func TestAppend_EqualsGoTypesForSamples(t *testing.T) {
 	for _, golden := range samples.ReadGolden(t) {
 		t.Run(golden.Name, func(t *testing.T) {
 			checkDirect(t, golden.Kind, golden.Message)

@@ -13,9 +13,9 @@ import (
 // mutationsOfAKind is the number of mutated messages of each kind.
 const mutationsOfAKind = 10
 
-// TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes mutates messages of every kind: bytes are changed,
+// TestAppend_EqualsGoTypesForMutatedMessages mutates messages of every kind: bytes are changed,
 // removed and moved, fields are duplicated, reordered and written with another type.
-func TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes(t *testing.T) {
+func TestAppend_EqualsGoTypesForMutatedMessages(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	direct, refused := 0, 0
 	for i, kind := range samples.Kinds() {

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestOddMessagesAreReadAsTheGoTypeDoes has messages that no API server writes, and that their Go
+// TestAppend_EqualsGoTypesForOddMessages has messages that no API server writes, and that their Go
 // type can read.
-func TestOddMessagesAreReadAsTheGoTypeDoes(t *testing.T) {
+func TestAppend_EqualsGoTypesForOddMessages(t *testing.T) {
 	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	lease := schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}

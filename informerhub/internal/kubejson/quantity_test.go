@@ -30,7 +30,7 @@ func checkCanonical(t *testing.T, text string) (taken bool) {
 	return true
 }
 
-func TestOnlyCanonicalQuantitiesAreTakenAsTheyAre(t *testing.T) {
+func TestQuantity_OnlyCanonicalOnesAreCopied(t *testing.T) {
 	taken := 0
 	random := rand.New(rand.NewSource(1))
 	for _, suffix := range []string{"", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e3", "E3", "i", "mi", ".5", "x"} {
@@ -46,7 +46,7 @@ func TestOnlyCanonicalQuantitiesAreTakenAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestTheUsualQuantitiesAreTakenAsTheyAre(t *testing.T) {
+func TestQuantity_UsualOnesAreCanonical(t *testing.T) {
 	for _, text := range []string{"0", "1", "2", "100m", "250m", "1500m", "128Mi", "64Ki", "1536Ki", "16Gi", "500G", "110", "9500"} {
 		if !checkCanonical(t, text) {
 			t.Errorf("%s is not canonical", text)

@@ -13,7 +13,7 @@ var thorough = flag.Int("thorough", 1, "how many times as much to try at random"
 // objectsOfAKind is the number of random objects of each kind, at each density.
 const objectsOfAKind = 3
 
-func TestRandomObjectsOfEveryKindAreWrittenAsTheirGoTypesDo(t *testing.T) {
+func TestAppend_EqualsGoTypesForRandomObjects(t *testing.T) {
 	all := samples.Kinds()
 	if len(all) < 300 {
 		t.Errorf("client-go has only %d kinds", len(all))

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/internal/protoscan"
 )
 
-func TestAFieldIsFoundOnlyWhereItIsAllThere(t *testing.T) {
+func TestValue_FindsOnlyCompleteFields(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	for name, test := range map[string]struct {
 		content        string
@@ -54,7 +54,7 @@ func TestAFieldIsFoundOnlyWhereItIsAllThere(t *testing.T) {
 	}
 }
 
-func TestWhatIsCutLeavesTheRest(t *testing.T) {
+func TestCut_ReturnsTheValueAndTheRest(t *testing.T) {
 	const text, number = 1<<3 | protoscan.Bytes, 1<<3 | protoscan.Varint
 	for content, want := range map[string]struct {
 		value, rest string
