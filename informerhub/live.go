@@ -117,13 +117,22 @@ func (l *Live) list(ctx context.Context, query Query, version string, maxBytes i
 		r.version, r.exact = version, version
 	}
 	for _, namespace := range namespacesOf(query) {
-		if err := r.readAll(ctx, namespace); err != nil {
+		err := r.readAll(ctx, namespace)
+		if apierrors.IsForbidden(err) && query.readsAll() && namespace != "" {
+			// Only the relation is limited to the namespace, not the request: an authorizer can allow
+			// a list over all namespaces, and deny one of them.
+			err = r.readAll(ctx, "")
+		}
+		if err != nil {
 			return Snapshot{}, nil, err
 		}
 	}
 	sortObjects(r.objects)
 	return Snapshot{Objects: r.objects, ResourceVersion: r.version}, append(r.warnings, r.filtering.warnings()...), nil
 }
+
+// readsAll reports whether a query is for all namespaces.
+func (q Query) readsAll() bool { return q.Namespace == "" && q.Namespaces == nil }
 
 // namespacesOf returns the namespaces that must be read for a query; "" is all of them at once.
 func namespacesOf(query Query) []string {

@@ -122,6 +122,43 @@ func TestLive_ListReadsNamespacesAtOneVersion(t *testing.T) {
 	wantNames(t, <-answered, "x")
 }
 
+// TestLive_ListOfARelationIsNotDeniedByItsNamespace is about an authorizer that allows a list over
+// all namespaces, and denies the namespace of the relation.
+func TestLive_ListOfARelationIsNotDeniedByItsNamespace(t *testing.T) {
+	denied := apierrors.NewForbidden(pods.GroupResource(), "", nil).Status()
+	related := Related{Namespace: "a", Among: []ObjectName{{Namespace: "a", Name: "one", UID: "u"}}}
+	t.Run("all namespaces", func(t *testing.T) {
+		api := newFakeAPI(t, coreResources)
+		answered := listLive(t, api, Query{Related: related}, 1<<20)
+		narrow := api.next(t, "list")
+		if path := narrow.request.URL.Path; path != "/api/v1/namespaces/a/pods" {
+			t.Errorf("the first list is of %s", path)
+		}
+		narrow.refuse(denied)
+		wide := api.next(t, "list")
+		if path := wide.request.URL.Path; path != "/api/v1/pods" {
+			t.Errorf("the second list is of %s", path)
+		}
+		list := page("10", "", "one", "two")
+		list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "one", UID: "v", ResourceVersion: "2"}})
+		wide.list(t, list)
+		wantNames(t, <-answered, "one")
+	})
+	for name, query := range map[string]Query{
+		"its namespace":   {Namespace: "a", Related: related},
+		"some namespaces": {Namespaces: []string{"a", "b"}, Related: related},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI(t, coreResources)
+			answered := listLive(t, api, query, 1<<20)
+			api.next(t, "list").refuse(denied)
+			if got := <-answered; !apierrors.IsForbidden(got.err) {
+				t.Errorf("got %v, want Forbidden", got.err)
+			}
+		})
+	}
+}
+
 func TestLive_ListOfNoNamespacesReadsNothing(t *testing.T) {
 	wantNames(t, <-listLive(t, newFakeAPI(t, coreResources), Query{Namespaces: []string{}}, 1<<20))
 }
