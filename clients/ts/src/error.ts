@@ -11,6 +11,8 @@ export interface StatusCause {
   readonly field: string;
 }
 
+const closedMessage = "the client is closed";
+
 /**
  * The error of all failed calls. A call that was cancelled by the caller's signal fails with the
  * signal's reason instead, like fetch.
@@ -76,6 +78,16 @@ export class KubeconnectError extends Error {
   /** Returns the error for an unreachable service. */
   static unavailable(message: string): KubeconnectError {
     return new KubeconnectError(message, Code.Unavailable);
+  }
+
+  /** Returns the error for a call on a closed client. */
+  static closed(): KubeconnectError {
+    return new KubeconnectError(closedMessage, Code.Canceled);
+  }
+
+  /** Whether the call ended because the client was closed. */
+  get isClosed(): boolean {
+    return this.code === Code.Canceled && this.message === closedMessage;
   }
 
   /** Returns the error for a change that is lost, because it cannot be applied. */

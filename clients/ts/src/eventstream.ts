@@ -67,7 +67,7 @@ export abstract class EventStream<B extends Batch, E> implements AsyncIterable<E
   }
 
   /** Iterates over the events. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<E, never, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<E, void, undefined> {
     for await (const batch of this.#batches()) {
       for (const event of batch.events) {
         this.#delivered++;
@@ -77,17 +77,15 @@ export abstract class EventStream<B extends Batch, E> implements AsyncIterable<E
       }
       this.#resumeToken = batch.resumeToken;
     }
-    throw new Error("unreachable: the batches do not end");
   }
 
   /** Iterates over the batches: the events of one message of the service at a time. */
-  async *batches(): AsyncGenerator<B, never, undefined> {
+  async *batches(): AsyncGenerator<B, void, undefined> {
     for await (const batch of this.#batches()) {
       this.#delivered += batch.events.length;
       this.#resumeToken = batch.resumeToken;
       yield batch;
     }
-    throw new Error("unreachable: the batches do not end");
   }
 
   /** Opens a stream, which resumes at the token, and reads its batches. */

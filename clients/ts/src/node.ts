@@ -43,8 +43,8 @@ export interface NodeOptions {
 /** A client that owns its connection. */
 export interface NodeClient extends Client {
   /**
-   * Closes the connection and cancels all calls on it. An idle connection does not keep the
-   * process alive.
+   * Closes the connection and cancels all calls on it, watches included. Later calls fail with
+   * Code.Canceled. An idle connection does not keep the process alive.
    */
   close(): void;
 }

@@ -20,24 +20,33 @@ export class NodeTransport implements Transport {
   /** The earlier connections that may have open calls. */
   #previous: Connection[] = [];
 
+  readonly #closing = new AbortController();
+
   constructor(connect: () => Connection) {
     this.#connect = connect;
     this.#current = connect();
   }
 
-  readonly unary: Transport["unary"] = (...call) => this.#current.transport.unary(...call);
+  readonly unary: Transport["unary"] = (method, signal, ...rest) =>
+    this.#current.transport.unary(method, this.#untilClosed(signal), ...rest);
 
   readonly stream: Transport["stream"] = (method, signal, ...rest) => {
     const connection = this.#current;
     signal?.addEventListener("abort", () => {
       if (isUnavailable(signal.reason)) this.#leave(connection);
     });
-    return connection.transport.stream(method, signal, ...rest);
+    return connection.transport.stream(method, this.#untilClosed(signal), ...rest);
   };
 
-  /** Ends all calls. */
+  /** Ends all calls, and rejects later ones. */
   close(): void {
+    this.#closing.abort(KubeconnectError.closed());
     for (const { session } of [...this.#previous, this.#current]) session.abort();
+  }
+
+  #untilClosed(signal: AbortSignal | undefined): AbortSignal {
+    const closing = this.#closing.signal;
+    return AbortSignal.any(signal ? [signal, closing] : [closing]);
   }
 
   #leave(connection: Connection): void {

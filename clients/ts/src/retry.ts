@@ -79,7 +79,7 @@ export class RetryPolicy {
     const expired = this.#streamReceived && error.code === Code.Unauthenticated;
     this.#streamReceived = false;
     const { reconnect = true, isFinal } = this.#options;
-    if (!reconnect) return undefined;
+    if (!reconnect || error.isClosed) return undefined;
     if (isFinal !== undefined) return isFinal(error) ? undefined : this.#delay(error);
     if (expired) return 0;
     if (!isRetryable(error)) return undefined;

@@ -57,6 +57,34 @@ suite("connect over HTTP/2", () => {
   }
 });
 
+suite("a closed client", () => {
+  test("ends its watches and rejects calls", async () => {
+    const handler = connectNodeAdapter({
+      routes: ({ service }) => {
+        service(ResourceService, {
+          async *watch() {
+            yield { kind: podKind, events: [{ type: EventType.RESET }] };
+            await new Promise(() => undefined);
+          },
+        });
+      },
+    });
+    const server = createServer(handler);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const closed = { code: Code.Canceled, message: "the client is closed" };
+    await assert.rejects(async () => {
+      for await (const event of client.watch("pods", { isFinal: () => false })) {
+        assert.equal(event.type, "RESET");
+        client.close();
+      }
+    }, closed);
+    await assert.rejects(client.get("pods", { name: "web" }), closed);
+    await assert.rejects(client.watch("pods").batches().next(), closed);
+    server.close();
+  });
+});
+
 suite("an unusable replica", () => {
   /** Starts a service with this watch, and records the client port of each call. */
   async function serve(watch: (opened: number) => AsyncGenerator<Response>) {

@@ -480,7 +480,7 @@ suite("the iterations of a watch", () => {
     const first = watch.batches();
     await first.next();
     await assert.rejects(watch.batches().next(), /being iterated/);
-    await first.return(undefined as never);
+    await first.return();
   });
 
   test("are stale from a loss until the next report", async () => {
