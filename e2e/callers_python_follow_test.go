@@ -145,7 +145,7 @@ func TestPythonClient_LogOverALostConnectionFails(t *testing.T) {
 			if err := caller.process.Wait(l.ctx); err == nil {
 				t.Error("the program succeeded")
 			}
-			if output := caller.process.Output(); !strings.Contains(output, "kubeconnect.errors.Unavailable") {
+			if output := caller.process.Output(); !strings.Contains(output, "kubeconnect.Unavailable") {
 				t.Errorf("output:\n%s", output)
 			}
 		})
