@@ -90,7 +90,7 @@ func newTrafficGroup(ctx context.Context, t *testing.T, on testbed, seed uint64,
 		c.resources = append(c.resources, newResourceTraffic(ctx, t, on, resource, seed, clients))
 	}
 	c.disconnecting.Go(c.disconnect)
-	t.Cleanup(c.end)
+	harness.Cleanup(t, c.end)
 	return c
 }
 
@@ -129,7 +129,7 @@ func newResourceTraffic(ctx context.Context, t *testing.T, on testbed, resource 
 		})
 		return err
 	})
-	t.Cleanup(started.Stop)
+	harness.Cleanup(t, started.Stop)
 	c := &resourceTraffic{resource: resource, traffic: started}
 	rnd, all := rand.New(rand.NewPCG(seed, 1)), selections(resource, on.namespaces[0])
 	names := slices.Sorted(maps.Keys(all))

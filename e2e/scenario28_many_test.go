@@ -65,7 +65,7 @@ func newOnlookers(ctx context.Context, t *testing.T, crowd crowd, fault harness.
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(started.Stop)
+	harness.Cleanup(t, started.Stop)
 	return &onlookers{fault: fault, trafficGroup: &trafficGroup{
 		testbed: on, t: t, rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{}),
 		resources: []*resourceTraffic{{resource: traffic.ConfigMaps, traffic: started}},

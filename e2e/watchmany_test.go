@@ -42,7 +42,7 @@ func followMany(ctx context.Context, t *testing.T, client resourceClient, watche
 		m.recordings = append(m.recordings, validate.Recording{Name: fmt.Sprintf("watch %d", i), Selection: selection, CatchUp: validate.Nowhere})
 	}
 	m.call(ctx)
-	t.Cleanup(m.judge)
+	harness.Cleanup(t, m.judge)
 	return m
 }
 

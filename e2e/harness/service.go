@@ -29,7 +29,7 @@ var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?(https?://[^\s"
 func StartService(t testing.TB, kubeconfig string, flags ...string) *Service {
 	t.Helper()
 	service := startService(t, kubeconfig, "127.0.0.1:0", flags...)
-	t.Cleanup(func() {
+	Cleanup(t, func() {
 		if err := service.Stop(); err != nil {
 			t.Errorf("the service exited: %v", err)
 		}
@@ -62,7 +62,7 @@ func RunService(t testing.TB, flags ...string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	Cleanup(t, func() {
 		_ = process.Stop()
 		if t.Failed() {
 			t.Logf("end of the service's log:\n%s", lastLines(process.Output(), shownLog))

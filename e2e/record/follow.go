@@ -14,6 +14,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
@@ -69,7 +70,7 @@ func Follow(t testing.TB, name string, request *kubeconnectv1.WatchRequest, clie
 	}
 	close(f.reading)
 	go f.run(ctx)
-	t.Cleanup(func() { f.Stop() })
+	harness.Cleanup(t, func() { f.Stop() })
 	return f
 }
 

@@ -12,6 +12,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
@@ -104,7 +105,7 @@ func open(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from
 		stream.view.apply(event)
 	}
 	go stream.run(ctx, client, request)
-	t.Cleanup(stream.finish)
+	harness.Cleanup(t, stream.finish)
 	return stream
 }
 
