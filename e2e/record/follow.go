@@ -21,15 +21,8 @@ import (
 // retryDelay is the follower's delay before it calls again after a failed call.
 const retryDelay = 100 * time.Millisecond
 
-// maxPoints bounds the number of earlier positions that a follower can go back to.
-const maxPoints = 32
-
-// point is a position in a recording, with the client's state at that position.
-type point struct {
-	place validate.Place
-	token string
-	model validate.Model
-}
+// meanStepsBack is the mean number of responses that a follower goes back.
+const meanStepsBack = 32
 
 // Follower is a client that reconnects: whenever its call ends, because the test hangs up, the link
 // breaks or the service ends, it calls again with the token of the last response. It calls a random
@@ -48,8 +41,7 @@ type Follower struct {
 	recording  validate.Recording
 	model      validate.Model
 	disconnect context.CancelFunc // ends the current call
-	points     []point            // a sample of the positions from which a call can resume
-	goBack     bool               // whether the next call resumes from one of points
+	goBack     bool               // whether the next call resumes from an earlier position
 	reading    chan struct{}      // closed, except while the follower stalls
 	more       chan struct{}      // closed and replaced when recording changes
 }
@@ -268,9 +260,8 @@ func (f *Follower) begin(token string, disconnect context.CancelFunc) string {
 	defer f.mu.Unlock()
 	f.disconnect = disconnect
 	call := validate.Call{Token: token, Began: time.Now()}
-	if f.goBack && len(f.points) > 0 {
-		back := f.points[rand.IntN(len(f.points))]
-		call.Token, call.From, f.model = back.token, &back.place, back.model.Clone()
+	if place, earlier := f.earlierLocked(); f.goBack && earlier != "" {
+		call.Token, call.From, f.model = earlier, &place, f.recording.ModelAt(place)
 	}
 	f.goBack = false
 	f.recording.Calls = append(f.recording.Calls, call)
@@ -299,24 +290,25 @@ func (f *Follower) take(response validate.Response) {
 	}
 	call := f.callLocked()
 	call.Responses = append(call.Responses, response)
-	f.keepLocked(response.Token)
 	f.wakeLocked()
 }
 
-// keepLocked keeps the position after the last response, in place of a random earlier one if there
-// are keptPoints already.
-func (f *Follower) keepLocked(token string) {
-	if token == "" {
-		return
+// earlierLocked returns a random earlier position and its resume token; an empty token if there is
+// no position from which a call can resume.
+func (f *Follower) earlierLocked() (place validate.Place, token string) {
+	steps := int(rand.ExpFloat64() * meanStepsBack)
+	for i, call := range slices.Backward(f.recording.Calls) {
+		for k, response := range slices.Backward(call.Responses) {
+			if response.Token == "" {
+				continue
+			}
+			place, token = validate.Place{Call: i, Response: k}, response.Token
+			if steps--; steps < 0 {
+				return place, token
+			}
+		}
 	}
-	calls := f.recording.Calls
-	place := validate.Place{Call: len(calls) - 1, Response: len(f.callLocked().Responses) - 1}
-	kept := point{place: place, token: token, model: f.model.Clone()}
-	if len(f.points) < maxPoints {
-		f.points = append(f.points, kept)
-		return
-	}
-	f.points[rand.IntN(maxPoints)] = kept
+	return place, token
 }
 
 func (f *Follower) finish(err error) {

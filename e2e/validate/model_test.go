@@ -53,6 +53,35 @@ func TestModel_HoldsObjectsAfterEvents(t *testing.T) {
 	}
 }
 
+func TestRecording_ModelAtIsTheStateOfThePathToAPlace(t *testing.T) {
+	recording := Recording{Calls: []Call{
+		{Responses: []Response{
+			{Events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("5")}},
+			{Events: []*kubeconnectv1.Event{object(added, "b", "6")}},
+		}},
+		{Token: "6", Responses: []Response{{Events: []*kubeconnectv1.Event{newDeleted("a", "2", "7")}}}},
+		{Token: "5", From: &Place{Call: 0, Response: 0}},
+		{Token: "5", Responses: []Response{{Events: []*kubeconnectv1.Event{object(added, "c", "8")}}}},
+		{Responses: []Response{{Events: []*kubeconnectv1.Event{object(added, "d", "3")}}}},
+	}}
+	for name, test := range map[string]struct {
+		place Place
+		held  []string
+	}{
+		"in the first call":                     {Place{Call: 0, Response: 0}, []string{"ns/a@2"}},
+		"in a call that continues":              {Place{Call: 1, Response: 0}, []string{"ns/b@6"}},
+		"before the first response of a call":   {Place{Call: 3, Response: -1}, []string{"ns/a@2"}},
+		"after a call that went back":           {Place{Call: 3, Response: 0}, []string{"ns/a@2", "ns/c@8"}},
+		"in a call that starts without objects": {Place{Call: 4, Response: 0}, []string{"ns/d@3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := held(recording.ModelAt(test.place)); !slices.Equal(got, test.held) {
+				t.Errorf("objects %v, want %v", got, test.held)
+			}
+		})
+	}
+}
+
 func held(model Model) []string {
 	var all []string
 	for _, key := range slices.SortedFunc(maps.Keys(model.Objects), compare) {

@@ -71,6 +71,28 @@ type Response struct {
 	Patches int
 }
 
+// ModelAt returns the client's state after the response at a place.
+func (r *Recording) ModelAt(place Place) Model {
+	model := r.modelBefore(place.Call)
+	for _, response := range r.Calls[place.Call].Responses[:place.Response+1] {
+		for _, event := range response.Events {
+			model.Apply(event)
+		}
+	}
+	return model
+}
+
+// modelBefore returns the client's state at the beginning of a call.
+func (r *Recording) modelBefore(call int) Model {
+	switch from := r.Calls[call].From; {
+	case r.Calls[call].Token == "" || from == nil && call == 0:
+		return Model{}
+	case from != nil:
+		return r.ModelAt(*from)
+	}
+	return r.ModelAt(Place{Call: call - 1, Response: len(r.Calls[call-1].Responses) - 1})
+}
+
 // ResponseOf returns the Response of a message received now.
 func ResponseOf(message *kubeconnectv1.WatchResponse) Response {
 	patches := 0
