@@ -27,36 +27,21 @@ func eachMember(text []byte, visit func(member) bool) error {
 	if i >= len(text) || text[i] != '{' {
 		return errMalformedJSON
 	}
-	i = jsonscan.SkipSpace(text, i+1)
-	for i < len(text) && text[i] != '}' {
-		m := member{start: i}
-		keyEnd := jsonscan.SkipString(text, i)
-		if keyEnd < 0 {
+	for i, first := i+1, true; ; first = false {
+		key, keyEnd, value := jsonscan.NextMember(text, i, first)
+		switch {
+		case key < 0:
 			return errMalformedJSON
-		}
-		m.key = jsonString(text[i:keyEnd])
-		i = jsonscan.SkipSpace(text, keyEnd)
-		if i >= len(text) || text[i] != ':' {
-			return errMalformedJSON
-		}
-		i = jsonscan.SkipSpace(text, i+1)
-		m.end = jsonscan.SkipValue(text, i)
-		if m.end < 0 {
-			return errMalformedJSON
-		}
-		m.value = text[i:m.end]
-		if !visit(m) {
+		case key == keyEnd:
 			return nil
 		}
-		i = jsonscan.SkipSpace(text, m.end)
-		if i < len(text) && text[i] == ',' {
-			i = jsonscan.SkipSpace(text, i+1)
+		if i = jsonscan.SkipValue(text, value); i < 0 {
+			return errMalformedJSON
+		}
+		if !visit(member{start: key, end: i, key: jsonString(text[key:keyEnd]), value: text[value:i]}) {
+			return nil
 		}
 	}
-	if i >= len(text) {
-		return errMalformedJSON
-	}
-	return nil
 }
 
 // jsonString returns the content of a quoted string; empty if it is not a string. The result shares
@@ -167,20 +152,17 @@ func eachElement(text []byte, visit func([]byte)) error {
 	if i >= len(text) || text[i] != '[' {
 		return errMalformedJSON
 	}
-	i = jsonscan.SkipSpace(text, i+1)
-	for i < len(text) && text[i] != ']' {
-		end := jsonscan.SkipValue(text, i)
-		if end < 0 {
+	for i, first := i+1, true; ; first = false {
+		element, atEnd := jsonscan.NextElement(text, i, first)
+		switch {
+		case element < 0:
+			return errMalformedJSON
+		case atEnd:
+			return nil
+		}
+		if i = jsonscan.SkipValue(text, element); i < 0 {
 			return errMalformedJSON
 		}
-		visit(text[i:end])
-		i = jsonscan.SkipSpace(text, end)
-		if i < len(text) && text[i] == ',' {
-			i = jsonscan.SkipSpace(text, i+1)
-		}
+		visit(text[element:i])
 	}
-	if i >= len(text) {
-		return errMalformedJSON
-	}
-	return nil
 }
