@@ -129,7 +129,7 @@ minutes = $(shell awk -v minutes=$(1) -v patience='$(E2E_PATIENCE)' \
 .PHONY: e2e
 e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a real browser.
 	$(say) 'e2e: real clients against a real control plane'
-	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,30) ./auth ./e2e/...
+	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -p 2 -timeout $(call minutes,30) ./auth ./e2e/...
 	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
 	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,20) ./...
 
@@ -163,7 +163,7 @@ FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestR
 
 .PHONY: soak
 soak: e2e-programs ## Inject random faults for SOAK (10m), then single faults; every stream is validated.
-	@E2E=1 SOAK=$(SOAK) $(GO) test -race -count=1 -v -timeout 0 -run '$(FAULTS)' ./e2e/
+	@E2E=1 SOAK=$(SOAK) $(GO) test -race -count=1 -v -p 1 -timeout 0 -run '$(FAULTS)' ./e2e/...
 
 ##@ Write
 

@@ -1,6 +1,7 @@
 package kubeconnect_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,16 +63,18 @@ func TestSecurityDoc_NamesFlagsThatExist(t *testing.T) {
 	}
 }
 
-// testsIn returns the text of the tests in a folder.
+// testsIn returns the text of the tests in a folder and in the folders below it.
 func testsIn(t *testing.T, folder string) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	var text strings.Builder
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			text.WriteString(readDoc(t, path))
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	var text strings.Builder
-	for _, file := range files {
-		text.WriteString(readDoc(t, file))
 	}
 	return text.String()
 }

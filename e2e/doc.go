@@ -13,6 +13,8 @@
 // E2E_PATIENCE multiplies the time that tests wait before they fail. By default it grows with fewer
 // processors and with the race detector.
 //
-// Shared code is in packages: harness starts processes, record records a watch, validate checks the
-// recording. The programs in callers are written in other languages.
+// The tests are in packages by what they show: scenarios, queries, writes, permissions, limits,
+// faults, transport and clients. They share kit, which has control planes, callers, objects and
+// checks. Below it, harness starts processes, traffic writes at random, record records a watch, and
+// validate checks the recording. The programs in callers are written in other languages.
 package e2e

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,11 +25,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	harness.LimitTests()
-	for variable, name := range map[string]string{"DEVCLUSTER_BIN": "devcluster", "KUBECONNECT_BIN": "kubeconnect"} {
-		if _, ok := os.LookupEnv(variable); !ok {
-			_ = os.Setenv(variable, filepath.Join(root, "bin", name))
-		}
-	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -19,14 +18,9 @@ const root = "../.."
 // patience bounds how long a test waits before it fails. It is not a claim about speed.
 var patience = harness.Patience(2 * time.Minute)
 
-// TestMain sets the paths of the binaries for the harness.
+// TestMain stops the cluster after the tests.
 func TestMain(m *testing.M) {
 	harness.LimitTests()
-	for variable, name := range map[string]string{"DEVCLUSTER_BIN": "devcluster", "KUBECONNECT_BIN": "kubeconnect"} {
-		if _, ok := os.LookupEnv(variable); !ok {
-			_ = os.Setenv(variable, filepath.Join(root, "bin", name))
-		}
-	}
 	code := m.Run()
 	stopCluster()
 	os.Exit(code)

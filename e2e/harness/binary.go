@@ -1,22 +1,46 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 )
 
-// Root is the root of the checkout, relative to the directory of the tests.
-const Root = ".."
-
-// Binary returns the path of a program that make builds: the value of the environment variable, or
-// bin/name if the variable is empty.
-func Binary(variable, name string) (string, error) {
-	path := os.Getenv(variable)
-	if path == "" {
-		path = filepath.Join(Root, "bin", name)
+// Root returns the root of the checkout that contains the working directory.
+func Root() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
 	}
-	path, err := filepath.Abs(path)
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "buf.yaml")); err == nil {
+			return folder, nil
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return "", errors.New("the working directory is not in a checkout of kubeconnect")
+		}
+		folder = above
+	}
+}
+
+// Path returns the absolute path of a file of the checkout.
+func Path(elements ...string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(append([]string{root}, elements...)...), nil
+}
+
+// Binary returns the absolute path of a program that make builds: the value of the environment
+// variable, or bin/name in the checkout if the variable is empty.
+func Binary(variable, name string) (string, error) {
+	path, err := filepath.Abs(os.Getenv(variable))
+	if os.Getenv(variable) == "" {
+		path, err = Path("bin", name)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -152,7 +152,7 @@ func (f *Follower) Until(ctx context.Context, description string, holds func(*va
 func (f *Follower) save() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	path, err := Save(Artifacts, &f.recording)
+	path, err := SaveArtifact(&f.recording)
 	if err != nil {
 		return fmt.Sprintf("cannot save the stream: %v", err)
 	}

@@ -8,11 +8,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// Artifacts is the directory, next to the tests, for recordings of faulty streams.
-const Artifacts = "artifacts"
+// SaveArtifact is Save to e2e/artifacts, the directory for what failed tests leave behind.
+func SaveArtifact(recording *validate.Recording) (path string, err error) {
+	folder, err := harness.Path("e2e", "artifacts")
+	if err != nil {
+		return "", err
+	}
+	return Save(folder, recording)
+}
 
 // Before returns the last events up to the one of a violation, each as a line.
 func Before(recording *validate.Recording, violation validate.Violation) []string {

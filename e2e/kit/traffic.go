@@ -1,0 +1,386 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/traffic"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+const (
+	// disconnectInterval is the interval at which one of the followers of a group starts another
+	// call.
+	disconnectInterval = 100 * time.Millisecond
+	// WriterPause is the pause of each writer after a write.
+	WriterPause = 20 * time.Millisecond
+	// followersOfResource is the number of followers of one resource in a group, whose selections
+	// are chosen at random.
+	followersOfResource = 9
+	// goBackOnce is the number of hang-ups for each one after which the follower goes back to an
+	// earlier token.
+	goBackOnce = 4
+	// shownViolations is the number of violations of one stream that are printed.
+	shownViolations = 3
+)
+
+// silence bounds the time without a message of a stream. The API specifies ten seconds; the rest is
+// a margin for busy machines.
+var silence = harness.Patience(time.Minute)
+
+// delivery bounds the time to deliver a write while a stream is not stale.
+var delivery = harness.Patience(2 * time.Second)
+
+// Testbed is where a traffic group works: namespaces, and a built-in and a custom resource in which
+// no other test changes anything.
+type Testbed struct {
+	ControlPlane *harness.Cluster
+	Namespaces   []string
+	Resources    []traffic.Resource
+	goBack       bool // whether followers go back to earlier tokens, with their state at that time
+}
+
+// NewTestbed creates two namespaces and a custom resource.
+func NewTestbed(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) Testbed {
+	t.Helper()
+	s := Testbed{ControlPlane: controlPlane, goBack: true, Namespaces: []string{NewNamespace(ctx, t, controlPlane), NewNamespace(ctx, t, controlPlane)}}
+	s.Resources = []traffic.Resource{traffic.ConfigMaps, Gadgets(ctx, t, controlPlane, s.Namespaces[0])}
+	return s
+}
+
+// TrafficGroup is random traffic with followers of all kinds, which disconnect from time to time.
+type TrafficGroup struct {
+	Testbed
+	T             *testing.T
+	began         time.Time
+	Rnd           *rand.Rand
+	Resources     []*ResourceTraffic
+	Stop          chan struct{}
+	disconnecting sync.WaitGroup
+}
+
+// ResourceTraffic is the traffic to one resource, with its followers.
+type ResourceTraffic struct {
+	Resource  traffic.Resource
+	Traffic   *traffic.Traffic
+	Followers []*record.Follower
+	Allowed   func(namespace string) bool // nil if the followers can read all namespaces
+}
+
+// NewTrafficGroup starts a traffic group. Its followers call any of the clients.
+func NewTrafficGroup(ctx context.Context, t *testing.T, on Testbed, seed uint64, clients ...record.Client) *TrafficGroup {
+	t.Helper()
+	c := &TrafficGroup{Testbed: on, T: t, began: time.Now(), Rnd: rand.New(rand.NewPCG(seed, 0)), Stop: make(chan struct{})}
+	for _, resource := range on.Resources {
+		c.Resources = append(c.Resources, newResourceTraffic(ctx, t, on, resource, seed, clients))
+	}
+	c.disconnecting.Go(c.disconnect)
+	harness.Cleanup(t, c.end)
+	return c
+}
+
+// NewSeed returns the seed in SEED, or a new one.
+func NewSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("SEED"); text != "" {
+		given, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = given
+	}
+	t.Logf("SEED=%d", seed)
+	return seed
+}
+
+// Gadgets defines a custom resource for this test.
+func Gadgets(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string) traffic.Resource {
+	t.Helper()
+	custom := NewCustomResource(ctx, t, controlPlane, namespace)
+	custom.Define("v1")
+	return traffic.Resource{
+		Of:   schema.GroupVersionResource{Group: custom.Group, Version: "v1", Resource: "gadgets"},
+		Kind: "Gadget", Field: "color",
+	}
+}
+
+func newResourceTraffic(ctx context.Context, t *testing.T, on Testbed, resource traffic.Resource, seed uint64, clients []record.Client) *ResourceTraffic {
+	t.Helper()
+	var started *traffic.Traffic
+	Eventually(ctx, t, "the resource is served", func() (err error) {
+		started, err = traffic.Start(ctx, on.ControlPlane.Dynamic, resource, traffic.Options{
+			Namespaces: on.Namespaces, Objects: 16, Writers: 4, Pause: WriterPause, Seed: seed,
+		})
+		return err
+	})
+	harness.Cleanup(t, started.Stop)
+	c := &ResourceTraffic{Resource: resource, Traffic: started}
+	rnd, all := rand.New(rand.NewPCG(seed, 1)), selections(resource, on.Namespaces[0])
+	names := slices.Sorted(maps.Keys(all))
+	rnd.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range names[:followersOfResource] {
+		request := all[name]
+		form := forms[rnd.IntN(len(forms))]
+		request.Resource, request.Encoding, request.Patches = resource.Name(), form.encoding, form.patches
+		name = fmt.Sprintf("%s, %s, %s, patches: %s", resource.Name(), name, form.encoding, form.patches)
+		c.Followers = append(c.Followers, record.Follow(t, name, request, clients...))
+	}
+	return c
+}
+
+// forms are the forms in which followers request their objects.
+var forms = []struct {
+	encoding kubeconnectv1.Encoding
+	patches  kubeconnectv1.PatchType
+}{
+	{kubeconnectv1.Encoding_ENCODING_PROTOBUF, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_JSON},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
+	{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
+}
+
+// selections returns watches of every kind. Their filters are those that package validate can
+// evaluate.
+func selections(resource traffic.Resource, namespace string) map[string]*kubeconnectv1.WatchRequest {
+	color, word := "metadata.name=traffic-3", "data.color"
+	filter := `object.data.number.endsWith("0") || object.data.color == "blue"`
+	if resource.Field != "" {
+		color, word = "spec."+resource.Field+"=red", "spec."+resource.Field
+		filter = `object.spec.color != "green"`
+	}
+	return map[string]*kubeconnectv1.WatchRequest{
+		"all":                {},
+		"a namespace":        {Namespace: namespace},
+		"a label":            {LabelSelector: traffic.Label + "=red"},
+		"labels, negated":    {LabelSelector: traffic.Label + " notin (red,green)", Namespace: namespace},
+		"a field":            {FieldSelector: color},
+		"a field, negated":   {FieldSelector: "metadata.name!=traffic-1", Namespace: namespace},
+		"a name":             {Namespace: namespace, Name: "traffic-0"},
+		"a label of a field": {LabelSelector: traffic.Label, FieldSelector: color},
+
+		"a filter of the content":     {Filter: filter},
+		"a filter of labels":          {Filter: `object.metadata.labels.color in ["red", "green"] && object.metadata.name != "traffic-1"`, Namespace: namespace},
+		"a filter of missing labels":  {Filter: `!has(object.metadata.labels)`},
+		"some fields":                 {Fields: []string{word}},
+		"some fields of a label":      {Fields: []string{"metadata.name", "metadata.labels['color']"}, LabelSelector: traffic.Label},
+		"some fields of a filter":     {Fields: []string{"metadata.uid", word}, Filter: `object.metadata.labels.color == "red"`},
+		"the metadata":                {MetadataOnly: true, Namespace: namespace},
+		"some fields of the metadata": {MetadataOnly: true, Fields: []string{"metadata.labels"}},
+		"the metadata of a filter":    {MetadataOnly: true, Filter: filter},
+	}
+}
+
+// disconnect ends the calls of one follower after another, so that they call again.
+func (c *TrafficGroup) disconnect() {
+	ticks := time.NewTicker(disconnectInterval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			traffic := c.Resources[c.Rnd.IntN(len(c.Resources))]
+			follower := traffic.Followers[c.Rnd.IntN(len(traffic.Followers))]
+			if c.goBack && c.Rnd.IntN(goBackOnce) == 0 {
+				follower.GoBack()
+			} else {
+				follower.HangUp()
+			}
+		case <-c.Stop:
+			return
+		}
+	}
+}
+
+// end ends the hang-ups; a second call does nothing.
+func (c *TrafficGroup) end() {
+	select {
+	case <-c.Stop:
+	default:
+		close(c.Stop)
+	}
+	c.disconnecting.Wait()
+}
+
+// Written blocks until the given number of further writes has been made to each resource.
+func (c *TrafficGroup) Written(ctx context.Context, writes int) {
+	c.T.Helper()
+	for _, load := range c.Resources {
+		target := load.Traffic.Writes.Count() + writes
+		Eventually(ctx, c.T, "more writes are made", func() error {
+			if count := load.Traffic.Writes.Count(); count < target {
+				return fmt.Errorf("%d writes, want %d", count, target)
+			}
+			return nil
+		})
+	}
+}
+
+// AtWork blocks until the given number of further writes has been made to each resource and
+// delivered to every follower.
+func (c *TrafficGroup) AtWork(ctx context.Context, writes int) {
+	c.T.Helper()
+	c.Written(ctx, writes)
+	for _, load := range c.Resources {
+		newest := load.Traffic.Writes.Newest()
+		for _, follower := range load.Followers {
+			follower.Reaches(ctx, newest)
+		}
+	}
+}
+
+// CatchUp sets where the followers may receive latest states.
+func (c *TrafficGroup) CatchUp(where validate.CatchUp) {
+	for _, load := range c.Resources {
+		for _, follower := range load.Followers {
+			follower.CatchUp(where)
+		}
+	}
+}
+
+// Finish ends the traffic, blocks until every follower has the objects of the cluster, and
+// validates the recordings. It returns their tally.
+func (c *TrafficGroup) Finish(ctx context.Context, evidence validate.Evidence) Tally {
+	c.T.Helper()
+	for _, load := range c.Resources {
+		if err := load.Traffic.Finish(ctx); err != nil {
+			c.T.Fatal(err)
+		}
+	}
+	c.end()
+	var total Tally
+	evidence.Silence, evidence.Delivery, evidence.Began = silence, delivery, c.began
+	for _, load := range c.Resources {
+		wantWritten(ctx, c.T, c.ControlPlane, load)
+		evidence.Writes = load.Traffic.Writes
+		total.writes += evidence.Writes.Count()
+		for _, follower := range load.Followers {
+			recording := load.converge(ctx, c.T, follower)
+			WantNoViolation(c.T, recording, evidence)
+			total.count(recording)
+		}
+	}
+	if total.calls < 2 || total.events == 0 {
+		c.T.Errorf("the recordings show too little: %s", total)
+	}
+	return total
+}
+
+// converge blocks until a follower has the objects of the cluster.
+func (c *ResourceTraffic) converge(ctx context.Context, t *testing.T, follower *record.Follower) *validate.Recording {
+	t.Helper()
+	writes := c.Traffic.Writes
+	ctx, cancel := context.WithTimeout(ctx, harness.Patience(WaitTimeout))
+	defer cancel()
+	follower.Reaches(ctx, writes.Newest())
+	follower.Holds(ctx, writes, c.Allowed)
+	return follower.Stop()
+}
+
+// wantWritten fails the test unless client-go lists the objects that were written.
+func wantWritten(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, c *ResourceTraffic) {
+	t.Helper()
+	list, err := controlPlane.Dynamic.Resource(c.Resource.Of).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[validate.Key]string{}
+	for _, item := range list.Items {
+		if key := (validate.Key{Namespace: item.GetNamespace(), Name: item.GetName()}); c.Traffic.Writes.Knows(key) {
+			listed[key] = item.GetResourceVersion()
+		}
+	}
+	if written := c.Traffic.Writes.Held(validate.Selection{}); !maps.Equal(listed, written) {
+		t.Errorf("client-go lists %v, written: %v", listed, written)
+	}
+}
+
+// WantNoViolation fails the test for each violation of a guarantee in a recording, and saves the
+// recording.
+func WantNoViolation(t *testing.T, recording *validate.Recording, evidence validate.Evidence) {
+	t.Helper()
+	violations := recording.Violations(evidence)
+	for i, violation := range violations {
+		if i == shownViolations {
+			t.Errorf("%s: %d violations", recording.Name, len(violations))
+			break
+		}
+		t.Errorf("%s\nafter\n  %s", violation, strings.Join(record.Before(recording, violation), "\n  "))
+	}
+	if len(violations) == 0 {
+		return
+	}
+	path, err := record.SaveArtifact(recording)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Logf("the complete stream is in %s", path)
+}
+
+// Tally counts the calls, messages and events of recordings.
+type Tally struct {
+	writes, calls, responses, events, Patches int
+	resets                                    int
+	back                                      int // calls with an earlier token
+	together                                  int // deletions at the version of the previous one
+}
+
+// Add adds the counts of b.
+func (a *Tally) Add(b Tally) {
+	a.writes += b.writes
+	a.calls += b.calls
+	a.responses += b.responses
+	a.events += b.events
+	a.Patches += b.Patches
+	a.resets += b.resets
+	a.back += b.back
+	a.together += b.together
+}
+
+func (a *Tally) count(recording *validate.Recording) {
+	a.calls += len(recording.Calls)
+	for _, call := range recording.Calls {
+		if call.From != nil {
+			a.back++
+		}
+		a.responses += len(call.Responses)
+		deletedAt := ""
+		for _, response := range call.Responses {
+			a.events += len(response.Events)
+			a.Patches += response.Patches
+			for _, event := range response.Events {
+				switch event.GetType() {
+				case kubeconnectv1.EventType_EVENT_TYPE_RESET:
+					a.resets++
+				case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+					if event.GetResourceVersion() == deletedAt {
+						a.together++
+					}
+					deletedAt = event.GetResourceVersion()
+				}
+			}
+		}
+	}
+}
+
+func (a Tally) String() string {
+	return fmt.Sprintf("%d writes, %d calls, %d of them with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another",
+		a.writes, a.calls, a.back, a.responses, a.events, a.Patches, a.resets, a.together)
+}

@@ -1,0 +1,279 @@
+package limits_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/kit"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// withMetrics enables the metrics of a service.
+var withMetrics = []string{"--metrics-listen", "127.0.0.1:0"}
+
+var metricsLine = regexp.MustCompile(`msg=metrics address=(\S+)`)
+
+// scrape is the metrics of a service, as text and by series.
+type scrape struct {
+	text   string
+	series map[string]float64
+}
+
+func scrapeOf(ctx context.Context, t *testing.T, service *harness.Service) scrape {
+	t.Helper()
+	line, err := service.UntilPrints(ctx, metricsLine.MatchString)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metricsLine.FindStringSubmatch(line)[1], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := harness.HTTP1(t).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("status %s with %q, %v", answer.Status, text, err)
+	}
+	return scrape{string(text), seriesIn(t, text)}
+}
+
+// seriesIn returns the values in a text, by name and labels; of a histogram, the count.
+func seriesIn(t *testing.T, text []byte) map[string]float64 {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := make(map[string]float64)
+	for name, family := range families {
+		for _, metric := range family.GetMetric() {
+			series[name+labelsOf(metric)] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	return series
+}
+
+func labelsOf(metric *dto.Metric) string {
+	var pairs []string
+	for _, label := range metric.GetLabel() {
+		pairs = append(pairs, label.GetName()+"="+label.GetValue())
+	}
+	slices.Sort(pairs)
+	return "{" + strings.Join(pairs, ",") + "}"
+}
+
+// wantSeries blocks until these series have exactly these values.
+func wantSeries(ctx context.Context, t *testing.T, service *harness.Service, want map[string]float64) {
+	t.Helper()
+	kit.Eventually(ctx, t, "the metrics count the calls", func() (differ error) {
+		shown := scrapeOf(ctx, t, service).series
+		for name, number := range want {
+			if got, ok := shown[name]; !ok || got != number {
+				differ = errors.Join(differ, fmt.Errorf("%s is %v, want %v", name, got, number))
+			}
+		}
+		return differ
+	})
+}
+
+func TestMetrics_CountCallsAndNameNoCallers(t *testing.T) {
+	t.Parallel()
+	ctx, service, began := kit.Deadline(t), kit.StartForCallers(t, withMetrics...), time.Now()
+	group, namespace := kit.NewNamespace(ctx, t, kit.Cluster(t)), kit.NewNamespace(ctx, t, kit.Cluster(t))
+	gadgets := kit.NewCustomResource(ctx, t, kit.Cluster(t), group)
+	gadgets.Define("v1")
+	gadgets.Create("v1", namespace, "object-of-nobodys-business", nil)
+	gadgets.Create("v1", namespace, "another-one", nil)
+	reader := kit.NewAccount(ctx, t, namespace, "caller-of-nobodys-business")
+	reader.GrantIn(namespace, "role-of-nobodys-business", rbacv1.PolicyRule{APIGroups: []string{gadgets.Group}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch"}})
+
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, tokens := 0, []string{"bogus-token"}
+	for _, protocol := range harness.Protocols {
+		token := reader.Token()
+		tokens = append(tokens, token)
+		events += len(callEverything(watching, t, gadgets.Name(), namespace, kit.CallingWith(t, service, protocol, token).Resources))
+		_, err := kit.CallingWith(t, service, protocol, "bogus-token").Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "pods", Name: "a"})
+		kit.WantError(t, err, connect.CodeUnauthenticated)
+	}
+	callWhatIsNoMethod(ctx, t, service)
+
+	each := float64(len(harness.Protocols))
+	resource := "{resource=gadgets.v1." + gadgets.Group + "}"
+	wantSeries(ctx, t, service, map[string]float64{
+		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceGetProcedure, "ok"):              each,
+		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceGetProcedure, "not_found"):       each,
+		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceGetProcedure, "unauthenticated"): each,
+		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceListProcedure, "ok"):             each,
+		"kubeconnect_call_duration_seconds" + forProcedure(kubeconnectv1connect.ResourceServiceGetProcedure):   3 * each,
+		"kubeconnect_call_duration_seconds" + forProcedure(kubeconnectv1connect.ResourceServiceListProcedure):  each,
+		"kubeconnect_streams" + forProcedure(kubeconnectv1connect.ResourceServiceWatchProcedure):               each,
+		"kubeconnect_cache_watchers" + resource:                                                                each,
+		"kubeconnect_cache_objects" + resource:                                                                 2,
+		"kubeconnect_cache_synced" + resource:                                                                  1,
+		"kubeconnect_cache_stale" + resource:                                                                   0,
+		"kubeconnect_auth_review_failures_total{review=TokenReview}":                                           0,
+		"kubeconnect_auth_review_failures_total{review=SubjectAccessReview}":                                   0,
+	})
+	shown := scrapeOf(ctx, t, service)
+	shown.wantAtLeast(t, map[string]float64{
+		"kubeconnect_sent_events_total{}":                             float64(events),
+		"kubeconnect_cache_bytes" + resource:                          1,
+		"kubeconnect_auth_reviews_total{review=TokenReview}":          float64(len(tokens)),
+		"kubeconnect_auth_reviews_total{review=SubjectAccessReview}":  1,
+		"kubeconnect_auth_remembered_total{review=TokenReview}":       1,
+		"kubeconnect_cache_last_contact_timestamp_seconds" + resource: float64(began.Unix()),
+		"go_goroutines{}":              1,
+		"process_start_time_seconds{}": 1,
+	})
+	shown.wantNoLabelsButKnownOnes(t)
+	shown.wantNowhere(t, append(tokens, namespace, reader.User(), reader.Name, "nobodys-business", "another-one", "Made.Up")...)
+	shown.wantCleanLint(t)
+
+	cancel()
+	wantSeries(ctx, t, service, map[string]float64{
+		"kubeconnect_streams" + forProcedure(kubeconnectv1connect.ResourceServiceWatchProcedure):          0,
+		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceWatchProcedure, "canceled"): each,
+		"kubeconnect_cache_watchers" + resource:                                                           0,
+	})
+}
+
+func forProcedure(procedure string) string { return "{procedure=" + procedure + "}" }
+
+func endOf(procedure, code string) string { return "{code=" + code + ",procedure=" + procedure + "}" }
+
+// callEverything reads one object, a missing one, and all of them, and leaves a watch open until
+// the context ends. It returns the events of the watch.
+func callEverything(watching context.Context, t *testing.T, resource, namespace string, client kit.ResourceClient) []*kubeconnectv1.Event {
+	t.Helper()
+	ctx := kit.Deadline(t)
+	if _, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "object-of-nobodys-business"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "nobodys-business"})
+	kit.WantError(t, err, connect.CodeNotFound)
+	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace}); err != nil {
+		t.Fatal(err)
+	}
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace})
+	context.AfterFunc(watching, stream.Close)
+	return stream.Synced(ctx).Events
+}
+
+// callWhatIsNoMethod calls invented paths.
+func callWhatIsNoMethod(ctx context.Context, t *testing.T, service *harness.Service) {
+	t.Helper()
+	for _, path := range []string{"/kubeconnect.v1.ResourceService/Made.Up", "/Made.Up/Get", "/Made.Up"} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, service.Address+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		answer, err := harness.HTTP2(t).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode/100 != 4 {
+			t.Errorf("%s returned %s", path, answer.Status)
+		}
+	}
+}
+
+func (s scrape) wantAtLeast(t *testing.T, want map[string]float64) {
+	t.Helper()
+	for name, number := range want {
+		if got, ok := s.series[name]; !ok || got < number {
+			t.Errorf("%s is %v, want at least %v", name, got, number)
+		}
+	}
+}
+
+// knownLabels maps the labels of the service's own series to patterns of their values.
+var knownLabels = map[string]*regexp.Regexp{
+	"code":      regexp.MustCompile(`^(ok|not_found|unauthenticated)$`),
+	"procedure": regexp.MustCompile(`^/kubeconnect\.v1\.ResourceService/(Get|List|Watch)$`),
+	"reason":    regexp.MustCompile(`^(memory|collector)$`),
+	"resource":  regexp.MustCompile(`^gadgets\.v1\.e2e-[a-z0-9]+\.example\.com$`),
+	"review":    regexp.MustCompile(`^(TokenReview|SubjectAccessReview)$`),
+}
+
+func (s scrape) wantNoLabelsButKnownOnes(t *testing.T) {
+	t.Helper()
+	for series := range s.series {
+		name, labels, _ := strings.Cut(strings.TrimSuffix(series, "}"), "{")
+		if !strings.HasPrefix(name, "kubeconnect_") || labels == "" {
+			continue
+		}
+		for pair := range strings.SplitSeq(labels, ",") {
+			label, value, _ := strings.Cut(pair, "=")
+			if known := knownLabels[label]; known == nil || !known.MatchString(value) {
+				t.Errorf("%s has label %s", name, pair)
+			}
+		}
+	}
+}
+
+func (s scrape) wantNowhere(t *testing.T, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if strings.Contains(s.text, word) {
+			t.Errorf("%q is in the metrics:\n%s", word, s.text)
+		}
+	}
+}
+
+func (s scrape) wantCleanLint(t *testing.T) {
+	t.Helper()
+	if problems, err := promlint.New(strings.NewReader(s.text)).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v, %v", problems, err)
+	}
+}
+
+func TestMetrics_ReportALostAPIServer(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	link := harness.StartProxy(t, kit.Cluster(t).Address(), harness.None)
+	service := harness.StartService(t, harness.KubeconfigTo(t, kit.Cluster(t).Kubeconfig, link.Address()), withMetrics...)
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
+	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "namespaces"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		fault harness.Fault
+		stale float64
+	}{{harness.None, 0}, {harness.Refused, 1}, {harness.None, 0}} {
+		link.Set(step.fault)
+		wantSeries(ctx, t, service, map[string]float64{
+			"kubeconnect_cache_stale{resource=namespaces.v1}":  step.stale,
+			"kubeconnect_cache_synced{resource=namespaces.v1}": 1,
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package limits_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/kit"
+)
+
+// unreadStreams is a number of streams that are not read, over some connections, and a bound of the
+// growth of the service's memory.
+type unreadStreams struct {
+	streams, connections int
+	secrets              int // number of Secrets of unreadSize bytes in the snapshot
+	growth               int
+}
+
+// An unread stream needs 82 KiB, and the data that one caller's streams are sending 8 MiB. With 300
+// streams that is 32 MiB, and memory may grow to twice that before garbage is collected.
+var (
+	someUnread = unreadStreams{streams: 300, connections: 6, secrets: 3_000, growth: 64 << 20}
+	manyUnread = unreadStreams{streams: 1_000, connections: 10, secrets: 12_500, growth: 100 << 20}
+)
+
+// unreadLasts is the duration of the observation of memory: longer than a stream may be blocked.
+const unreadLasts = 35 * time.Second
+
+// TestStreams_NeedLittleMemoryWhenUnread opens streams of a large snapshot and reads nothing,
+// while another stream of the same caller is read.
+func TestStreams_NeedLittleMemoryWhenUnread(t *testing.T) {
+	unread := someUnread
+	if _, soaking := kit.SoakFor(t); soaking {
+		unread = manyUnread
+	} else {
+		t.Parallel()
+	}
+	ctx := kit.DeadlineAfter(t, kit.CrowdPatience)
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	createSecrets(ctx, t, namespace, unread.secrets)
+	for name, request := range map[string]*kubeconnectv1.WatchRequest{
+		"complete objects":    {},
+		"some fields":         {Fields: []string{"metadata", "data"}},
+		"objects in protobuf": {Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF},
+	} {
+		request.Resource, request.Namespace = "secrets", namespace
+		t.Run(name, func(t *testing.T) { unread.hold(ctx, t, request) })
+	}
+}
+
+func (unread unreadStreams) hold(ctx context.Context, t *testing.T, request *kubeconnectv1.WatchRequest) {
+	service := harness.StartService(t, kit.Cluster(t).Kubeconfig)
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
+	for range 2 { // the memory for one reader does not count
+		if err := readToSynced(ctx, client, request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := kit.ResidentMemory(t, service.PID())
+	ctx, leave := context.WithCancel(ctx)
+	var opening sync.WaitGroup
+	defer opening.Wait()
+	defer leave()
+	for range unread.connections {
+		client := unreadClient(t)
+		for range unread.streams / unread.connections {
+			opening.Go(func() { _ = openAndLeave(client, unreadRequest(ctx, t, service, "Watch", request, "")) })
+		}
+	}
+	most := 0
+	for began := time.Now(); time.Since(began) < unreadLasts; time.Sleep(time.Second) {
+		most = max(most, kit.ResidentMemory(t, service.PID())-before)
+	}
+	if err := readToSynced(ctx, client, request); err != nil {
+		t.Errorf("the stream that is read: %v", err)
+	}
+	t.Logf("%d streams: %d MiB before, up to %d MiB more", unread.streams, before>>20, most>>20)
+	if most > unread.growth {
+		t.Errorf("memory grows by %d MiB, want at most %d", most>>20, unread.growth>>20)
+	}
+}
+
+// openAndLeave opens a stream and does not read it until the request's context ends.
+func openAndLeave(client *http.Client, request *http.Request) error {
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	<-request.Context().Done()
+	return response.Body.Close()
+}
+
+// readToSynced reads a complete snapshot.
+func readToSynced(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchRequest) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	stream, err := client.Watch(ctx, proto.CloneOf(request))
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for stream.Receive() {
+		for _, event := range stream.Msg().GetEvents() {
+			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
+				return nil
+			}
+		}
+	}
+	return stream.Err()
+}
