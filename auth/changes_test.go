@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // announcedAt runs changes for a time, notes changes at some times, and returns when they are announced.
 func announcedAt(t *testing.T, noted ...time.Duration) (announced []time.Duration) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		changes := newChangeNotifier()
 		running(t, changes.run)
 		began := time.Now()
@@ -59,7 +59,7 @@ func TestChangeNotifier_AnnouncesAtMostTwiceASecond(t *testing.T) {
 }
 
 func TestChangeNotifier_ChangeAffectsItsSubjectsOnly(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		changes := newChangeNotifier()
 		user, group := subject{name: "x"}, subject{group: true, name: "x"}
 		time.Sleep(time.Second)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // agents is a cluster that identifies all tokens as agent's, and an authenticator that follows
@@ -27,7 +27,7 @@ type agents struct {
 // service account and the pod of a token.
 func withAgents(t *testing.T, test func(*testing.T, *agents)) {
 	t.Helper()
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		a := &agents{fakeAPI: accepting(), key: newSigning(t, "a")}
 		a.user.User = authenticationv1.UserInfo{Username: agent.Username, UID: agent.UID}
 		a.publish(a.key.public())

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // watched opens a watch as the Reflector does.
@@ -68,7 +68,7 @@ func TestFollower_FollowsFromItsFirstWatch(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				f := newFollower[rbacv1.Role]("roles", "nothing is lost", (&fakeAPI{}).client(t).RbacV1().Roles(""))
 				test.does(t, f)
 				time.Sleep(time.Millisecond)
@@ -93,7 +93,7 @@ func TestFollower_BridgesGapsShorterThanTenSeconds(t *testing.T) {
 		"watches that end as they are begun": {shortWatch / 2, shortWatch / 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				f := newFollower[rbacv1.Role]("roles", "nothing is lost", (&fakeAPI{}).client(t).RbacV1().Roles(""))
 				f.synced()
 				for range 60 {
@@ -126,7 +126,7 @@ func TestAuthorizer_CachesDecisionsWhileRBACIsFollowed(t *testing.T) {
 		"a path":                          {carol, Attributes{Verb: "get", Path: "/metrics"}, 5 * time.Minute, 12},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				api := allowing("a")
 				if test.attributes.Path != "" {
 					api.may = allowingAll
@@ -155,7 +155,7 @@ func allowingAll(authorizationv1.SubjectAccessReviewSpec) authorizationv1.Subjec
 // most every five minutes.
 func withFollowing(t *testing.T, api *fakeAPI, test func(t *testing.T, a *Authorizer, stop, again func())) {
 	t.Helper()
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		a := NewAuthorizer(api.client(t), AuthorizerOptions{FollowedTTL: 5 * time.Minute})
 		running(t, a.changes.run)
 		t.Cleanup(a.reviews.lookups.end)

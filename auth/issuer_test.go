@@ -14,7 +14,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 	josejwt "github.com/go-jose/go-jose/v4/jwt"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 const testIssuer = "https://kubernetes.example"
@@ -185,7 +185,7 @@ func TestUsableKeys_RejectDuplicateIDsAndSkipOtherKeys(t *testing.T) {
 }
 
 func TestIssuer_UsesOnlyPublishedKeys(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		old, next := newSigning(t, "a"), newSigning(t, "b")
 		api := &fakeAPI{}
 		api.publish(old.public())
@@ -214,7 +214,7 @@ func TestIssuer_UsesOnlyPublishedKeys(t *testing.T) {
 }
 
 func TestIssuer_KeysExpireWhenTheyCannotBeReloaded(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		key := newSigning(t, "a")
 		api := &fakeAPI{}
 		api.publish(key.public())

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 var viewRole = rbacv1.RoleRef{Kind: "ClusterRole", Name: "view"}
@@ -102,7 +102,7 @@ func TestAuthorizer_NamespacesFailsWithoutAnyList(t *testing.T) {
 		"without answer": {time.Hour, apierrors.IsServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				api := allowing("a")
 				a := NewAuthorizer(api.client(t), AuthorizerOptions{})
 				_, err := a.Authorize(t.Context(), carol, in(""))

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // restorable is an API server whose etcd can be restored from a backup. Like a real one it accepts a watch
@@ -119,7 +119,7 @@ var restores = map[string]struct {
 func TestAuthorizer_DeniesPermissionsRevokedByARestore(t *testing.T) {
 	for name, test := range restores {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				api, etcd := allowing("a"), &restorable{streams: test.streams, version: "1000"}
 				a := NewAuthorizer(api.client(t), AuthorizerOptions{FollowedTTL: 5 * time.Minute})
 				t.Cleanup(a.reviews.lookups.end)
@@ -148,7 +148,7 @@ func TestAuthorizer_DeniesPermissionsRevokedByARestore(t *testing.T) {
 func TestCluster_RejectsTokensOfAccountsDeletedByARestore(t *testing.T) {
 	for name, test := range restores {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				a := &agents{fakeAPI: accepting(), key: newSigning(t, "a")}
 				a.user.User = authenticationv1.UserInfo{Username: agent.Username, UID: agent.UID}
 				a.publish(a.key.public())
@@ -179,7 +179,7 @@ func TestCluster_RejectsTokensOfAccountsDeletedByARestore(t *testing.T) {
 }
 
 func TestFollower_ConfirmsWatchesByTheVersionOfTheAPIServer(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		f := newFollower[rbacv1.Role]("roles", "nothing is lost", (&fakeAPI{}).client(t).RbacV1().Roles(""))
 		etcd := &restorable{version: "1000"}
 		etcd.serve(f)

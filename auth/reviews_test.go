@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 var carol = Identity{Username: "carol", UID: "1", Groups: []string{"crew"}, Extra: map[string][]string{"k": {"v"}}}
@@ -25,7 +25,7 @@ func in(namespace string) Attributes {
 // changes that the test notes.
 func withAuthorizer(t *testing.T, api *fakeAPI, test func(*testing.T, *Authorizer)) {
 	t.Helper()
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		authorizer := NewAuthorizer(api.client(t), AuthorizerOptions{})
 		running(t, authorizer.changes.run)
 		t.Cleanup(authorizer.reviews.lookups.end)
@@ -88,7 +88,7 @@ func TestAuthorizer_PodsOfOneServiceAccountShareDecisions(t *testing.T) {
 		"one looks at the node":                 {[]string{"authentication.kubernetes.io/node-name"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				api := allowing("a")
 				a := NewAuthorizer(api.client(t), AuthorizerOptions{Extra: test.lookedAt})
 				t.Cleanup(a.reviews.lookups.end)

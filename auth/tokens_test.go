@@ -15,13 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // withCluster runs a test with fake time, with an authenticator that uses api.
 func withCluster(t *testing.T, api *fakeAPI, options ClusterOptions, test func(*testing.T, *Cluster)) {
 	t.Helper()
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		cluster := NewCluster(api.client(t), options)
 		running(t, cluster.Run)
 		synctest.Wait()
@@ -241,7 +241,7 @@ func TestCluster_InvalidCredentialNeedsNoReview(t *testing.T) {
 }
 
 func TestCluster_FailsAfterRunHasEnded(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		api := accepting()
 		api.takes = time.Hour
 		cluster := NewCluster(api.client(t), ClusterOptions{})

@@ -10,7 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // syncedPods returns a cache that has received its first snapshot.
@@ -308,7 +308,7 @@ func TestCache_ListThatUndoesChangesBeginsAnEpoch(t *testing.T) {
 		"a change, and one after the restore":  {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 1001)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				c := syncedPods(t, 10, pod(t, "kept", 2))
 				for _, object := range test.before {
 					must(t, c.Update(object))

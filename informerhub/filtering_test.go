@@ -17,8 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 func filterOf(t testing.TB, text string) *filter.Filter {
@@ -217,7 +217,7 @@ func unlabelled(t *testing.T, name string, version int) *Object {
 // TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor reads a snapshot, changes without events,
 // and changes in a burst.
 func TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))
 		query := Query{Filter: filterOf(t, `object.metadata.labels['app'] == 'web'`)}
 		first, second := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval}), c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
@@ -243,7 +243,7 @@ func TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 // TestWatcher_WarnsOfTheFilterAfterRescopeResumeAndResync switches to other namespaces, resumes
 // from a position in the log, and begins with another snapshot.
 func TestWatcher_WarnsOfTheFilterAfterRescopeResumeAndResync(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))
 		query := Query{Filter: filterOf(t, `object.metadata.labels['app'] == 'web'`), Namespaces: []string{}}
 		w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})

@@ -7,7 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
@@ -41,7 +41,7 @@ func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				c := newCache(pods, defaultLimits(defaultWindowBytes), &activity{})
 				test.before(c)
 				began := time.Now()

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // farther is an API server that has reached a version, and does not report whether there was
@@ -51,7 +51,7 @@ func wantStale(t *testing.T, c *Cache, when string, want bool) Freshness {
 }
 
 func TestFreshness_StaleUntilCaughtUp(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.watchOpened(false)
 		wantStale(t, c, "at the API server's version", false)
@@ -76,7 +76,7 @@ func TestFreshness_StaleUntilCaughtUp(t *testing.T) {
 }
 
 func TestFreshness_ListIsAsOfItsStart(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "30")
 		c.watchClosed()
 		time.Sleep(time.Minute)
@@ -97,7 +97,7 @@ func TestFreshness_ListIsAsOfItsStart(t *testing.T) {
 
 // An answer of the API server for an earlier watch does not apply to a reopened one.
 func TestFreshness_IgnoresResponsesForAnEarlierWatch(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
 		c.watchOpened(false)
 		synctest.Wait()
@@ -109,7 +109,7 @@ func TestFreshness_IgnoresResponsesForAnEarlierWatch(t *testing.T) {
 }
 
 func TestFreshness_StaleAfterALongSilence(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.watchOpened(false)
 		time.Sleep(maxSilence)
@@ -134,7 +134,7 @@ func TestBookmark_RelistsIfTheAPIServerIsAtAnOlderVersion(t *testing.T) {
 		"only the bookmark is old":                {bookmark: "9", current: "10", relists: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				c := followingCache(t, "10")
 				c.watchOpened(false)
 				wantStale(t, c, "before the bookmark", false)
@@ -151,7 +151,7 @@ func TestBookmark_RelistsIfTheAPIServerIsAtAnOlderVersion(t *testing.T) {
 }
 
 func TestBookmark_CacheIsCurrentWhileVersionsAreCompared(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.watchOpened(false)
 		wantStale(t, c, "before the bookmark", false)
@@ -163,7 +163,7 @@ func TestBookmark_CacheIsCurrentWhileVersionsAreCompared(t *testing.T) {
 }
 
 func TestStatus_RelistingSinceIsTheStartOfTheRelist(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		began := time.Now()
 		wantRelisting := func(when string, want time.Time) {
@@ -218,7 +218,7 @@ func TestHubFreshness_OneForbiddenResourceDoesNotCount(t *testing.T) {
 		"one that has lost it, one not its list": {[]func(*testing.T) *Cache{lost(forbidden), lost(away)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				hub := &Hub{activity: &activity{}, caches: make(map[Resource]*runningCache)}
 				hub.activity.record()
 				for i, make := range test.caches {
@@ -234,7 +234,7 @@ func TestHubFreshness_OneForbiddenResourceDoesNotCount(t *testing.T) {
 }
 
 func TestHubFreshness_CountsResourceAgainWhenListed(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.watchClosed()
 		c.recordFailure(apierrors.NewForbidden(pods.GroupResource(), "", nil))
@@ -258,7 +258,7 @@ func TestFreshness_StalledLinkIsNoContact(t *testing.T) {
 		"nothing is pinged":        {time.Minute, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				c := followingCache(t, "10")
 				c.activity.pings, c.activity.paused = test.pings, c.markUncertain
 				c.watchOpened(false)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // Clients can send versions that the cluster has not reached. They share the requests to the API
@@ -59,7 +59,7 @@ func (e *expiring) deletions(context.Context, string, string) ([]latest, error) 
 }
 
 func TestHistory_TooOldVersionIsRequestedOnce(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 100, pod(t, "a", 50))
 		api := &expiring{replicas: &replicas{version: 100}}
 		c.history = api

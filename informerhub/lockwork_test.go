@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // looked returns the amount of work under the cache's lock for readers.
@@ -309,7 +309,7 @@ func mustFind(t *testing.T, c *Cache, field string) func(*Object) string {
 
 // Work ends when its caller has disconnected: of an endless amount, little is done.
 func TestCache_WorkEndsWithItsCaller(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := tenants(t)
 		reads, leaveAt := 0, 0
 		var leave context.CancelFunc

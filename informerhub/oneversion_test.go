@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // expire deletes pods at one version, as etcd does with objects that share a lease.
@@ -44,7 +44,7 @@ func TestDeletionsAtOneVersion_AreAllSentAfterAReconnect(t *testing.T) {
 }
 
 func TestBookmark_IsNeverAtAnOpenVersion(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
 		w := startedWatcher(t, c, Query{})
 		expire(t, c, 12, "a")
@@ -82,7 +82,7 @@ func TestClosedVersion_AdvancesWithNewerVersions(t *testing.T) {
 // A client of another replica has received everything at a version of which this replica has only a
 // part.
 func TestDeletionsAtOneVersion_AreNotRepeatedByAnotherReplica(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
 		expire(t, c, 12, "a")
 		w := resumed(t, c, Query{}, Position{Version: "12"})

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // preloadingHub returns a hub that preloads resources, on a fake API server.
@@ -90,7 +90,7 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 		"one is not served, the other is broken": {refused, unknown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				hub := &Hub{preloads: newPreloads([]string{"a", "b"})}
 				for range 2 * preloadPatience / preloadRetry {
 					hub.preloads.record("a", test.a)

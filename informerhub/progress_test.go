@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // quiet is an API server whose watches have no events up to a version, and report it after a
@@ -31,7 +31,7 @@ func (q *quiet) progress(ctx context.Context, _ string, _ func(watch.Event) bool
 }
 
 func TestAwait_RequestsProgressForAVersionWithoutChanges(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = &quiet{until: "20"}
 		must(t, c.Await(t.Context(), "20", time.Minute))
@@ -45,7 +45,7 @@ func TestAwait_RequestsProgressForAVersionWithoutChanges(t *testing.T) {
 }
 
 func TestProgress_IgnoresResponseIfTheFeedHasAdvanced(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = &quiet{until: "20", meanwhile: func() { _ = c.Add(pod(t, "a", 12)) }}
 		c.askProgress(t.Context())
@@ -65,7 +65,7 @@ func (noProgress) progress(context.Context, string, func(watch.Event) bool) (str
 // TestCache_WaitsOnceForAnUnresponsiveAPIServer has several readers wait, one after the other,
 // for all deletions at a version.
 func TestCache_WaitsOnceForAnUnresponsiveAPIServer(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = noProgress{}
 		must(t, c.Add(pod(t, "a", 11)))

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // compacted returns the status with which the API server ends a watch that must be followed by a
@@ -87,7 +87,7 @@ func TestRelist_IsNotOlderThanADeletion(t *testing.T) {
 // A list in progress may be older than the version that the API server reports as progress. It is
 // not a list of another history.
 func TestRelist_IgnoresProgressUntilItEnds(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 3))
 		c.history = &quiet{until: "30"}
 		w := startedWatcher(t, c, Query{})
@@ -120,7 +120,7 @@ func TestLatestStates_OmitDeletionsOlderThanSentStates(t *testing.T) {
 }
 
 func TestFreshness_ListOfAnyAgeIsNotAsOfItsStart(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "30")
 		lost := time.Now()
 		c.watchClosed()
@@ -136,7 +136,7 @@ func TestFreshness_ListOfAnyAgeIsNotAsOfItsStart(t *testing.T) {
 
 // Events have no bookmarks.
 func TestFreshness_QuietWatchIsCaughtUp(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
 		c.watchClosed()
 		time.Sleep(time.Minute)
@@ -149,7 +149,7 @@ func TestFreshness_QuietWatchIsCaughtUp(t *testing.T) {
 }
 
 func TestEndingWatch_ReportsItsEndAtOnce(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		for name, end := range map[string]func(source *watch.FakeWatcher, w watch.Interface){
 			"by the API server": func(source *watch.FakeWatcher, _ watch.Interface) { source.Stop() },
 			"by the Reflector":  func(_ *watch.FakeWatcher, w watch.Interface) { w.Stop() },
@@ -186,7 +186,7 @@ func (s *silent) deletions(context.Context, string, string) ([]latest, error) {
 
 // Events have no bookmarks that would end their history.
 func TestHistory_FailedBackfillIsNotRepeatedByEachStream(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		api := &silent{}
 		c.history = api

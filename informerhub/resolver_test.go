@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 var (
@@ -283,7 +283,7 @@ func TestResolver_MissingResourcesAreUnavailableDuringStartup(t *testing.T) {
 
 // TestResolver_DiscoveryTimesOut fakes time: there is never a response.
 func TestResolver_DiscoveryTimesOut(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
 			<-r.Context().Done()

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // resumed returns a watcher that resumes from the version of another replica.
@@ -157,7 +157,7 @@ func TestResume_ResyncsFromAnUndoneHistory(t *testing.T) {
 }
 
 func TestResume_WaitsForACacheAtAnOlderVersion(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		go func() {
 			time.Sleep(time.Second / 2)
@@ -313,7 +313,7 @@ func TestHistory_ResyncsIfItHasExpired(t *testing.T) {
 }
 
 func TestAwait_WaitsUntilItsTimeout(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		go func() {
 			time.Sleep(time.Second)

@@ -19,7 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // publisher is an API server that publishes schemas, each document with a hash that the test sets.
@@ -101,7 +101,7 @@ func TestSchema_ContainsReferencedSchemas(t *testing.T) {
 }
 
 func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		api := &publisher{}
 		hub := hubOf(t, api.config())
 		for _, step := range []struct {
@@ -128,7 +128,7 @@ func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
 }
 
 func TestSchemas_CallersShareOneRequest(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
 		hub := hubOf(t, api.config())
 		var asking sync.WaitGroup
@@ -177,7 +177,7 @@ func TestSchema_FailsAfterTheHubIsClosed(t *testing.T) {
 }
 
 func TestSchema_IsBuiltOnceForEachHash(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
 		hub := hubOf(t, api.config())
 		first, err := hub.Schema(t.Context(), widgets)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // direct serves responses without a network, so that time can be faked.
@@ -85,7 +85,7 @@ func TestResourceTypes_HaveThePreferredVersion(t *testing.T) {
 
 func TestResourceTypes_ChangesAreSeenWithinASecond(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: api.direct()}).Resolver()
 		core := []string{"bindings", "events", "nodes", "pods"}
 		for _, step := range []struct {
@@ -108,7 +108,7 @@ func TestResourceTypes_ChangesAreSeenWithinASecond(t *testing.T) {
 func TestResourceTypes_CallersShareOneRequestASecond(t *testing.T) {
 	const callers, seconds = 100, 30
 	api := newFakeAPI(t, everything()...)
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: api.direct()}).Resolver()
 		for range 10 * seconds {
 			var asking sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 const interval = 5 * time.Second
@@ -34,7 +34,7 @@ func nextLines(t *testing.T, w *Watcher) []string {
 }
 
 func TestWatcher_SendsABookmarkAtEachInterval(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 3))
 		w := startedWatcher(t, c, Query{})
 		for _, version := range []int{10, 11, 11, 12} {
@@ -51,7 +51,7 @@ func TestWatcher_SendsABookmarkAtEachInterval(t *testing.T) {
 // TestWatcher_SendsBookmarksAcrossShortCallsOfNext calls Next with contexts that end before the
 // interval, as for a caller whose permissions are checked more often.
 func TestWatcher_SendsBookmarksAcrossShortCallsOfNext(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		w := startedWatcher(t, syncedPods(t, 10), Query{})
 		for range 3 {
 			start := time.Now()
@@ -68,7 +68,7 @@ func TestWatcher_SendsBookmarksAcrossShortCallsOfNext(t *testing.T) {
 }
 
 func TestWatcher_DeliversEventsWithoutWaitingForTheInterval(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{})
 		go func() {
@@ -86,7 +86,7 @@ func TestWatcher_DeliversEventsWithoutWaitingForTheInterval(t *testing.T) {
 // TestWatcher_SendsBookmarksWhileOtherObjectsChange is the hard case: the feed advances at
 // the moment when each bookmark is due.
 func TestWatcher_SendsBookmarksWhileOtherObjectsChange(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{Name: "rare"})
 		ctx, stop := context.WithCancel(t.Context())
@@ -114,7 +114,7 @@ func TestWatcher_SendsBookmarksWhileOtherObjectsChange(t *testing.T) {
 // bookmark.
 func TestWatcher_SendsABookmarkOnlyAfterItsEvents(t *testing.T) {
 	for range 50 { // both are ready at the same time: either may be first
-		bubble.Test(t, func(t *testing.T) {
+		faketime.Test(t, func(t *testing.T) {
 			c := syncedPods(t, 10)
 			r := newReader(t, c, Query{})
 			r.watcher.options.Bookmarks = interval
@@ -144,7 +144,7 @@ func TestWatcher_SendsABookmarkOnlyAfterItsEvents(t *testing.T) {
 }
 
 func TestWatcher_NextReturnsTheCauseOfItsContext(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		w := startedWatcher(t, syncedPods(t, 10), Query{})
 		why := errors.New("the caller has disconnected")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -159,7 +159,7 @@ func TestWatcher_NextReturnsTheCauseOfItsContext(t *testing.T) {
 }
 
 func TestCache_EndWakesItsWatchers(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{})
 		go func() {
@@ -173,7 +173,7 @@ func TestCache_EndWakesItsWatchers(t *testing.T) {
 }
 
 func TestReady_ReturnsAfterTheFirstSnapshot(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		c := podCache(1)
 		ready := make(chan error, 1)
 		go func() { ready <- c.ready(t.Context()) }()

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // smallAnswers have memory for 100 bytes, of which one caller can use 40.
@@ -71,7 +71,7 @@ func (w *unreadWriter) SetWriteDeadline(at time.Time) error {
 }
 
 func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
 		of.patience.awaited = 0 // no limit
 		var sending sync.WaitGroup
@@ -100,7 +100,7 @@ func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 }
 
 func TestResponseMemory_CallsWaitUntilTheirDeadline(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		of := smallAnswers()
 		release, _ := of.memory.TryAcquire(callerOf(auth.Identity{Username: "a"}), 40)
 		impatient, cancel := context.WithTimeout(t.Context(), memoryPatience/2)
@@ -126,7 +126,7 @@ func TestResponseMemory_UnreadResponsesAreCutOff(t *testing.T) {
 		"a client that is too slow":   {31 * time.Second, 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				of, unread := smallAnswers(), newUnreadWriter()
 				reading, stop := context.WithCancel(t.Context())
 				defer stop()
@@ -147,7 +147,7 @@ func TestResponseMemory_UnreadResponsesAreCutOff(t *testing.T) {
 // TestResponseMemory_AwaitedUnreadResponsesAreCutOffSooner has a caller wait for the memory of
 // another response to the same caller.
 func TestResponseMemory_AwaitedUnreadResponsesAreCutOffSooner(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		var sending sync.WaitGroup
 		sending.Go(func() {
@@ -167,7 +167,7 @@ func TestResponseMemory_AwaitedUnreadResponsesAreCutOffSooner(t *testing.T) {
 }
 
 func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		ctx := calledBy(t.Context(), "a")
 		release, _ := of.memory.TryAcquire(callerOf(identityFrom(ctx)), 40)
@@ -184,7 +184,7 @@ func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
 }
 
 func TestResponseMemory_ResponsesMustBeReadInTime(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
 		of.patience.message = 50 * time.Second
 		reading, stop := context.WithCancel(t.Context())

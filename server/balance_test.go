@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 var (
@@ -78,7 +78,7 @@ func TestBalance_MovesStreamsBeyondItsShareGradually(t *testing.T) {
 		"next to a replica that reports several times": {110, []Load{{Replica: "a", Ready: true, Streams: 100}, {Replica: "b", Ready: true, Streams: 100}, {Replica: "b", Ready: true}, {Replica: "b", Ready: true}, {Replica: "b", Ready: true}}, time.Hour, 110},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				r := newReplica(t)
 				r.open(test.own, thePods)
 				left := r.balanced(test.lasts, test.peers...)
@@ -98,7 +98,7 @@ func TestBalance_MovesStreamsBeyondItsShareGradually(t *testing.T) {
 
 // TestBalance_StreamsThatCannotEndYetCount has clients that read their snapshots for minutes.
 func TestBalance_StreamsThatCannotEndYetCount(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		var parts []*streamPart
 		for range 100 {
@@ -128,7 +128,7 @@ func (c *countedCaches) Status() []informerhub.Status {
 }
 
 func TestBalance_LoadIsComputedOnceASecond(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		r := newReplica(t)
 		caches := &countedCaches{}
 		r.Caches = caches
@@ -160,7 +160,7 @@ func TestBalance_MovesStaleStreamsToFreshPeers(t *testing.T) {
 		"what the peer does not cache": {Load{Replica: "a", Ready: true, Streams: 40}, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				lost := informerhub.Status{Resource: theSecrets, Synced: true, Freshness: informerhub.Freshness{Stale: true, LastContact: time.Now()}}
 				kept := informerhub.Status{Resource: thePods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.Now()}}
 				r := newReplica(t, lost, kept)

@@ -8,7 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // refusals returns the number of rejected attempts.
@@ -22,7 +22,7 @@ func refusals(attempts int, attempt func() error) (refused int) {
 }
 
 func TestCallers_AcceptABurstAndThenTheRate(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 10, Burst: 50})
 		call := func() error { return callers.call("jane") }
 		if refused := refusals(60, call); refused != 10 {
@@ -40,7 +40,7 @@ func TestCallers_AcceptABurstAndThenTheRate(t *testing.T) {
 }
 
 func TestCallers_HaveSeparateLimits(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 2})
 		for _, name := range []string{"jane", "joe", ""} {
 			if err := callers.open(name); err != nil {
@@ -88,7 +88,7 @@ func TestCallers_MoreWatchesThanStreams(t *testing.T) {
 }
 
 func TestCallers_StreamsCountAsCallsUnlessRejected(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 3})
 		if refused := refusals(10, func() error { return callers.open("jane") }); refused != 9 {
 			t.Errorf("%d of 10 streams are rejected, want 9", refused)
@@ -109,7 +109,7 @@ func TestCallers_WithoutLimitsNothingIsRejected(t *testing.T) {
 // TestCallers_RetryTimesOfRejectedCallsAreSpread makes 2,000 calls at once, of which 100 are
 // accepted. All clients respect the retry time.
 func TestCallers_RetryTimesOfRejectedCallsAreSpread(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 100, Burst: 100})
 		began, waiting, taken := time.Now(), 2000, 0
 		due := map[time.Duration]int{0: waiting}
@@ -132,7 +132,7 @@ func TestCallers_RetryTimesOfRejectedCallsAreSpread(t *testing.T) {
 }
 
 func TestCallers_RetryTimesAreBounded(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 1, Burst: 1})
 		for range 1000 {
 			var limit *limitError
@@ -144,7 +144,7 @@ func TestCallers_RetryTimesAreBounded(t *testing.T) {
 }
 
 func TestCallers_IdleOnesAreEvicted(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 1})
 		if callers.open("streaming") != nil || callers.call("quiet") != nil {
 			t.Fatal("a first call is rejected")

@@ -7,13 +7,13 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 func TestCallers_ChargeCountsAsManyCalls(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 10, Burst: 50})
 		ask := func() error {
 			if err := callers.call("jane"); err != nil {

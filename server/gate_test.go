@@ -20,9 +20,9 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // unfinished is a request whose body never ends.
@@ -161,7 +161,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error  { d.read = at; return n
 func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = at; return nil }
 
 func TestCall_ReceivedBodiesHaveNoDeadline(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		e := newEntrance(bodyPatience)
 		e.handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -237,7 +237,7 @@ func TestRequests_WeighWhatCanBeDecoded(t *testing.T) {
 }
 
 func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		g := &gate{callers: newCallers(Limits{}), requests: newRequestQueue()}
 		hold := func(name string) error {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, createPath, nil)
@@ -259,7 +259,7 @@ func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
 }
 
 func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		g := &gate{callers: newCallers(Limits{}), calls: newCallQueue(20)}
 		errs := make(chan error, 2*maxWaitingCalls)
 		begin := func(name string) *call {

@@ -6,14 +6,14 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // TestKeptLists_OfOneCallerLeaveMemoryForOthers has two callers exceed the memory for lists, one
 // after the other.
 func TestKeptLists_OfOneCallerLeaveMemoryForOthers(t *testing.T) {
-	bubble.Test(t, keepsTooMuch)
+	faketime.Test(t, keepsTooMuch)
 }
 
 func keepsTooMuch(t *testing.T) {
@@ -46,7 +46,7 @@ func keepsTooMuch(t *testing.T) {
 }
 
 func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		kept := newListCache()
 		kept.add("a", "", listResult{})
 		kept.add("b", "", listResult{})
@@ -72,7 +72,7 @@ func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 
 // TestKeptLists_KeepWhatIsActive reads a list while its caller starts another one.
 func TestKeptLists_KeepWhatIsActive(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		list := listResult{snapshot: podSnapshot(t, 10), unshared: true}
 		kept := newListCache()
 		kept.memory = fairqueue.New(fairqueue.Limits{Total: 2*newOrderedList(list).size() + listBytes})

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // slowLists responds to lists on request, and records them.
@@ -112,7 +112,7 @@ func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 }
 
 func TestLiveLists_WaitForSlotsIsBounded(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		s := &resources{liveLists: newLiveLists(Limits{Rate: 1})}
 		ctx := calledBy(t.Context(), "a")
 		for range maxLiveLists / liveListsPart {

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 func TestMemoryUse_ExceedsItsLimit(t *testing.T) {
@@ -46,7 +46,7 @@ func TestMemoryUse_IsWhatTheRuntimeSays(t *testing.T) {
 
 // TestMemoryLimit_IsLoggedAndCountedWhileItIsNotKept exceeds the limit for 15 minutes.
 func TestMemoryLimit_IsLoggedAndCountedWhileItIsNotKept(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		logged := captureWarnings(t)
 		use := memoryUse{limit: 100 << 20, needed: 50 << 20}
 		var mu sync.Mutex // guards use

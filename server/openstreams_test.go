@@ -10,8 +10,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 func settled(t *testing.T, part *streamPart, is bool) {
@@ -22,7 +22,7 @@ func settled(t *testing.T, part *streamPart, is bool) {
 }
 
 func TestStreams_EndNearTheirMaximumAge(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		drained := false
 		streams := NewStreams(45 * time.Minute)
 		ctx, stream, end := streams.begin(WithDrain(t.Context(), func() { drained = true }), 1)
@@ -40,7 +40,7 @@ func TestStreams_EndNearTheirMaximumAge(t *testing.T) {
 }
 
 func TestStreams_WithoutMaximumAgeStayOpen(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		ctx, stream, end := NewStreams(0).begin(t.Context(), 1)
 		defer end()
 		settled(t, &streamPart{stream: stream}, true)
@@ -52,7 +52,7 @@ func TestStreams_WithoutMaximumAgeStayOpen(t *testing.T) {
 }
 
 func TestStreams_EndOnlyWhereTheyCanBeResumed(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		ctx, stream, end := NewStreams(time.Minute).begin(t.Context(), 2)
 		defer end()
 		first, second := &streamPart{stream: stream}, &streamPart{stream: stream}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // batchOf returns a batch with one object of about the given size.
@@ -19,7 +19,7 @@ func batchOf(t *testing.T, bytes int) informerhub.Batch {
 }
 
 func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		queue, large, small := newSendMemory(), batchOf(t, 100<<10), batchOf(t, 1<<10)
 		jane, joe := sendMemory{queue, "jane"}, sendMemory{queue, "joe"}
 		ctx, leave := context.WithCancel(t.Context())

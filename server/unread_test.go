@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // cutAfter begins a write that blocks, and returns the time after which the stream ends. The write
@@ -55,7 +55,7 @@ func TestUnread_EndsTheStreamWhenPatienceIsOver(t *testing.T) {
 		"nothing is read of a log":                       {readPatience{}, guard{}, 0, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				after, failure := cutAfter(t, test.patience, test.guarded, test.progress)
 				if after != test.want {
 					t.Errorf("the stream ends after %v, want %v", after, test.want)
@@ -69,7 +69,7 @@ func TestUnread_EndsTheStreamWhenPatienceIsOver(t *testing.T) {
 }
 
 func TestUnread_EndsTheStreamWhenTheMessageMayNotBeSentAnyMore(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		lost, began := errors.New("lost"), time.Now()
 		holds := func(context.Context) error {
 			if time.Since(began) < 10*time.Second {
@@ -87,7 +87,7 @@ func TestUnread_EndsTheStreamWhenTheMessageMayNotBeSentAnyMore(t *testing.T) {
 // The handler continues when no check is running: a check that is no longer needed, because the
 // client has read, gives up and does not end the stream.
 func TestUnread_ContinuedWritesEndTheCheck(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		var checking atomic.Bool
 		holds := func(ctx context.Context) error {
 			checking.Store(true)

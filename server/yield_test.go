@@ -12,11 +12,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // loops are the loops of handlers over many objects.
@@ -83,7 +83,7 @@ func TestSlots_ManyCallsDelayAnotherCallerByOneSlot(t *testing.T) {
 	objects := manyPods(t, 10*objectsBetweenYields)
 	for name := range loops(t, objects) {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
 				loop := loops(t, objects)[name]
 				queue := fairqueue.New(fairqueue.Limits{Total: 1})
 				_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "many"))

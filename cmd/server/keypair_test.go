@@ -19,7 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // life is the validity of a certificate.
@@ -130,7 +130,7 @@ func (l *capturedLog) count(words string) int {
 
 // TestKeyPair_ReloadsReplacedFiles uses fake time.
 func TestKeyPair_ReloadsReplacedFiles(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		captureLog(t)
 		files := mountSecret(t, newPair(t, 1, today()))
 		pair := files.load(t)
@@ -227,7 +227,7 @@ func TestKeyPair_RepeatedFailureIsLoggedAgain(t *testing.T) {
 // TestKeyPair_ExpiryIsLogged uses fake time, and a certificate with a lifetime of a hundred
 // days.
 func TestKeyPair_ExpiryIsLogged(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		logged, day := captureLog(t), 24*time.Hour
 		begins := time.Now().Add(day)
 		files := mountSecret(t, newPair(t, 1, life{begins, begins.Add(100 * day)}))

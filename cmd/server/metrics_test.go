@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
@@ -154,7 +154,7 @@ func TestMetrics_CollectionErrorsAreReturnedAndLogged(t *testing.T) {
 }
 
 func TestMetricsHandler_LoadsAreReadFourAtATime(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		var underWay atomic.Int32
 		release := make(chan struct{})
 		handler := metricsHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

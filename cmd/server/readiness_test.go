@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
@@ -75,7 +75,7 @@ func readinessOf(t *testing.T, api *apiServer, preload ...string) (isReady func(
 }
 
 func TestReadiness_WithoutPreloadFollowsTheAPIServer(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		api := &apiServer{}
 		isReady := readinessOf(t, api)
 		if isReady() {
@@ -108,7 +108,7 @@ func apiWithPods() *apiServer {
 }
 
 func TestReadiness_WithPreloadWaitsForSnapshots(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		api := apiWithPods()
 		isReady := readinessOf(t, api, "pods")
 		if isReady() {
@@ -126,7 +126,7 @@ func TestReadiness_WithPreloadWaitsForSnapshots(t *testing.T) {
 }
 
 func TestReadiness_DoesNotWaitForWhatTheClusterDoesNotServe(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		api := apiWithPods()
 		isReady := readinessOf(t, api, "pods", "widgets.example.com")
 		if isReady() {

@@ -11,13 +11,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // A field that the API server does not know causes one request in a while, for all callers.
 func TestSelectableFields_UnknownNamesShareRequests(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		var asked, atOnce atomic.Int32
 		fields := NewSelectableFields(widgets, func(context.Context, string) error {
 			asked.Add(1)

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +41,7 @@ func acquired(t *testing.T, q *Queue, key string, weight int64) (release func())
 }
 
 func TestQueue_KeysTakeTurns(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 1, Waiting: 10})
 		release, granted := acquired(t, q, "many", 1), make(chan string, 10)
 		for _, key := range []string{"many", "many", "many", "one", "other", "one"} {
@@ -61,7 +61,7 @@ func TestQueue_KeysTakeTurns(t *testing.T) {
 }
 
 func TestQueue_KeyThatHoldsLeastIsNext(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 3, Waiting: 10})
 		acquired(t, q, "many", 2)
 		release, granted := acquired(t, q, "few", 1), make(chan string, 2)
@@ -94,7 +94,7 @@ func TestQueue_BoundsEachKey(t *testing.T) {
 }
 
 func TestQueue_LargeAcquisitionIsNotOvertaken(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 10, Waiting: 1})
 		first, granted := acquired(t, q, "a", 6), make(chan string, 1)
 		waiting(t, q, "large", 9, granted)
@@ -108,7 +108,7 @@ func TestQueue_LargeAcquisitionIsNotOvertaken(t *testing.T) {
 }
 
 func TestQueue_CancelledAcquisitionUnblocksOthers(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 10, Waiting: 1})
 		hold, granted := acquired(t, q, "a", 6), make(chan string, 1)
 		ctx, leave := context.WithCancel(t.Context())
@@ -133,7 +133,7 @@ func TestQueue_CancelledAcquisitionUnblocksOthers(t *testing.T) {
 }
 
 func TestYield_PassesTheSlotToAWaiter(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 1, Waiting: 1})
 		ctx, end, err := Begin(With(t.Context(), q, "long"))
 		if err != nil {
@@ -198,7 +198,7 @@ func TestQueue_KeepsItsLimits(t *testing.T) {
 				holds:  time.Duration(rapid.IntRange(0, 5).Draw(rt, "holds")),
 			}
 		}), 1, 30).Draw(rt, "acquisitions")
-		bubble.Test(t, func(t *testing.T) {
+		faketime.Test(t, func(t *testing.T) {
 			q := New(limits)
 			var group sync.WaitGroup
 			for _, a := range all {
@@ -227,7 +227,7 @@ func TestQueue_KeepsItsLimits(t *testing.T) {
 }
 
 func TestQueue_ReportsWhetherAKeyDelaysOthers(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 10, PerKey: 8, Waiting: 10})
 		wantDelays := func(want bool, key, when string) {
 			t.Helper()

@@ -1,5 +1,5 @@
-// Package bubble runs tests in a synctest bubble, with fake time.
-package bubble
+// Package faketime runs tests with fake time, in a synctest bubble.
+package faketime
 
 import (
 	"runtime"

@@ -1,4 +1,4 @@
-package bubble_test
+package faketime_test
 
 import (
 	"runtime"
@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
-// TestBubble_ExpiredTimersCanBeReadWhileOthersFire reproduces what makes the race detector abort on
+// TestTest_ExpiredTimersCanBeReadWhileOthersFire reproduces what makes the race detector abort on
 // several processors.
-func TestBubble_ExpiredTimersCanBeReadWhileOthersFire(t *testing.T) {
-	bubble.Test(t, func(*testing.T) {
+func TestTest_ExpiredTimersCanBeReadWhileOthersFire(t *testing.T) {
+	faketime.Test(t, func(*testing.T) {
 		var readers sync.WaitGroup
 		for range 20 {
 			readers.Go(func() {
@@ -27,9 +27,9 @@ func TestBubble_ExpiredTimersCanBeReadWhileOthersFire(t *testing.T) {
 	})
 }
 
-func TestBubble_RestoresGOMAXPROCS(t *testing.T) {
+func TestTest_RestoresGOMAXPROCS(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
-	bubble.Test(t, func(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
 		if now := runtime.GOMAXPROCS(0); now != 1 {
 			t.Errorf("%d processors in a bubble, want 1", now)
 		}
