@@ -77,7 +77,12 @@ var rules = []rule{
 		because: "black-box tests and clients use the service over the network, as its callers do",
 	},
 	{
-		folders: []string{""}, except: []string{"cmd/server", "e2e", "bench"},
+		folders: []string{""}, except: []string{"internal/fakeapi"},
+		imports: []string{module + "internal/fakeapi", module + "internal/faketime", module + "internal/testobjects"},
+		because: "only tests use fakes",
+	},
+	{
+		folders: []string{""}, except: []string{"cmd/server", "e2e", "bench", "internal/fakeapi"},
 		imports: []string{kubecfg},
 		uses:    []string{"rest.Config", "rest.InClusterConfig"},
 		because: "only cmd/server builds a rest.Config, so that one place decides with which permissions the service acts",
@@ -154,6 +159,10 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			file: "auth/a_test.go", source: `import "github.com/prometheus/common/expfmt"`,
 			want: "only server defines metrics",
 		},
+		"server uses a fake": {
+			file: "server/a.go", source: `import "` + module + `internal/fakeapi"`,
+			want: "only tests",
+		},
 		"server reads a kubeconfig": {
 			file: "server/a.go", source: `import "` + kubecfg + `"`,
 			want: "only cmd/server builds",
@@ -170,6 +179,7 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			module + `informerhub"; _ "` + module + `gen/x")`},
 		"an object uses a mask":               {file: "informerhub/object/a.go", source: `import "` + module + `informerhub/mask"`},
 		"a mask uses an internal package":     {file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/internal/kubejson"`},
+		"a test of server uses a fake":        {file: "server/a_test.go", source: `import "` + module + `internal/fakeapi"`},
 		"server defines metrics":              {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
 		"a name with a forbidden prefix":      {file: "auth/a.go", source: `import "` + module + `generic"`},
 		"auth takes a configuration":          {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},

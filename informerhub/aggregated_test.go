@@ -2,14 +2,18 @@ package informerhub
 
 import (
 	"errors"
+	"net/http"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 var deploymentResources = &metav1.APIResourceList{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{
-	{Name: "deployments", SingularName: "deployment", Kind: "Deployment", Namespaced: true, Verbs: readVerbs},
+	{Name: "deployments", SingularName: "deployment", Kind: "Deployment", Namespaced: true, Verbs: fakeapi.ReadVerbs},
 }}
 
 // The server of an aggregated API may return different objects to each user, so no cache may have
@@ -35,10 +39,14 @@ func TestResolve_AggregatedResourcesAreNotCached(t *testing.T) {
 		"an aggregated API that is trusted partly": {map[string]string{"v1.example.com": "widgets"}, false, Options{CacheAggregated: []string{"v1.example.com"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := newFakeAPI(t, coreResources, deploymentResources, widgetResources)
-			api.aggregate(test.services)
-			api.defined = test.defined
-			hub, err := New(api.config(), test.options)
+			api := fakeapi.New(t, fakeapi.Core, deploymentResources, fakeapi.Widgets)
+			if test.services != nil {
+				api.Handle("apiservices", fakeapi.APIServices(test.services))
+			}
+			if test.defined {
+				api.Handle("customresourcedefinitions", listedDefinitions("widgets.example.com"))
+			}
+			hub, err := New(api.Config(), test.options)
 			must(t, err)
 			t.Cleanup(hub.Close)
 			for resource, want := range map[string]bool{"widgets": test.want, "pods": true, "deployments.apps": true} {
@@ -52,27 +60,42 @@ func TestResolve_AggregatedResourcesAreNotCached(t *testing.T) {
 	}
 }
 
+// listedDefinitions returns a handler of lists of CRDs.
+func listedDefinitions(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fakeapi.Respond(w, map[string]any{"items": []any{map[string]any{"metadata": map[string]any{"name": name}}}})
+	})
+}
+
 // The cache of a group that becomes part of an aggregated API is evicted at once.
 func TestHub_EndsCacheWhenItsGroupIsAggregated(t *testing.T) {
-	api := newFakeAPI(t, coreResources, widgetResources)
-	api.services = make(chan *call)
-	api.aggregate(map[string]string{"v1.example.com": ""})
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	metadata := make(fakeapi.Calls)
+	aggregate := func(services map[string]string) {
+		lists := fakeapi.APIServices(services)
+		api.Handle("apiservices", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if fakeapi.WantsMetadata(r) {
+				metadata.ServeHTTP(w, r)
+				return
+			}
+			lists.ServeHTTP(w, r)
+		}))
+	}
+	aggregate(map[string]string{"v1.example.com": ""})
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, widgets)
 	services := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{*serviceOf("v1.example.com", "3")}}
 	services.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList"))
-	list := nextOf(t, api.services, "list")
-	list.do(func() { answer(list.writer, services) })
-	list.end()
-	watched := nextOf(t, api.services, "watch").open()
+	metadata.Next(t, "list").Respond(services)
+	watched := metadata.Next(t, "watch").Open()
 	snapshotOfWidgets(t, api, "10", "red")
 	got := <-answered
 	must(t, got.err)
 	w := longWatch(t, got.cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
 
-	api.aggregate(map[string]string{"v1.example.com": "widgets"})
-	tellDefinition(t, watched, serviceOf("v1.example.com", "11"))
+	aggregate(map[string]string{"v1.example.com": "widgets"})
+	watched.Send(t, watch.Modified, serviceOf("v1.example.com", "11"))
 	var gone *ResourceGoneError
 	if batch, err := w.Next(t.Context()); !errors.As(err, &gone) {
 		t.Fatalf("the watch continues with %v (%v)", describeAll(batch.Events, describeEvent), err)

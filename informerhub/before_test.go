@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 // nextBefore returns the events of the next batch as "version<before", or "version" if the state
@@ -53,19 +55,19 @@ func TestLatestStates_HaveNoBeforeUnlikeLaterSteps(t *testing.T) {
 }
 
 func TestEvent_NoBeforeIfAnotherReplicaDeliveredIt(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, upstream := syncedHub(t, api)
-	api.setCurrent("25")
+	api.SetVersion("25")
 	w := resumed(t, cache, Query{}, Position{Version: "20"})
 	received := make(chan []string)
 	next := func() { received <- nextBefore(t, w) }
 	go next()
 	checkSame(t, []string{"20"}, <-received)
-	upstream.send(t, watch.Modified, typedPod("a", "15"))
-	upstream.send(t, watch.Modified, typedPod("a", "21"))
+	upstream.Send(t, watch.Modified, typedPod("a", "15"))
+	upstream.Send(t, watch.Modified, typedPod("a", "21"))
 	go next()
 	checkSame(t, []string{"21"}, <-received)
-	upstream.send(t, watch.Modified, typedPod("a", "22"))
+	upstream.Send(t, watch.Modified, typedPod("a", "22"))
 	go next()
 	checkSame(t, []string{"22<21"}, <-received)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 func TestContradicts_OnlyErrorsOfTheWholeResource(t *testing.T) {
@@ -40,7 +39,7 @@ func TestContradicts_OnlyErrorsOfTheWholeResource(t *testing.T) {
 // widgetsAs returns discovery's description of widgets that a CRD defines differently.
 func widgetsAs(kind string, namespaced bool) *metav1.APIResourceList {
 	return &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{
-		{Name: "widgets", SingularName: "widget", Kind: kind, Namespaced: namespaced, Verbs: readVerbs},
+		{Name: "widgets", SingularName: "widget", Kind: kind, Namespaced: namespaced, Verbs: fakeapi.ReadVerbs},
 	}}
 }
 
@@ -48,12 +47,12 @@ func TestHub_StartsNoCacheWithAnotherScopeOrKind(t *testing.T) {
 	for name, now := range map[string]*metav1.APIResourceList{
 		"another scope": widgetsAs("Widget", false),
 		"another kind":  widgetsAs("Gizmo", true),
-		"no version v1": {GroupVersion: "example.com/v2", APIResources: widgetResources.APIResources},
+		"no version v1": {GroupVersion: "example.com/v2", APIResources: fakeapi.Widgets.APIResources},
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := newFakeAPI(t, coreResources, now)
+			api := fakeapi.New(t, fakeapi.Core, now)
 			var gone *ResourceGoneError
-			if _, err := hubOf(t, api.config()).Cache(t.Context(), widgets); !errors.As(err, &gone) || gone.Resource != widgets {
+			if _, err := hubOf(t, api.Config()).Cache(t.Context(), widgets); !errors.As(err, &gone) || gone.Resource != widgets {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -62,18 +61,17 @@ func TestHub_StartsNoCacheWithAnotherScopeOrKind(t *testing.T) {
 
 // definedWidgets returns a hub with a synced cache of widgets, and the watch of their definition,
 // which has the UID "u" and the generation 1.
-func definedWidgets(t *testing.T) (*fakeAPI, *Watcher, *call) {
+func definedWidgets(t *testing.T) (*fakeapi.Server, *Watcher, *fakeapi.Call) {
 	t.Helper()
-	api := newFakeAPI(t, coreResources, widgetResources)
-	api.definitions = make(chan *call)
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	calls := make(fakeapi.Calls)
+	api.Handle("customresourcedefinitions", calls)
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, widgets)
 	definitions := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{*definedAs("u", 1, "3")}}
 	definitions.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList"))
-	list := nextOf(t, api.definitions, "list")
-	list.do(func() { answer(list.writer, definitions) })
-	list.end()
-	watched := nextOf(t, api.definitions, "watch").open()
+	calls.Next(t, "list").Respond(definitions)
+	watched := calls.Next(t, "watch").Open()
 	snapshotOfWidgets(t, api, "10", "red")
 	got := <-answered
 	must(t, got.err)
@@ -90,28 +88,19 @@ func definedAs(uid string, generation int64, version string) *metav1.PartialObje
 	return definition
 }
 
-func tellDefinition(t *testing.T, watched *call, definition *metav1.PartialObjectMetadata) {
-	t.Helper()
-	text := testobjects.JSONBody(t, map[string]any{"type": string(watch.Modified), "object": definition})
-	watched.do(func() {
-		_, _ = watched.writer.Write(append(text, '\n'))
-		watched.flush()
-	})
-}
-
-// snapshotOfWidgets answers the next watch of widgets with the widget a, of a color.
-func snapshotOfWidgets(t *testing.T, api *fakeAPI, version, color string) *call {
+// snapshotOfWidgets responds to the next watch of widgets with the widget a, of a color.
+func snapshotOfWidgets(t *testing.T, api *fakeapi.Server, version, color string) *fakeapi.Call {
 	t.Helper()
 	a := widget("a", "3", nil)
 	a.Object["spec"] = map[string]any{"color": color}
-	return api.next(t, "watch-list").open().send(t, watch.Added, a).
-		send(t, watch.Bookmark, widget("", version, map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
+	return api.Next(t, "watch-list").Open().Send(t, watch.Added, a).
+		Send(t, watch.Bookmark, widget("", version, map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
 }
 
 func TestDefinitions_ChangeRelistsTheCache(t *testing.T) {
 	api, w, watched := definedWidgets(t)
-	tellDefinition(t, watched, definedAs("u", 1, "11")) // its status
-	tellDefinition(t, watched, definedAs("u", 2, "12"))
+	watched.Send(t, watch.Modified, definedAs("u", 1, "11")) // its status
+	watched.Send(t, watch.Modified, definedAs("u", 2, "12"))
 	snapshotOfWidgets(t, api, "20", "green")
 	expect(t, w, "MODIFIED default/a@3 at 20")
 	snapshotOfWidgets(t, api, "30", "green") // a second relist, for an API server that notices late
@@ -119,7 +108,7 @@ func TestDefinitions_ChangeRelistsTheCache(t *testing.T) {
 
 func TestDefinitions_RecreationEndsTheCache(t *testing.T) {
 	_, w, watched := definedWidgets(t)
-	tellDefinition(t, watched, definedAs("other", 1, "12"))
+	watched.Send(t, watch.Modified, definedAs("other", 1, "12"))
 	var gone *ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
 		t.Errorf("the watch ended with %v", err)
@@ -128,8 +117,8 @@ func TestDefinitions_RecreationEndsTheCache(t *testing.T) {
 
 func TestDefinitions_ChangedKindEndsTheCache(t *testing.T) {
 	api, w, watched := definedWidgets(t)
-	api.serve(coreResources, widgetsAs("Gizmo", true))
-	tellDefinition(t, watched, definedAs("u", 2, "12"))
+	api.Serve(fakeapi.Core, widgetsAs("Gizmo", true))
+	watched.Send(t, watch.Modified, definedAs("u", 2, "12"))
 	var gone *ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
 		t.Errorf("the watch ended with %v", err)
@@ -139,9 +128,9 @@ func TestDefinitions_ChangedKindEndsTheCache(t *testing.T) {
 // TestDefinitions_RelistIsNotOlderThanTheCache relists at an API server that cannot stream a list.
 func TestDefinitions_RelistIsNotOlderThanTheCache(t *testing.T) {
 	api, _, watched := definedWidgets(t)
-	tellDefinition(t, watched, definedAs("u", 2, "12"))
-	api.next(t, "watch-list").refuse(apierrors.NewBadRequest("no").ErrStatus)
-	asked := api.next(t, "list").query()
+	watched.Send(t, watch.Modified, definedAs("u", 2, "12"))
+	api.Next(t, "watch-list").Refuse(apierrors.NewBadRequest("no").ErrStatus)
+	asked := api.Next(t, "list").Query()
 	if asked.Get("resourceVersion") != "10" || asked.Get("resourceVersionMatch") != "NotOlderThan" || asked.Has("limit") {
 		t.Errorf("listed with %v", asked)
 	}
@@ -150,15 +139,8 @@ func TestDefinitions_RelistIsNotOlderThanTheCache(t *testing.T) {
 // TestDefinitions_ChangedHashRelistsWithoutPermission compares the hashes itself, instead of the
 // session that waits for half a minute.
 func TestDefinitions_ChangedHashRelistsWithoutPermission(t *testing.T) {
-	api, schemas := newFakeAPI(t, coreResources, widgetResources), &publisher{}
-	config := api.config()
-	config.Transport = transportFunc(func(r *http.Request) (*http.Response, error) {
-		if strings.HasPrefix(r.URL.Path, "/openapi") {
-			return schemas.config().Transport.RoundTrip(r)
-		}
-		return http.DefaultTransport.RoundTrip(r)
-	})
-	hub := hubOf(t, config)
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, widgets)
 	snapshotOfWidgets(t, api, "10", "red")
 	got := <-answered
@@ -168,7 +150,7 @@ func TestDefinitions_ChangedHashRelistsWithoutPermission(t *testing.T) {
 
 	session := newDefinitionsSession(hub.definitions, func() {})
 	poll := func(hash string) {
-		schemas.publish(map[string]published{"apis/example.com/v1": {"?hash=" + hash, oneKind("one")}})
+		api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: "?hash=" + hash, Text: oneKind("one")}})
 		if _, err := hub.schemas.index.refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +162,7 @@ func TestDefinitions_ChangedHashRelistsWithoutPermission(t *testing.T) {
 	snapshotOfWidgets(t, api, "20", "green")
 	expect(t, w, "MODIFIED default/a@3 at 20")
 
-	api.serve(coreResources, widgetsAs("Widget", false))
+	api.Serve(fakeapi.Core, widgetsAs("Widget", false))
 	poll("2")
 	var gone *ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 
 	corev1 "k8s.io/api/core/v1"
 

@@ -18,7 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
+	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 )
 
 func typedPod(name, version string) *corev1.Pod {
@@ -40,13 +41,13 @@ var (
 
 // syncedHub returns a hub whose cache of pods has the pod a at version 10, read by watch-list, and
 // the watch that follows.
-func syncedHub(t *testing.T, api *fakeAPI) (*Hub, *Cache, *call) {
+func syncedHub(t *testing.T, api *fakeapi.Server) (*Hub, *Cache, *fakeapi.Call) {
 	t.Helper()
-	hub := hubOf(t, api.config())
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, pods)
-	upstream := api.next(t, "watch-list").open().
-		send(t, watch.Added, typedPod("a", "3")).
-		send(t, watch.Bookmark, bookmarkAt("10"))
+	upstream := api.Next(t, "watch-list").Open().
+		Send(t, watch.Added, typedPod("a", "3")).
+		Send(t, watch.Bookmark, bookmarkAt("10"))
 	got := <-answered
 	if got.err != nil {
 		t.Fatal(got.err)
@@ -69,13 +70,13 @@ func longWatch(t *testing.T, c *Cache) *Watcher {
 }
 
 func TestHub_CallersShareOneWatch(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core)
+	hub := hubOf(t, api.Config())
 	var waiting []<-chan asking
 	for range 100 {
 		waiting = append(waiting, ask(t.Context(), hub, pods))
 	}
-	upstream := api.next(t, "watch-list").open().send(t, watch.Added, typedPod("a", "3")).send(t, watch.Bookmark, bookmarkAt("10"))
+	upstream := api.Next(t, "watch-list").Open().Send(t, watch.Added, typedPod("a", "3")).Send(t, watch.Bookmark, bookmarkAt("10"))
 	first := <-waiting[0]
 	for _, answered := range waiting[1:] {
 		if got := <-answered; got.err != nil || got.cache != first.cache {
@@ -85,47 +86,45 @@ func TestHub_CallersShareOneWatch(t *testing.T) {
 	// A second watch would wait for its response here, and this event with it.
 	w := longWatch(t, first.cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
-	upstream.send(t, watch.Modified, typedPod("a", "11"))
+	upstream.Send(t, watch.Modified, typedPod("a", "11"))
 	expect(t, w, "MODIFIED default/a@11 at 11")
-	select {
-	case call := <-api.calls:
-		t.Errorf("another call: %s", call.request.URL)
-	default:
+	if call := api.Pending(); call != nil {
+		t.Errorf("another call: %s", call.Request.URL)
 	}
 }
 
 func TestHub_ListsIfTheAPIServerHasNoWatchList(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core)
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, pods)
-	api.next(t, "watch-list").refuse(noWatchList)
-	api.next(t, "list").list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.Pod{*typedPod("a", "3")}})
+	api.Next(t, "watch-list").Refuse(noWatchList)
+	api.Next(t, "list").List(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.Pod{*typedPod("a", "3")}})
 	got := <-answered
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
 	w := longWatch(t, got.cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
-	upstream := api.next(t, "watch")
-	if version := upstream.query().Get("resourceVersion"); version != "10" {
+	upstream := api.Next(t, "watch")
+	if version := upstream.Query().Get("resourceVersion"); version != "10" {
 		t.Errorf("watches from %q, want the version of the list", version)
 	}
-	upstream.open().send(t, watch.Added, typedPod("b", "11"))
+	upstream.Open().Send(t, watch.Added, typedPod("b", "11"))
 	expect(t, w, "ADDED default/b@11 at 11")
 }
 
 func TestHub_JoinsThePagesOfAList(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core)
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, pods)
-	api.next(t, "watch-list").refuse(noWatchList)
-	api.next(t, "list").list(t, &corev1.PodList{
+	api.Next(t, "watch-list").Refuse(noWatchList)
+	api.Next(t, "list").List(t, &corev1.PodList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "10", Continue: "more"}, Items: []corev1.Pod{*typedPod("a", "3")}})
-	second := api.next(t, "list")
-	if token := second.query().Get("continue"); token != "more" {
+	second := api.Next(t, "list")
+	if token := second.Query().Get("continue"); token != "more" {
 		t.Errorf("the second page has the token %q", token)
 	}
-	second.list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.Pod{*typedPod("b", "4")}})
+	second.List(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.Pod{*typedPod("b", "4")}})
 	got := <-answered
 	if got.err != nil {
 		t.Fatal(got.err)
@@ -134,41 +133,41 @@ func TestHub_JoinsThePagesOfAList(t *testing.T) {
 }
 
 func TestHub_ResumesAWatchFromItsLastVersion(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, upstream := syncedHub(t, api)
 	w := longWatch(t, cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
-	upstream.send(t, watch.Modified, typedPod("a", "12"))
+	upstream.Send(t, watch.Modified, typedPod("a", "12"))
 	expect(t, w, "MODIFIED default/a@12 at 12")
-	upstream.end()
-	again := api.next(t, "watch")
-	if version := again.query().Get("resourceVersion"); version != "12" {
+	upstream.End()
+	again := api.Next(t, "watch")
+	if version := again.Query().Get("resourceVersion"); version != "12" {
 		t.Errorf("the next watch is from %q", version)
 	}
-	again.open().send(t, watch.Deleted, typedPod("a", "13"))
+	again.Open().Send(t, watch.Deleted, typedPod("a", "13"))
 	expect(t, w, "DELETED default/a@12 at 13")
 }
 
 func TestHub_RelistAfterA410DeliversMissedChanges(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, upstream := syncedHub(t, api)
 	w := longWatch(t, cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
-	upstream.send(t, watch.Error, &expired)
-	upstream.end()
-	api.next(t, "watch-list").open().
-		send(t, watch.Added, typedPod("c", "17")).
-		send(t, watch.Added, typedPod("b", "15")).
-		send(t, watch.Bookmark, bookmarkAt("20"))
+	upstream.Send(t, watch.Error, &expired)
+	upstream.End()
+	api.Next(t, "watch-list").Open().
+		Send(t, watch.Added, typedPod("c", "17")).
+		Send(t, watch.Added, typedPod("b", "15")).
+		Send(t, watch.Bookmark, bookmarkAt("20"))
 	expect(t, w, "ADDED default/b@15 at 15", "ADDED default/c@17 at 17", "DELETED default/a@3 at 20")
 }
 
 func TestHub_IncompleteWatchListIsNoSnapshot(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core)
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, pods)
-	api.next(t, "watch-list").open().send(t, watch.Added, typedPod("a", "3")).end()
-	api.next(t, "watch-list").open().send(t, watch.Added, typedPod("b", "4")).send(t, watch.Bookmark, bookmarkAt("10"))
+	api.Next(t, "watch-list").Open().Send(t, watch.Added, typedPod("a", "3")).End()
+	api.Next(t, "watch-list").Open().Send(t, watch.Added, typedPod("b", "4")).Send(t, watch.Bookmark, bookmarkAt("10"))
 	got := <-answered
 	if got.err != nil {
 		t.Fatal(got.err)
@@ -177,15 +176,15 @@ func TestHub_IncompleteWatchListIsNoSnapshot(t *testing.T) {
 }
 
 func TestHub_WatchesCustomResourcesAsJSON(t *testing.T) {
-	api := newFakeAPI(t, coreResources, widgetResources)
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, widgets)
-	upstream := api.next(t, "watch-list")
-	if upstream.protobuf() || upstream.request.URL.Path != "/apis/example.com/v1/widgets" {
-		t.Errorf("requested %s as %q", upstream.request.URL.Path, upstream.request.Header.Get("Accept"))
+	upstream := api.Next(t, "watch-list")
+	if upstream.WantsProtobuf() || upstream.Request.URL.Path != "/apis/example.com/v1/widgets" {
+		t.Errorf("requested %s as %q", upstream.Request.URL.Path, upstream.Request.Header.Get("Accept"))
 	}
-	upstream.open().send(t, watch.Added, widget("a", "3", nil)).
-		send(t, watch.Bookmark, widget("", "10", map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
+	upstream.Open().Send(t, watch.Added, widget("a", "3", nil)).
+		Send(t, watch.Bookmark, widget("", "10", map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
 	got := <-answered
 	if got.err != nil {
 		t.Fatal(got.err)
@@ -207,21 +206,21 @@ func widget(name, version string, annotations map[string]string) *unstructured.U
 }
 
 func TestHub_ReturnsTheErrorOfADeniedList(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core)
+	hub := hubOf(t, api.Config())
 	answered := ask(t.Context(), hub, pods)
 	forbidden := apierrors.NewForbidden(pods.GroupResource(), "", errors.New("no")).ErrStatus
-	api.next(t, "watch-list").refuse(forbidden)
-	api.next(t, "list").refuse(forbidden)
+	api.Next(t, "watch-list").Refuse(forbidden)
+	api.Next(t, "list").Refuse(forbidden)
 	if got := <-answered; !apierrors.IsForbidden(got.err) {
 		t.Errorf("error %v", got.err)
 	}
 }
 
 func TestHub_NamesAnUnreachableAPIServerAndRecovers(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	var up atomic.Bool
-	config := api.config()
+	config := api.Config()
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if !up.Load() {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
@@ -231,7 +230,7 @@ func TestHub_NamesAnUnreachableAPIServerAndRecovers(t *testing.T) {
 	hub := hubOf(t, config)
 	_, err := hub.Cache(t.Context(), pods)
 	var unavailable *UnavailableError
-	if !errors.As(err, &unavailable) || "http://"+unavailable.Host != api.server.URL {
+	if !errors.As(err, &unavailable) || "http://"+unavailable.Host != api.Config().Host {
 		t.Fatalf("error %v", err)
 	}
 	if err := hub.Resolver().Reached(t.Context()); !errors.As(err, &unavailable) {
@@ -241,7 +240,7 @@ func TestHub_NamesAnUnreachableAPIServerAndRecovers(t *testing.T) {
 	if err := hub.Resolver().Reached(t.Context()); err != nil {
 		t.Errorf("reached: %v", err)
 	}
-	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("10"))
+	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("10"))
 	for { // until the cache has received it
 		_, err := hub.Cache(t.Context(), pods)
 		if err == nil {
@@ -254,10 +253,10 @@ func TestHub_NamesAnUnreachableAPIServerAndRecovers(t *testing.T) {
 }
 
 func TestHub_ServesReadsAfterTheWatchIsLost(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	hub, _, upstream := syncedHub(t, api)
-	upstream.end()
-	api.next(t, "watch-list").refuse(apierrors.NewTooManyRequests("later", 0).ErrStatus)
+	upstream.End()
+	api.Next(t, "watch-list").Refuse(apierrors.NewTooManyRequests("later", 0).ErrStatus)
 	cache, err := hub.Cache(t.Context(), pods)
 	if err != nil {
 		t.Fatal(err)
@@ -268,14 +267,14 @@ func TestHub_ServesReadsAfterTheWatchIsLost(t *testing.T) {
 }
 
 func TestHub_EndsCacheWhenItsResourceIsNoLongerServed(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	hub, cache, upstream := syncedHub(t, api)
 	w := longWatch(t, cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
-	api.serve()
-	upstream.end()
-	api.next(t, "watch-list").refuse(notFound)
-	api.next(t, "list").refuse(notFound)
+	api.Serve()
+	upstream.End()
+	api.Next(t, "watch-list").Refuse(notFound)
+	api.Next(t, "list").Refuse(notFound)
 	_, err := w.Next(t.Context())
 	var gone *ResourceGoneError
 	if !errors.As(err, &gone) || gone.Resource != pods {
@@ -284,21 +283,21 @@ func TestHub_EndsCacheWhenItsResourceIsNoLongerServed(t *testing.T) {
 	hub.running.Wait() // the cache has been removed
 
 	answered := ask(t.Context(), hub, pods)
-	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("30"))
+	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("30"))
 	if got := <-answered; got.err != nil || got.cache == cache {
 		t.Errorf("the new cache of the resource is %p, %v", got.cache, got.err)
 	}
 }
 
 func TestHub_KeepsCacheAfterA404OfAServedResource(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	hub, cache, upstream := syncedHub(t, api)
 	w := longWatch(t, cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
-	upstream.end()
-	api.next(t, "watch-list").refuse(notFound)
-	api.next(t, "list").refuse(notFound)
-	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("20"))
+	upstream.End()
+	api.Next(t, "watch-list").Refuse(notFound)
+	api.Next(t, "list").Refuse(notFound)
+	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("20"))
 	expect(t, w, "DELETED default/a@3 at 20")
 	if again, err := hub.Cache(t.Context(), pods); err != nil || again != cache {
 		t.Errorf("the cache is %p, %v; it was %p", again, err, cache)
@@ -306,12 +305,12 @@ func TestHub_KeepsCacheAfterA404OfAServedResource(t *testing.T) {
 }
 
 func TestHub_CloseEndsWatchersAndWaitingCallers(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	hub, cache, _ := syncedHub(t, api)
 	w := longWatch(t, cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
 	waiting := ask(t.Context(), hub, nodes)
-	api.next(t, "watch-list").open()
+	api.Next(t, "watch-list").Open()
 
 	hub.Close()
 	if _, err := w.Next(t.Context()); !errors.Is(err, ErrClosed) {
@@ -327,12 +326,12 @@ func TestHub_CloseEndsWatchersAndWaitingCallers(t *testing.T) {
 }
 
 func TestHub_ReturnsTheCauseOfACancelledCall(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	hub := hubOf(t, api.config())
+	api := fakeapi.New(t, fakeapi.Core)
+	hub := hubOf(t, api.Config())
 	why := errors.New("the caller has disconnected")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	answered := ask(ctx, hub, pods)
-	api.next(t, "watch-list").open()
+	api.Next(t, "watch-list").Open()
 	cancel(why)
 	if got := <-answered; !errors.Is(got.err, why) {
 		t.Errorf("error %v", got.err)
@@ -340,15 +339,15 @@ func TestHub_ReturnsTheCauseOfACancelledCall(t *testing.T) {
 }
 
 func TestSelect_ChecksFieldsAtTheAPIServer(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, _ := syncedHub(t, api)
 	for name, test := range map[string]struct {
-		answer func(*call)
+		answer func(*fakeapi.Call)
 		check  func(error) bool
 	}{
-		"yes":           {func(c *call) { c.list(t, &corev1.PodList{}) }, func(err error) bool { return err == nil }},
-		"no":            {func(c *call) { c.refuse(apierrors.NewBadRequest("no such field").ErrStatus) }, apierrors.IsBadRequest},
-		"no permission": {func(c *call) { c.refuse(apierrors.NewForbidden(pods.GroupResource(), "", nil).ErrStatus) }, apierrors.IsForbidden},
+		"yes":           {func(c *fakeapi.Call) { c.List(t, &corev1.PodList{}) }, func(err error) bool { return err == nil }},
+		"no":            {func(c *fakeapi.Call) { c.Refuse(apierrors.NewBadRequest("no such field").ErrStatus) }, apierrors.IsBadRequest},
+		"no permission": {func(c *fakeapi.Call) { c.Refuse(apierrors.NewForbidden(pods.GroupResource(), "", nil).ErrStatus) }, apierrors.IsForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			field := "spec." + strings.ReplaceAll(name, " ", "-")
@@ -357,8 +356,8 @@ func TestSelect_ChecksFieldsAtTheAPIServer(t *testing.T) {
 				_, err := cache.Select(t.Context(), Query{FieldSelector: field + "=x"})
 				answered <- err
 			}()
-			asked := api.next(t, "list")
-			if selector := asked.query().Get("fieldSelector"); selector != field+"=-" {
+			asked := api.Next(t, "list")
+			if selector := asked.Query().Get("fieldSelector"); selector != field+"=-" {
 				t.Errorf("requested with the field selector %q", selector)
 			}
 			test.answer(asked)
@@ -370,7 +369,7 @@ func TestSelect_ChecksFieldsAtTheAPIServer(t *testing.T) {
 }
 
 func TestOptions_HaveDefaults(t *testing.T) {
-	hub := hubOf(t, newFakeAPI(t).config())
+	hub := hubOf(t, fakeapi.New(t).Config())
 	if hub.options.WindowBytes != 16<<20 || hub.options.KeepManagedFields {
 		t.Errorf("options are %+v", hub.options)
 	}

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 func TestHub_EndsIdleCaches(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	hub, cache, upstream := syncedHub(t, api)
 	watcher := longWatch(t, cache)
 	expect(t, watcher, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
@@ -34,10 +36,10 @@ func TestHub_EndsIdleCaches(t *testing.T) {
 	}
 	longAgo()
 	hub.endIdle(running)
-	<-upstream.request.Context().Done() // the API server's watch has ended too
+	<-upstream.Request.Context().Done() // the API server's watch has ended too
 
 	answered := ask(t.Context(), hub, pods)
-	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("20"))
+	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("20"))
 	if got := <-answered; got.err != nil || got.cache == cache {
 		t.Errorf("the next caller gets %p, %v; it was %p", got.cache, got.err, cache)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -14,16 +15,14 @@ import (
 func TestWatch_UnreachedVersionsShareRequests(t *testing.T) {
 	for name, version := range map[string]string{"near": "15", "far": "9000000000000", "too long to count": "99999999999999999999999"} {
 		t.Run(name, func(t *testing.T) {
-			api := newFakeAPI(t, coreResources, widgetResources)
-			api.setCurrent("10")
-			hub := hubOf(t, api.config())
+			api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+			api.SetVersion("10")
+			hub := hubOf(t, api.Config())
 			answered := ask(t.Context(), hub, widgets)
 			snapshotOfWidgets(t, api, "10", "red")
 			got := <-answered
 			must(t, got.err)
-			api.mu.Lock()
-			before := api.currents
-			api.mu.Unlock()
+			before := api.VersionRequests()
 			began := time.Now()
 			var all sync.WaitGroup
 			for range 100 {
@@ -37,10 +36,8 @@ func TestWatch_UnreachedVersionsShareRequests(t *testing.T) {
 				})
 			}
 			all.Wait()
-			api.mu.Lock()
-			defer api.mu.Unlock()
 			// The cache itself has asked, too.
-			if asked, most := api.currents-before, requestBurst+int(requestsPerSecond*time.Since(began).Seconds())+3; asked > most {
+			if asked, most := api.VersionRequests()-before, requestBurst+int(requestsPerSecond*time.Since(began).Seconds())+3; asked > most {
 				t.Errorf("the API server was asked %d times, want at most %d", asked, most)
 			}
 		})

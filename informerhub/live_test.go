@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 // listing is a call of Live.List.
@@ -22,9 +23,9 @@ type listing struct {
 	err      error
 }
 
-func listLive(t *testing.T, api *fakeAPI, query Query, most int) <-chan listing {
+func listLive(t *testing.T, api *fakeapi.Server, query Query, most int) <-chan listing {
 	t.Helper()
-	live, err := hubOf(t, api.config()).Live(pods, http.DefaultClient)
+	live, err := hubOf(t, api.Config()).Live(pods, http.DefaultClient)
 	must(t, err)
 	answered := make(chan listing, 1)
 	go func() {
@@ -55,24 +56,24 @@ func wantNames(t *testing.T, got listing, names ...string) {
 	}
 }
 
-func wantQuery(t *testing.T, c *call, want map[string]string) {
+func wantQuery(t *testing.T, c *fakeapi.Call, want map[string]string) {
 	t.Helper()
 	for name, value := range want {
-		if got := c.query().Get(name); got != value {
-			t.Errorf("%s is %q, want %q: %s", name, got, value, c.request.URL)
+		if got := c.Query().Get(name); got != value {
+			t.Errorf("%s is %q, want %q: %s", name, got, value, c.Request.URL)
 		}
 	}
 }
 
 func TestLive_ListFollowsPages(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	answered := listLive(t, api, Query{LabelSelector: "a=b", FieldSelector: "c=d"}, 1<<20)
-	first := api.next(t, "list")
+	first := api.Next(t, "list")
 	wantQuery(t, first, map[string]string{"limit": "500", "continue": "", "resourceVersion": "", "labelSelector": "a=b", "fieldSelector": "c=d"})
-	first.list(t, page("7", "more", "x", "y"))
-	second := api.next(t, "list")
+	first.List(t, page("7", "more", "x", "y"))
+	second := api.Next(t, "list")
 	wantQuery(t, second, map[string]string{"limit": "500", "continue": "more", "resourceVersion": "", "labelSelector": "a=b", "fieldSelector": "c=d"})
-	second.list(t, page("7", "", "z"))
+	second.List(t, page("7", "", "z"))
 	got := <-answered
 	wantNames(t, got, "x", "y", "z")
 	if got.snapshot.ResourceVersion != "7" {
@@ -85,15 +86,15 @@ func TestLive_ListTakesASlotForEachPage(t *testing.T) {
 	queue := fairqueue.New(fairqueue.Limits{Total: 1})
 	_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "other"))
 	must(t, err)
-	api := newFakeAPI(t, coreResources)
-	live, err := hubOf(t, api.config()).Live(pods, http.DefaultClient)
+	api := fakeapi.New(t, fakeapi.Core)
+	live, err := hubOf(t, api.Config()).Live(pods, http.DefaultClient)
 	must(t, err)
 	answered := make(chan listing, 1)
 	go func() {
 		snapshot, _, err := live.List(fairqueue.With(t.Context(), queue, "caller"), Query{}, 1<<20)
 		answered <- listing{snapshot, err}
 	}()
-	api.next(t, "list").list(t, page("7", "", "x"))
+	api.Next(t, "list").List(t, page("7", "", "x"))
 	for !queue.Delays("other") {
 		select {
 		case got := <-answered:
@@ -106,19 +107,19 @@ func TestLive_ListTakesASlotForEachPage(t *testing.T) {
 }
 
 func TestLive_ListReadsNamespacesAtOneVersion(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	answered := listLive(t, api, Query{Namespaces: []string{"b", "a", "b"}}, 1<<20)
-	first := api.next(t, "list")
-	if first.request.URL.Path != "/api/v1/namespaces/a/pods" {
-		t.Errorf("read %s first", first.request.URL.Path)
+	first := api.Next(t, "list")
+	if first.Request.URL.Path != "/api/v1/namespaces/a/pods" {
+		t.Errorf("read %s first", first.Request.URL.Path)
 	}
-	first.list(t, page("7", "", "x"))
-	second := api.next(t, "list")
-	if second.request.URL.Path != "/api/v1/namespaces/b/pods" {
-		t.Errorf("then read %s", second.request.URL.Path)
+	first.List(t, page("7", "", "x"))
+	second := api.Next(t, "list")
+	if second.Request.URL.Path != "/api/v1/namespaces/b/pods" {
+		t.Errorf("then read %s", second.Request.URL.Path)
 	}
 	wantQuery(t, second, map[string]string{"resourceVersion": "7", "resourceVersionMatch": "Exact"})
-	second.list(t, page("7", ""))
+	second.List(t, page("7", ""))
 	wantNames(t, <-answered, "x")
 }
 
@@ -128,20 +129,20 @@ func TestLive_ListOfARelationIsNotDeniedByItsNamespace(t *testing.T) {
 	denied := apierrors.NewForbidden(pods.GroupResource(), "", nil).Status()
 	related := Related{Namespace: "a", Among: []ObjectName{{Namespace: "a", Name: "one", UID: "u"}}}
 	t.Run("all namespaces", func(t *testing.T) {
-		api := newFakeAPI(t, coreResources)
+		api := fakeapi.New(t, fakeapi.Core)
 		answered := listLive(t, api, Query{Related: related}, 1<<20)
-		narrow := api.next(t, "list")
-		if path := narrow.request.URL.Path; path != "/api/v1/namespaces/a/pods" {
+		narrow := api.Next(t, "list")
+		if path := narrow.Request.URL.Path; path != "/api/v1/namespaces/a/pods" {
 			t.Errorf("the first list is of %s", path)
 		}
-		narrow.refuse(denied)
-		wide := api.next(t, "list")
-		if path := wide.request.URL.Path; path != "/api/v1/pods" {
+		narrow.Refuse(denied)
+		wide := api.Next(t, "list")
+		if path := wide.Request.URL.Path; path != "/api/v1/pods" {
 			t.Errorf("the second list is of %s", path)
 		}
 		list := page("10", "", "one", "two")
 		list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "one", UID: "v", ResourceVersion: "2"}})
-		wide.list(t, list)
+		wide.List(t, list)
 		wantNames(t, <-answered, "one")
 	})
 	for name, query := range map[string]Query{
@@ -149,9 +150,9 @@ func TestLive_ListOfARelationIsNotDeniedByItsNamespace(t *testing.T) {
 		"some namespaces": {Namespaces: []string{"a", "b"}, Related: related},
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := newFakeAPI(t, coreResources)
+			api := fakeapi.New(t, fakeapi.Core)
 			answered := listLive(t, api, query, 1<<20)
-			api.next(t, "list").refuse(denied)
+			api.Next(t, "list").Refuse(denied)
 			if got := <-answered; !apierrors.IsForbidden(got.err) {
 				t.Errorf("got %v, want Forbidden", got.err)
 			}
@@ -160,23 +161,23 @@ func TestLive_ListOfARelationIsNotDeniedByItsNamespace(t *testing.T) {
 }
 
 func TestLive_ListOfNoNamespacesReadsNothing(t *testing.T) {
-	wantNames(t, <-listLive(t, newFakeAPI(t, coreResources), Query{Namespaces: []string{}}, 1<<20))
+	wantNames(t, <-listLive(t, fakeapi.New(t, fakeapi.Core), Query{Namespaces: []string{}}, 1<<20))
 }
 
 func TestLive_ListRestartsOnceIfItsPagesHaveExpired(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old").ErrStatus
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	answered := listLive(t, api, Query{}, 1<<20)
-	api.next(t, "list").list(t, page("7", "more", "gone"))
-	api.next(t, "list").refuse(expired)
-	api.next(t, "list").list(t, page("9", "more", "x"))
-	api.next(t, "list").list(t, page("9", "", "y"))
+	api.Next(t, "list").List(t, page("7", "more", "gone"))
+	api.Next(t, "list").Refuse(expired)
+	api.Next(t, "list").List(t, page("9", "more", "x"))
+	api.Next(t, "list").List(t, page("9", "", "y"))
 	wantNames(t, <-answered, "x", "y")
 
 	answered = listLive(t, api, Query{}, 1<<20)
 	for range 2 {
-		api.next(t, "list").list(t, page("7", "more", "gone"))
-		api.next(t, "list").refuse(expired)
+		api.Next(t, "list").List(t, page("7", "more", "gone"))
+		api.Next(t, "list").Refuse(expired)
 	}
 	if got := <-answered; !apierrors.IsResourceExpired(got.err) {
 		t.Errorf("error %v", got.err)
@@ -184,13 +185,13 @@ func TestLive_ListRestartsOnceIfItsPagesHaveExpired(t *testing.T) {
 }
 
 func TestLive_TooLargeListIsAnError(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	answered := listLive(t, api, Query{}, 1000)
 	var names []string
 	for i := range 20 {
 		names = append(names, fmt.Sprint(i))
 	}
-	api.next(t, "list").list(t, page("7", "more", names...))
+	api.Next(t, "list").List(t, page("7", "more", names...))
 	if got := <-answered; !apierrors.IsRequestEntityTooLargeError(got.err) {
 		t.Errorf("error %v", got.err)
 	}
@@ -198,11 +199,11 @@ func TestLive_TooLargeListIsAnError(t *testing.T) {
 
 // TestLive_DoesNotRetry leaves the decision to wait and retry to the caller.
 func TestLive_DoesNotRetry(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	answered := listLive(t, api, Query{}, 1000)
-	c := api.next(t, "list")
-	c.do(func() { c.writer.Header().Set("Retry-After", "1") })
-	c.refuse(apierrors.NewTooManyRequests("later", 7).ErrStatus)
+	c := api.Next(t, "list")
+	c.Do(func(w http.ResponseWriter) { w.Header().Set("Retry-After", "1") })
+	c.Refuse(apierrors.NewTooManyRequests("later", 7).ErrStatus)
 	got := <-answered
 	if seconds, ok := apierrors.SuggestsClientDelay(got.err); !ok || seconds != 7 {
 		t.Errorf("error %v, with a retry time of %d s", got.err, seconds)
@@ -211,16 +212,16 @@ func TestLive_DoesNotRetry(t *testing.T) {
 
 // TestLive_MetadataOnlyRequestsOnlyMetadata has the API server send only metadata.
 func TestLive_MetadataOnlyRequestsOnlyMetadata(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	live, err := hubOf(t, api.config()).Live(pods, http.DefaultClient)
+	api := fakeapi.New(t, fakeapi.Core)
+	live, err := hubOf(t, api.Config()).Live(pods, http.DefaultClient)
 	must(t, err)
 	answered := make(chan listing, 1)
 	go func() {
 		snapshot, _, err := live.MetadataOnly().List(t.Context(), Query{}, 1<<20)
 		answered <- listing{snapshot, err}
 	}()
-	c := api.next(t, "list")
-	if got, want := c.request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"; !strings.HasPrefix(got, want) {
+	c := api.Next(t, "list")
+	if got, want := c.Request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"; !strings.HasPrefix(got, want) {
 		t.Errorf("the request accepts %q", got)
 	}
 	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
@@ -230,11 +231,11 @@ func TestLive_MetadataOnlyRequestsOnlyMetadata(t *testing.T) {
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, Raw: message}
 	body, err := unknown.Marshal()
 	must(t, err)
-	c.do(func() {
-		c.writer.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
-		_, _ = c.writer.Write(append([]byte("k8s\x00"), body...))
+	c.Do(func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
+		_, _ = w.Write(append([]byte("k8s\x00"), body...))
 	})
-	c.end()
+	c.End()
 	got := <-answered
 	wantNames(t, got, "x")
 	if of := got.snapshot.Objects[0].Kind().Kind; of != "Pod" {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -110,21 +111,21 @@ func reaches(t *testing.T, c *Cache, version string) {
 
 // The API server sends what is newer than the version that is watched from.
 func TestReflector_ResumesBeforeAnOpenVersion(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, upstream := syncedHub(t, api) // has the pod a
-	upstream.send(t, watch.Added, typedPod("b", "12"))
-	upstream.send(t, watch.Added, typedPod("c", "13"))
-	upstream.send(t, watch.Deleted, typedPod("a", "20"))
+	upstream.Send(t, watch.Added, typedPod("b", "12"))
+	upstream.Send(t, watch.Added, typedPod("c", "13"))
+	upstream.Send(t, watch.Deleted, typedPod("a", "20"))
 	reaches(t, cache, "20")
-	upstream.end()
-	again := api.next(t, "watch")
-	if version := again.query().Get("resourceVersion"); version != "13" {
+	upstream.End()
+	again := api.Next(t, "watch")
+	if version := again.Query().Get("resourceVersion"); version != "13" {
 		t.Fatalf("the watch resumes from %q: other deletions at 20 are lost", version)
 	}
-	again.open().
-		send(t, watch.Deleted, typedPod("a", "20")).
-		send(t, watch.Deleted, typedPod("b", "20")).
-		send(t, watch.Bookmark, bookmarkAt("21"))
+	again.Open().
+		Send(t, watch.Deleted, typedPod("a", "20")).
+		Send(t, watch.Deleted, typedPod("b", "20")).
+		Send(t, watch.Bookmark, bookmarkAt("21"))
 	reaches(t, cache, "21")
 	checkSame(t, []string{"default/c"}, names(listOf(t, cache, selectFrom(t, cache, Query{})).Objects))
 }

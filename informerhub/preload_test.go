@@ -8,13 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // preloadingHub returns a hub that preloads resources, on a fake API server.
-func preloadingHub(t *testing.T, api *fakeAPI, names ...string) *Hub {
+func preloadingHub(t *testing.T, api *fakeapi.Server, names ...string) *Hub {
 	t.Helper()
-	hub, err := New(api.config(), Options{Preload: names})
+	hub, err := New(api.Config(), Options{Preload: names})
 	must(t, err)
 	t.Cleanup(hub.Close)
 	preloading := make(chan struct{})
@@ -37,13 +38,13 @@ func preloaded(t *testing.T, hub *Hub) {
 }
 
 func TestPreload_CacheIsNotEvictedWhenIdle(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	hub := preloadingHub(t, api, "po")
-	upstream := api.next(t, "watch-list").open()
+	upstream := api.Next(t, "watch-list").Open()
 	if err := hub.Warm(); err == nil || hub.HasSnapshot() {
 		t.Errorf("without a snapshot: %v, %t", err, hub.HasSnapshot())
 	}
-	upstream.send(t, watch.Bookmark, bookmarkAt("10"))
+	upstream.Send(t, watch.Bookmark, bookmarkAt("10"))
 	preloaded(t, hub)
 
 	hub.mu.Lock()
@@ -57,14 +58,14 @@ func TestPreload_CacheIsNotEvictedWhenIdle(t *testing.T) {
 }
 
 func TestPreload_RestartsACacheThatHasEnded(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	hub := preloadingHub(t, api, "pods")
-	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("10"))
+	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("10"))
 	preloaded(t, hub)
 	hub.mu.Lock()
 	hub.endLocked(hub.caches[pods])
 	hub.mu.Unlock()
-	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("20"))
+	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("20"))
 	preloaded(t, hub)
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 // privatePod returns a pod of more than 32 KiB.
@@ -32,10 +33,10 @@ func snapshotEnd(version string) *corev1.Pod {
 
 // privateHub returns a hub of a fake API server. All its private caches hold at most 512 KiB, and
 // those of one caller 256 KiB.
-func privateHub(t *testing.T) (*fakeAPI, *Hub) {
+func privateHub(t *testing.T) (*fakeapi.Server, *Hub) {
 	t.Helper()
-	api := newFakeAPI(t, coreResources)
-	hub, err := New(api.config(), Options{})
+	api := fakeapi.New(t, fakeapi.Core)
+	hub, err := New(api.Config(), Options{})
 	must(t, err)
 	t.Cleanup(hub.Close)
 	hub.privateBytes = fairqueue.New(fairqueue.Limits{Total: 512 << 10, PerKey: 256 << 10})
@@ -75,25 +76,25 @@ func wantNothingHeld(t *testing.T, hub *Hub) {
 }
 
 func TestPrivate_StopsReadingATooLargeSnapshot(t *testing.T) {
-	for name, send := range map[string]func(*testing.T, *fakeAPI){
-		"by events": func(t *testing.T, api *fakeAPI) {
-			snapshot := api.next(t, "watch-list").open()
+	for name, send := range map[string]func(*testing.T, *fakeapi.Server){
+		"by events": func(t *testing.T, api *fakeapi.Server) {
+			snapshot := api.Next(t, "watch-list").Open()
 			for i := range 10 {
-				snapshot.send(t, watch.Added, privatePod(i))
+				snapshot.Send(t, watch.Added, privatePod(i))
 			}
 		},
-		"by pages": func(t *testing.T, api *fakeAPI) {
-			api.next(t, "watch-list").refuse(metav1.Status{Status: metav1.StatusFailure, Code: 400, Reason: metav1.StatusReasonBadRequest})
+		"by pages": func(t *testing.T, api *fakeapi.Server) {
+			api.Next(t, "watch-list").Refuse(metav1.Status{Status: metav1.StatusFailure, Code: 400, Reason: metav1.StatusReasonBadRequest})
 			for page := range 2 {
-				call := api.next(t, "list")
-				if limit := call.query().Get("limit"); limit != fmt.Sprint(privateListPage) {
+				call := api.Next(t, "list")
+				if limit := call.Query().Get("limit"); limit != fmt.Sprint(privateListPage) {
 					t.Errorf("the page size is %q", limit)
 				}
 				list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "20", Continue: "more"}}
 				for i := range 5 {
 					list.Items = append(list.Items, *privatePod(5*page + i))
 				}
-				call.list(t, list)
+				call.List(t, list)
 			}
 		},
 	} {
@@ -110,13 +111,13 @@ func TestPrivate_StopsReadingATooLargeSnapshot(t *testing.T) {
 func TestPrivate_EndsAWatchThatGrowsTooLarge(t *testing.T) {
 	api, hub := privateHub(t)
 	started := startPrivate(t.Context(), hub, "jane")
-	upstream := api.next(t, "watch-list").open().send(t, watch.Bookmark, snapshotEnd("1"))
+	upstream := api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, snapshotEnd("1"))
 	private := <-started
 	must(t, private.err)
 	w := private.cache.Watch(selectFrom(t, private.cache.Cache, Query{}), WatchOptions{})
 	defer w.Close()
 	for i := 1; i < 10; i++ {
-		upstream.send(t, watch.Added, privatePod(i))
+		upstream.Send(t, watch.Added, privatePod(i))
 	}
 	for {
 		if _, err := w.Next(t.Context()); err != nil {
@@ -165,19 +166,19 @@ func TestPrivate_LimitsConcurrentSnapshotsOfACaller(t *testing.T) {
 	for range maxCallerPrivateLists + 1 {
 		waiting = append(waiting, startPrivate(ctx, hub, "jane"))
 	}
-	var calls []*call
+	var calls []*fakeapi.Call
 	for range maxCallerPrivateLists {
-		calls = append(calls, api.next(t, "watch-list"))
+		calls = append(calls, api.Next(t, "watch-list"))
 	}
 	other := startPrivate(t.Context(), hub, "joe")
-	call := api.next(t, "watch-list") // joe's: jane's last one waits
-	call.open().send(t, watch.Bookmark, snapshotEnd("1"))
+	call := api.Next(t, "watch-list") // joe's: jane's last one waits
+	call.Open().Send(t, watch.Bookmark, snapshotEnd("1"))
 	joes := <-other
 	must(t, joes.err)
 	joes.cache.End()
 
-	calls[0].open().send(t, watch.Bookmark, snapshotEnd("1"))
-	api.next(t, "watch-list")
+	calls[0].Open().Send(t, watch.Bookmark, snapshotEnd("1"))
+	api.Next(t, "watch-list")
 	gone := errors.New("gone")
 	leave(gone)
 	ready := 0

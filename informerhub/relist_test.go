@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -35,13 +36,13 @@ var notReached = metav1.Status{
 // An answer of the API server about progress advances the feed past the version that the Reflector
 // has seen. Another API server may be older.
 func TestRelist_IsNotOlderThanTheFeed(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, upstream := syncedHub(t, api) // at 10
 	cache.mu.Lock()
 	cache.feed.advance("20")
 	cache.mu.Unlock()
-	upstream.send(t, watch.Error, compacted())
-	if version := api.next(t, "watch-list").query().Get("resourceVersion"); version != "20" {
+	upstream.Send(t, watch.Error, compacted())
+	if version := api.Next(t, "watch-list").Query().Get("resourceVersion"); version != "20" {
 		t.Errorf("the cache is at 20, and lists from %q", version)
 	}
 }
@@ -49,37 +50,37 @@ func TestRelist_IsNotOlderThanTheFeed(t *testing.T) {
 // An API server whose etcd was restored from a backup accepts a watch from a version that it has
 // not reached, and sends nothing.
 func TestRelist_FollowsAWatchOfAnUndoneHistory(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	api.setCurrent("10")
+	api := fakeapi.New(t, fakeapi.Core)
+	api.SetVersion("10")
 	_, cache, upstream := syncedHub(t, api) // at 10
 	w := longWatch(t, cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
 	for !isCurrent(cache) { // otherwise the first watch requests the version too
 		time.Sleep(time.Millisecond)
 	}
-	upstream.send(t, watch.Modified, typedPod("a", "11"))
+	upstream.Send(t, watch.Modified, typedPod("a", "11"))
 	expect(t, w, "MODIFIED default/a@11 at 11")
-	api.setCurrent("5")
-	upstream.end()
-	api.next(t, "watch").open()
-	api.next(t, "watch-list").refuse(notReached)
-	relisted := api.next(t, "watch-list")
-	if version := relisted.query().Get("resourceVersion"); version != "" {
+	api.SetVersion("5")
+	upstream.End()
+	api.Next(t, "watch").Open()
+	api.Next(t, "watch-list").Refuse(notReached)
+	relisted := api.Next(t, "watch-list")
+	if version := relisted.Query().Get("resourceVersion"); version != "" {
 		t.Errorf("lists from version %q", version)
 	}
-	relisted.open().send(t, watch.Added, typedPod("b", "4")).send(t, watch.Bookmark, bookmarkAt("5"))
+	relisted.Open().Send(t, watch.Added, typedPod("b", "4")).Send(t, watch.Bookmark, bookmarkAt("5"))
 	expect(t, w, "RESET at 5", "ADDED default/b@4 at 4", "SYNCED at 5")
 }
 
 // A watch resumes before a deletion that may not be the only one at its version; a list does not.
 func TestRelist_IsNotOlderThanADeletion(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, upstream := syncedHub(t, api)
-	upstream.send(t, watch.Added, typedPod("b", "12"))
-	upstream.send(t, watch.Deleted, typedPod("a", "20"))
+	upstream.Send(t, watch.Added, typedPod("b", "12"))
+	upstream.Send(t, watch.Deleted, typedPod("a", "20"))
 	reaches(t, cache, "20")
-	upstream.send(t, watch.Error, compacted())
-	if version := api.next(t, "watch-list").query().Get("resourceVersion"); version != "20" {
+	upstream.Send(t, watch.Error, compacted())
+	if version := api.Next(t, "watch-list").Query().Get("resourceVersion"); version != "20" {
 		t.Errorf("the cache is at 20, and lists from %q", version)
 	}
 }

@@ -18,20 +18,21 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 var (
 	appsResources = &metav1.APIResourceList{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{
-		{Name: "deployments", SingularName: "deployment", Kind: "Deployment", Namespaced: true, ShortNames: []string{"deploy"}, Verbs: readVerbs},
+		{Name: "deployments", SingularName: "deployment", Kind: "Deployment", Namespaced: true, ShortNames: []string{"deploy"}, Verbs: fakeapi.ReadVerbs},
 		{Name: "deployments/scale", Group: "autoscaling", Version: "v1", Kind: "Scale", Namespaced: true, Verbs: metav1.Verbs{"get"}},
 	}}
 	newEvents = &metav1.APIResourceList{GroupVersion: "events.k8s.io/v1", APIResources: []metav1.APIResource{
-		{Name: "events", SingularName: "event", Kind: "Event", Namespaced: true, ShortNames: []string{"ev"}, Verbs: readVerbs},
+		{Name: "events", SingularName: "event", Kind: "Event", Namespaced: true, ShortNames: []string{"ev"}, Verbs: fakeapi.ReadVerbs},
 	}}
 	// greedy uses the names of other resources as its short names, and sorts before them.
 	greedy = &metav1.APIResourceList{GroupVersion: "a.example.com/v1", APIResources: []metav1.APIResource{
-		{Name: "greedies", SingularName: "greedy", Kind: "Greedy", ShortNames: []string{"pods", "deployment", "deployments", "gr"}, Verbs: readVerbs},
+		{Name: "greedies", SingularName: "greedy", Kind: "Greedy", ShortNames: []string{"pods", "deployment", "deployments", "gr"}, Verbs: fakeapi.ReadVerbs},
 	}}
 	deployments = Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Namespaced: true, Watchable: true}
 	events      = Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true, Watchable: true}
@@ -41,19 +42,19 @@ var (
 )
 
 func everything() []*metav1.APIResourceList {
-	return []*metav1.APIResourceList{coreResources, appsResources, newEvents, greedy, widgetResources}
+	return []*metav1.APIResourceList{fakeapi.Core, appsResources, newEvents, greedy, fakeapi.Widgets}
 }
 
 // unpaced returns a resolver without a rate limit for discovery.
-func unpaced(t *testing.T, api *fakeAPI) *Resolver {
+func unpaced(t *testing.T, api *fakeapi.Server) *Resolver {
 	t.Helper()
-	resolver := hubOf(t, api.config()).Resolver()
+	resolver := hubOf(t, api.Config()).Resolver()
 	resolver.discovery.limiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	return resolver
 }
 
 func TestResolver_FindsAResourceByEachOfItsNames(t *testing.T) {
-	resolver := unpaced(t, newFakeAPI(t, everything()...))
+	resolver := unpaced(t, fakeapi.New(t, everything()...))
 	for name, want := range map[string]Resource{
 		"pods": pods, "pod": pods, "po": pods, "Pod": pods, "PODS": pods, "Pods": pods, "pods.v1": pods, "pods.v1.": pods,
 		"deployments": deployments, "deployment": deployments, "deploy": deployments, "Deployment": deployments,
@@ -75,7 +76,7 @@ func TestResolver_FindsAResourceByEachOfItsNames(t *testing.T) {
 }
 
 func TestResolver_ReturnsNearMissesOfUnknownNames(t *testing.T) {
-	resolver := unpaced(t, newFakeAPI(t, everything()...))
+	resolver := unpaced(t, fakeapi.New(t, everything()...))
 	for name, near := range map[string][]string{
 		"podz":                      {"pods"},
 		"deploymnt":                 {"deployments.apps"},
@@ -111,7 +112,7 @@ func TestResolver_ReturnsNearMissesOfUnknownNames(t *testing.T) {
 
 // TestResolver_DoesNotFailOnInvalidNames has names that are hard to parse.
 func TestResolver_DoesNotFailOnInvalidNames(t *testing.T) {
-	resolver := unpaced(t, newFakeAPI(t, everything()...))
+	resolver := unpaced(t, fakeapi.New(t, everything()...))
 	for _, name := range []string{"", ".", "..", "...", ".v1.apps", "pods.", "pods..", "deployments..apps", "Pod.", "Pod..", " pods", "*", "pods.*", "é"} {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
 			resource, err := resolver.Resolve(t.Context(), name)
@@ -135,20 +136,20 @@ func TestUnknownResourceError_ListsNearMisses(t *testing.T) {
 }
 
 func TestResolver_FindsResourcesCreatedLater(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	resolver := hubOf(t, api.config()).Resolver()
+	api := fakeapi.New(t, fakeapi.Core)
+	resolver := hubOf(t, api.Config()).Resolver()
 	var unknown *UnknownResourceError
 	if _, err := resolver.Resolve(t.Context(), "widgets"); !errors.As(err, &unknown) {
 		t.Fatalf("error %v", err)
 	}
-	api.serve(coreResources, widgetResources)
+	api.Serve(fakeapi.Core, fakeapi.Widgets)
 	if got, err := resolver.Resolve(t.Context(), "widgets"); err != nil || got != widgets {
 		t.Errorf("found %+v, %v", got, err)
 	}
 }
 
 func TestResolver_FindsKindsWithOneRequestAtMost(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	resolver := unpaced(t, api)
 	pod, deployment, nothing := pods.GroupVersionKind().GroupKind(), deployments.GroupVersionKind().GroupKind(), schema.GroupKind{Group: "unknown.example.com", Kind: "Pod"}
 	resolve := func(kinds ...schema.GroupKind) map[schema.GroupKind]Resource {
@@ -162,36 +163,36 @@ func TestResolver_FindsKindsWithOneRequestAtMost(t *testing.T) {
 	if found := resolve(pod, deployment, nothing); len(found) != 1 || found[pod] != pods {
 		t.Errorf("found %v", found)
 	}
-	api.serve(everything()...)
+	api.Serve(everything()...)
 	if found := resolve(nothing, pod, deployment); len(found) != 2 || found[pod] != pods || found[deployment] != deployments {
 		t.Errorf("when all are served, found %v", found)
 	}
-	before := api.asked()
+	before := api.Discoveries()
 	resolve(pod, deployment)
 	resolve(pod, nothing, schema.GroupKind{Kind: "MadeUp"})
-	if asked := api.asked() - before; asked != 1 {
+	if asked := api.Discoveries() - before; asked != 1 {
 		t.Errorf("discovery was read %d times for known kinds and for kinds that are not served", asked)
 	}
 }
 
 func TestResolver_KnownNamesNeedNoRequest(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	resolver := hubOf(t, api.config()).Resolver()
+	api := fakeapi.New(t, fakeapi.Core)
+	resolver := hubOf(t, api.Config()).Resolver()
 	for range 100 {
 		if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if asked := api.asked(); asked != 1 {
+	if asked := api.Discoveries(); asked != 1 {
 		t.Errorf("discovery was read %d times", asked)
 	}
 }
 
 func TestResolver_UnknownNamesShareRequests(t *testing.T) {
 	const callers = 100
-	api := newFakeAPI(t, coreResources)
-	resolver := hubOf(t, api.config()).Resolver()
-	api.mu.Lock() // discovery does not respond
+	api := fakeapi.New(t, fakeapi.Core)
+	resolver := hubOf(t, api.Config()).Resolver()
+	resume := api.Block()
 	answered := make(chan error, callers)
 	for i := range callers {
 		go func() {
@@ -199,7 +200,7 @@ func TestResolver_UnknownNamesShareRequests(t *testing.T) {
 			answered <- err
 		}()
 	}
-	api.mu.Unlock()
+	resume()
 	for range callers {
 		var unknown *UnknownResourceError
 		if err := <-answered; !errors.As(err, &unknown) {
@@ -208,7 +209,7 @@ func TestResolver_UnknownNamesShareRequests(t *testing.T) {
 	}
 	// Each caller waits for a request that begins after its call: at most the one in flight and the
 	// next one. Some may come so late that they need another one.
-	if asked := api.asked(); asked > callers/4 {
+	if asked := api.Discoveries(); asked > callers/4 {
 		t.Errorf("discovery was read %d times for %d callers", asked, callers)
 	}
 }
@@ -216,7 +217,7 @@ func TestResolver_UnknownNamesShareRequests(t *testing.T) {
 // TestResolver_FailsForACancelledCall has both states of the request that the caller waits for:
 // done, and in flight.
 func TestResolver_FailsForACancelledCall(t *testing.T) {
-	resolver := unpaced(t, newFakeAPI(t, coreResources))
+	resolver := unpaced(t, fakeapi.New(t, fakeapi.Core))
 	done := make(chan struct{})
 	close(done)
 	why := errors.New("the caller has disconnected")
@@ -235,9 +236,9 @@ func TestResolver_FailsForACancelledCall(t *testing.T) {
 }
 
 func TestResolver_UnreachableAPIServerIsUnavailable(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
-	resolver := hubOf(t, api.config()).Resolver()
-	api.server.Close()
+	api := fakeapi.New(t, fakeapi.Core)
+	resolver := hubOf(t, api.Config()).Resolver()
+	api.Close()
 	var unavailable *UnavailableError
 	if _, err := resolver.Resolve(t.Context(), "pods"); !errors.As(err, &unavailable) {
 		t.Errorf("error %v", err)
@@ -250,13 +251,13 @@ func TestResolver_UnreachableAPIServerIsUnavailable(t *testing.T) {
 // A starting API server serves discovery before it knows all groups of CRDs.
 func TestResolver_MissingResourcesAreUnavailableDuringStartup(t *testing.T) {
 	const starting = "[+]ping ok\n[-]poststarthook/apiservice-discovery-controller failed: reason withheld\nreadyz check failed\n"
-	api := newFakeAPI(t, coreResources, widgetResources)
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
 	resolver := unpaced(t, api)
 	if _, err := resolver.Resolve(t.Context(), "widgets"); err != nil {
 		t.Fatal(err)
 	}
-	api.serve(coreResources)
-	api.setUnready(starting)
+	api.Serve(fakeapi.Core)
+	api.SetUnready(starting)
 	var unavailable *UnavailableError
 	for question, ask := range map[string]func() error{
 		"an unknown name":      func() error { _, err := resolver.Resolve(t.Context(), "gadgets"); return err },
@@ -270,12 +271,12 @@ func TestResolver_MissingResourcesAreUnavailableDuringStartup(t *testing.T) {
 	if got, err := resolver.Resolve(t.Context(), "widgets"); err != nil || got != widgets {
 		t.Errorf("widgets are %v, %v", got, err)
 	}
-	api.setUnready("apiserver is starting") // without the list of its checks
+	api.SetUnready("apiserver is starting") // without the list of its checks
 	if served, err := resolver.serves(widgets)(t.Context()); !errors.As(err, &unavailable) {
 		t.Errorf("widgets are served: %v, %v", served, err)
 	}
 	// Without etcd the API server is not ready either, but its discovery is complete.
-	api.setUnready("[-]etcd-readiness failed: reason withheld\n[+]poststarthook/apiservice-discovery-controller ok\nreadyz check failed\n")
+	api.SetUnready("[-]etcd-readiness failed: reason withheld\n[+]poststarthook/apiservice-discovery-controller ok\nreadyz check failed\n")
 	if served, err := resolver.serves(widgets)(t.Context()); err != nil || served {
 		t.Errorf("widgets are served: %v, %v", served, err)
 	}
@@ -284,7 +285,7 @@ func TestResolver_MissingResourcesAreUnavailableDuringStartup(t *testing.T) {
 // TestResolver_DiscoveryTimesOut fakes time: there is never a response.
 func TestResolver_DiscoveryTimesOut(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
+		silent := fakeapi.TransportFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
 			<-r.Context().Done()
 			if waited := time.Since(start); waited != requestTimeout {
@@ -300,14 +301,10 @@ func TestResolver_DiscoveryTimesOut(t *testing.T) {
 	})
 }
 
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestResolver_FailsAfterTheHubIsClosed resolves while the hub closes, for the race detector, and
 // afterwards.
 func TestResolver_FailsAfterTheHubIsClosed(t *testing.T) {
-	hub := hubOf(t, newFakeAPI(t, coreResources).config())
+	hub := hubOf(t, fakeapi.New(t, fakeapi.Core).Config())
 	var asking sync.WaitGroup
 	for i := range 8 {
 		asking.Go(func() { _, _ = hub.Resolver().Resolve(t.Context(), fmt.Sprint("nothing-", i)) })
@@ -320,7 +317,7 @@ func TestResolver_FailsAfterTheHubIsClosed(t *testing.T) {
 }
 
 func TestResolver_CachedSpellingsAreBounded(t *testing.T) {
-	resolver := unpaced(t, newFakeAPI(t, coreResources))
+	resolver := unpaced(t, fakeapi.New(t, fakeapi.Core))
 	if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
 		t.Fatal(err)
 	}
@@ -387,11 +384,11 @@ func TestResolver_LostGroupIsUnavailableByEachName(t *testing.T) {
 	gone := schema.GroupVersion{Group: "gone.example.com", Version: "v1"}
 	goneResources := &metav1.APIResourceList{GroupVersion: gone.String(), APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing"}}}
 	var last lastLists
-	if away := last.update([]*metav1.APIResourceList{coreResources, widgetResources, goneResources}, nil); len(away) > 0 {
+	if away := last.update([]*metav1.APIResourceList{fakeapi.Core, fakeapi.Widgets, goneResources}, nil); len(away) > 0 {
 		t.Errorf("groups are unavailable although all have responded: %v", away)
 	}
 	for range 2 { // it is recorded for as long as the failure lasts
-		away := last.update([]*metav1.APIResourceList{coreResources}, map[schema.GroupVersion]error{group: discovery.StaleGroupVersionError{}, gone: apierrors.NewNotFound(schema.GroupResource{}, "")})
+		away := last.update([]*metav1.APIResourceList{fakeapi.Core}, map[schema.GroupVersion]error{group: discovery.StaleGroupVersionError{}, gone: apierrors.NewNotFound(schema.GroupResource{}, "")})
 		catalogue := &discoverySnapshot{lastKnown: away}
 		for name, want := range map[string]bool{"widgets": true, "Widget": true, "widget.example.com": true, "widgets.v1.example.com": true, "pods": false, "podz": false, "things": false} {
 			var unavailable *GroupUnavailableError
@@ -400,7 +397,7 @@ func TestResolver_LostGroupIsUnavailableByEachName(t *testing.T) {
 			}
 		}
 	}
-	if away := last.update([]*metav1.APIResourceList{coreResources}, nil); len(away) > 0 || len(last) != 1 {
+	if away := last.update([]*metav1.APIResourceList{fakeapi.Core}, nil); len(away) > 0 || len(last) != 1 {
 		t.Errorf("a removed group is still recorded: %v", last)
 	}
 }

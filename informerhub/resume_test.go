@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -239,7 +240,7 @@ func TestBatch_EndWithinAStepIsNotResumable(t *testing.T) {
 }
 
 func TestHistory_BackfillsDeletionsFromBeforeTheStart(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, _ := syncedHub(t, api)
 	w := resumed(t, cache, Query{}, Position{Version: "2"})
 	received := make(chan []string)
@@ -247,14 +248,14 @@ func TestHistory_BackfillsDeletionsFromBeforeTheStart(t *testing.T) {
 		batch, _ := w.Next(t.Context())
 		received <- describeAll(batch.Events, describeEvent)
 	}()
-	history := api.next(t, "watch")
-	if version := history.query().Get("resourceVersion"); version != "2" {
+	history := api.Next(t, "watch")
+	if version := history.Query().Get("resourceVersion"); version != "2" {
 		t.Errorf("requested from %q", version)
 	}
-	history.open().
-		send(t, watch.Added, typedPod("a", "3")).
-		send(t, watch.Deleted, typedPod("gone", "6")).
-		send(t, watch.Bookmark, bookmarkAt("12"))
+	history.Open().
+		Send(t, watch.Added, typedPod("a", "3")).
+		Send(t, watch.Deleted, typedPod("gone", "6")).
+		Send(t, watch.Bookmark, bookmarkAt("12"))
 	checkSame(t, []string{"MODIFIED default/a@3 at 3", "DELETED default/gone@6 at 6"}, <-received)
 
 	t.Run("once", func(t *testing.T) {
@@ -279,7 +280,7 @@ func TestHistory_EndsWithTheLastChangeOfTheCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			api := newFakeAPI(t, coreResources)
+			api := fakeapi.New(t, fakeapi.Core)
 			_, cache, _ := syncedHub(t, api)
 			w := resumed(t, cache, Query{}, Position{Version: "2"})
 			received := make(chan []string)
@@ -287,12 +288,12 @@ func TestHistory_EndsWithTheLastChangeOfTheCluster(t *testing.T) {
 				batch, _ := w.Next(t.Context())
 				received <- describeAll(batch.Events, describeEvent)
 			}()
-			history := api.next(t, "watch").open().
-				send(t, watch.Deleted, typedPod("deleted", "6")).
-				send(t, test.last, typedPod(test.object, "10"))
+			history := api.Next(t, "watch").Open().
+				Send(t, watch.Deleted, typedPod("deleted", "6")).
+				Send(t, test.last, typedPod(test.object, "10"))
 			if test.open > 0 {
 				time.Sleep(test.open)
-				history.end()
+				history.End()
 			}
 			checkSame(t, test.want, <-received)
 		})
@@ -300,7 +301,7 @@ func TestHistory_EndsWithTheLastChangeOfTheCluster(t *testing.T) {
 }
 
 func TestHistory_ResyncsIfItHasExpired(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, _ := syncedHub(t, api)
 	w := resumed(t, cache, Query{}, Position{Version: "2"})
 	received := make(chan []string)
@@ -308,7 +309,7 @@ func TestHistory_ResyncsIfItHasExpired(t *testing.T) {
 		batch, _ := w.Next(t.Context())
 		received <- describeAll(batch.Events, describeEvent)
 	}()
-	api.next(t, "watch").refuse(expired)
+	api.Next(t, "watch").Refuse(expired)
 	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-received)
 }
 
@@ -417,9 +418,9 @@ func TestWatcherIndex_RemovesGroupsWithoutWatchers(t *testing.T) {
 }
 
 func TestResume_OlderReplicaRepeatsNoEvents(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, upstream := syncedHub(t, api)
-	api.setCurrent("25")
+	api.SetVersion("25")
 	w := resumed(t, cache, Query{}, Position{Version: "20"})
 	received := make(chan []string)
 	next := func() {
@@ -430,16 +431,16 @@ func TestResume_OlderReplicaRepeatsNoEvents(t *testing.T) {
 	checkSame(t, []string{"BOOKMARK at 20"}, <-received)
 	// The events that the other replica has delivered are not repeated, and the later ones are
 	// delivered.
-	upstream.send(t, watch.Modified, typedPod("a", "15"))
-	upstream.send(t, watch.Modified, typedPod("a", "21"))
+	upstream.Send(t, watch.Modified, typedPod("a", "15"))
+	upstream.Send(t, watch.Modified, typedPod("a", "21"))
 	go next()
 	checkSame(t, []string{"MODIFIED default/a@21 at 21"}, <-received)
 }
 
 func TestResume_ResyncsFromAVersionThatWasNeverReached(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	_, cache, _ := syncedHub(t, api)
-	api.setCurrent("19")
+	api.SetVersion("19")
 	w := resumed(t, cache, Query{}, Position{Version: "20"})
 	received := make(chan []string)
 	go func() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -19,54 +18,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
-
-// publisher is an API server that publishes schemas, each document with a hash that the test sets.
-type publisher struct {
-	mu        sync.Mutex // guards the fields below
-	documents map[string]published
-	asked     map[string]int // number of requests, by path
-}
-
-type published struct{ hash, text string }
-
-func (p *publisher) publish(documents map[string]published) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.documents = documents
-}
-
-func (p *publisher) config() *rest.Config {
-	return &rest.Config{Host: "http://api.example", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
-		recorder := httptest.NewRecorder()
-		p.ServeHTTP(recorder, r)
-		return recorder.Result(), nil
-	})}
-}
-
-func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.asked == nil {
-		p.asked = make(map[string]int)
-	}
-	p.asked[r.URL.Path]++
-	if r.URL.Path == "/openapi/v3" {
-		paths := make(map[string]any)
-		for path, document := range p.documents {
-			paths[path] = map[string]string{"serverRelativeURL": "/openapi/v3/" + path + document.hash}
-		}
-		answer(w, map[string]any{"paths": paths})
-		return
-	}
-	document, ok := p.documents[strings.TrimPrefix(r.URL.Path, "/openapi/v3/")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	_, _ = w.Write([]byte(document.text))
-}
 
 // oneKind returns a document with the schema of a Widget, and two that reference each other.
 func oneKind(description string) string {
@@ -78,6 +32,14 @@ func oneKind(description string) string {
 		"C":{"type":"string"}}}}`, description)
 }
 
+// publishing returns an API server that publishes the document of oneKind.
+func publishing(t *testing.T, description string) *fakeapi.Server {
+	t.Helper()
+	api := fakeapi.New(t)
+	api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: "?hash=1", Text: oneKind(description)}})
+	return api
+}
+
 func decodedSchema(t *testing.T, encoded []byte) map[string]any {
 	t.Helper()
 	schema := &structpb.Struct{}
@@ -86,8 +48,8 @@ func decodedSchema(t *testing.T, encoded []byte) map[string]any {
 }
 
 func TestSchema_ContainsReferencedSchemas(t *testing.T) {
-	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
-	encoded, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
+	api := publishing(t, "one")
+	encoded, err := hubOf(t, api.DirectConfig()).Schema(t.Context(), widgets)
 	must(t, err)
 	schema := decodedSchema(t, encoded)
 	var want map[string]any
@@ -102,8 +64,8 @@ func TestSchema_ContainsReferencedSchemas(t *testing.T) {
 
 func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		api := &publisher{}
-		hub := hubOf(t, api.config())
+		api := fakeapi.New(t)
+		hub := hubOf(t, api.DirectConfig())
 		for _, step := range []struct {
 			hash, text string
 			want       string
@@ -115,12 +77,12 @@ func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
 			{"", "three", "three", 3},
 			{"", "four", "four", 4},
 		} {
-			api.publish(map[string]published{"apis/example.com/v1": {step.hash, oneKind(step.text)}})
+			api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: step.hash, Text: oneKind(step.text)}})
 			time.Sleep(maxSchemasAge)
 			encoded, err := hub.Schema(t.Context(), widgets)
 			must(t, err)
 			schema := decodedSchema(t, encoded)
-			if reads := api.asked["/openapi/v3/apis/example.com/v1"]; schema["description"] != step.want || reads != step.reads {
+			if reads := api.Requests()["/openapi/v3/apis/example.com/v1"]; schema["description"] != step.want || reads != step.reads {
 				t.Errorf("at %q the schema is %v, read %d times", step.hash, schema["description"], reads)
 			}
 		}
@@ -129,8 +91,8 @@ func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
 
 func TestSchemas_CallersShareOneRequest(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
-		hub := hubOf(t, api.config())
+		api := publishing(t, "one")
+		hub := hubOf(t, api.DirectConfig())
 		var asking sync.WaitGroup
 		for range 100 {
 			asking.Go(func() {
@@ -140,15 +102,15 @@ func TestSchemas_CallersShareOneRequest(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		if !slices.Equal(slices.Collect(maps.Values(api.asked)), []int{1, 1}) {
-			t.Errorf("requested %v", api.asked)
+		if !slices.Equal(slices.Collect(maps.Values(api.Requests())), []int{1, 1}) {
+			t.Errorf("requested %v", api.Requests())
 		}
 	})
 }
 
 func TestSchema_ReturnsNoSchemaErrorForUnknownKinds(t *testing.T) {
-	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
-	hub := hubOf(t, api.config())
+	api := publishing(t, "one")
+	hub := hubOf(t, api.DirectConfig())
 	other := widgets
 	other.Kind = "Other"
 	for name, resource := range map[string]Resource{"a group without a document": pods, "a kind that is not in it": other} {
@@ -161,7 +123,7 @@ func TestSchema_ReturnsNoSchemaErrorForUnknownKinds(t *testing.T) {
 
 func TestSchema_UnreachableAPIServerIsUnavailable(t *testing.T) {
 	away := errors.New("unreachable")
-	hub := hubOf(t, &rest.Config{Host: "http://api.example", Transport: transportFunc(func(*http.Request) (*http.Response, error) { return nil, away })})
+	hub := hubOf(t, &rest.Config{Host: "http://api.example", Transport: fakeapi.TransportFunc(func(*http.Request) (*http.Response, error) { return nil, away })})
 	var unavailable *UnavailableError
 	if _, err := hub.Schema(t.Context(), pods); !errors.As(err, &unavailable) || !errors.Is(err, away) {
 		t.Errorf("error %v", err)
@@ -169,7 +131,7 @@ func TestSchema_UnreachableAPIServerIsUnavailable(t *testing.T) {
 }
 
 func TestSchema_FailsAfterTheHubIsClosed(t *testing.T) {
-	hub := hubOf(t, (&publisher{}).config())
+	hub := hubOf(t, fakeapi.New(t).DirectConfig())
 	hub.Close()
 	if _, err := hub.Schema(t.Context(), pods); !errors.Is(err, ErrClosed) {
 		t.Errorf("error %v", err)
@@ -178,8 +140,8 @@ func TestSchema_FailsAfterTheHubIsClosed(t *testing.T) {
 
 func TestSchema_IsBuiltOnceForEachHash(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
-		hub := hubOf(t, api.config())
+		api := publishing(t, "one")
+		hub := hubOf(t, api.DirectConfig())
 		first, err := hub.Schema(t.Context(), widgets)
 		must(t, err)
 		for range 3 {
@@ -189,7 +151,7 @@ func TestSchema_IsBuiltOnceForEachHash(t *testing.T) {
 				t.Error("the schema is built again")
 			}
 		}
-		api.publish(map[string]published{"apis/example.com/v1": {"?hash=2", oneKind("two")}})
+		api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: "?hash=2", Text: oneKind("two")}})
 		time.Sleep(maxSchemasAge)
 		other, err := hub.Schema(t.Context(), widgets)
 		must(t, err)
@@ -218,8 +180,8 @@ func TestBuiltSchemas_AreBoundedInBytes(t *testing.T) {
 }
 
 func TestSchema_IsBoundedInBytes(t *testing.T) {
-	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind(strings.Repeat("x", maxSchemaBytes))}}}
-	_, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
+	api := publishing(t, strings.Repeat("x", maxSchemaBytes))
+	_, err := hubOf(t, api.DirectConfig()).Schema(t.Context(), widgets)
 	if !apierrors.IsRequestEntityTooLargeError(err) {
 		t.Errorf("error %v", err)
 	}

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 func TestHub_StatusDescribesItsCaches(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	hub, cache, _ := syncedHub(t, api)
 	want := Status{Resource: pods, Synced: true, Version: "10", Objects: 1, Bytes: podOf(t, cache, "a").Size()}
 	wantStatus(t, hub, want)
@@ -51,7 +53,7 @@ func podOf(t *testing.T, c *Cache, name string) *Object {
 }
 
 func TestHub_StatusIsEmptyWithoutCaches(t *testing.T) {
-	hub := hubOf(t, newFakeAPI(t, coreResources).config())
+	hub := hubOf(t, fakeapi.New(t, fakeapi.Core).Config())
 	if all := hub.Status(); len(all) != 0 {
 		t.Errorf("the status is %v", all)
 	}

@@ -15,17 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
-
-// direct serves responses without a network, so that time can be faked.
-func (api *fakeAPI) direct() transportFunc {
-	return func(r *http.Request) (*http.Response, error) {
-		recorder := httptest.NewRecorder()
-		api.ServeHTTP(recorder, r)
-		return recorder.Result(), nil
-	}
-}
 
 func typeNames(t *testing.T, resolver *Resolver) (names []string) {
 	t.Helper()
@@ -41,7 +33,7 @@ func typeNames(t *testing.T, resolver *Resolver) (names []string) {
 }
 
 func TestResourceTypes_AreSortedByGroupAndName(t *testing.T) {
-	resolver := hubOf(t, newFakeAPI(t, everything()...).config()).Resolver()
+	resolver := hubOf(t, fakeapi.New(t, everything()...).Config()).Resolver()
 	want := []string{
 		"bindings", "events", "nodes", "pods", "greedies.a.example.com", "deployments.apps", "events.events.k8s.io", "widgets.example.com",
 	}
@@ -56,7 +48,7 @@ func TestResourceTypes_HaveThePreferredVersion(t *testing.T) {
 	}
 	resource := func(name string, short ...string) metav1.APIResource {
 		return metav1.APIResource{
-			Name: name, SingularName: name + "-one", Kind: "Kind", Namespaced: true, ShortNames: short, Categories: []string{"all"}, Verbs: readVerbs,
+			Name: name, SingularName: name + "-one", Kind: "Kind", Namespaced: true, ShortNames: short, Categories: []string{"all"}, Verbs: fakeapi.ReadVerbs,
 		}
 	}
 	group := &restmapper.APIGroupResources{
@@ -72,7 +64,7 @@ func TestResourceTypes_HaveThePreferredVersion(t *testing.T) {
 	want := func(name, version string, served ...string) ResourceType {
 		return ResourceType{
 			Resource: Resource{Group: "example.com", Version: version, Name: name, Kind: "Kind", Namespaced: true, Watchable: true},
-			Singular: name + "-one", Categories: []string{"all"}, Verbs: readVerbs, Versions: served,
+			Singular: name + "-one", Categories: []string{"all"}, Verbs: fakeapi.ReadVerbs, Versions: served,
 		}
 	}
 	both, oldest := want("both", "v2", "v2", "v3", "v1"), want("oldest", "v1", "v1")
@@ -84,19 +76,19 @@ func TestResourceTypes_HaveThePreferredVersion(t *testing.T) {
 }
 
 func TestResourceTypes_ChangesAreSeenWithinASecond(t *testing.T) {
-	api := newFakeAPI(t, coreResources)
+	api := fakeapi.New(t, fakeapi.Core)
 	faketime.Test(t, func(t *testing.T) {
-		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: api.direct()}).Resolver()
+		resolver := hubOf(t, api.DirectConfig()).Resolver()
 		core := []string{"bindings", "events", "nodes", "pods"}
 		for _, step := range []struct {
 			served []*metav1.APIResourceList
 			want   []string
 		}{
-			{[]*metav1.APIResourceList{coreResources}, core},
-			{[]*metav1.APIResourceList{coreResources, widgetResources}, append(core[:4:4], "widgets.example.com")},
-			{[]*metav1.APIResourceList{coreResources}, core},
+			{[]*metav1.APIResourceList{fakeapi.Core}, core},
+			{[]*metav1.APIResourceList{fakeapi.Core, fakeapi.Widgets}, append(core[:4:4], "widgets.example.com")},
+			{[]*metav1.APIResourceList{fakeapi.Core}, core},
 		} {
-			api.serve(step.served...)
+			api.Serve(step.served...)
 			time.Sleep(time.Second)
 			if diff := cmp.Diff(step.want, typeNames(t, resolver)); diff != "" {
 				t.Error(diff)
@@ -107,9 +99,9 @@ func TestResourceTypes_ChangesAreSeenWithinASecond(t *testing.T) {
 
 func TestResourceTypes_CallersShareOneRequestASecond(t *testing.T) {
 	const callers, seconds = 100, 30
-	api := newFakeAPI(t, everything()...)
+	api := fakeapi.New(t, everything()...)
 	faketime.Test(t, func(t *testing.T) {
-		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: api.direct()}).Resolver()
+		resolver := hubOf(t, api.DirectConfig()).Resolver()
 		for range 10 * seconds {
 			var asking sync.WaitGroup
 			for range callers {
@@ -123,16 +115,16 @@ func TestResourceTypes_CallersShareOneRequestASecond(t *testing.T) {
 			time.Sleep(time.Second / 10)
 		}
 	})
-	if asked := api.asked(); asked != seconds {
+	if asked := api.Discoveries(); asked != seconds {
 		t.Errorf("discovery was read %d times in %d seconds", asked, seconds)
 	}
 }
 
 func TestResourceTypes_FailedGroupHidesNoOther(t *testing.T) {
-	api := newFakeAPI(t, everything()...)
-	resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+	api := fakeapi.New(t, everything()...)
+	resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: fakeapi.TransportFunc(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path != "/apis/example.com/v1" {
-			return api.direct()(r)
+			return api.RoundTrip(r)
 		}
 		recorder := httptest.NewRecorder()
 		recorder.WriteHeader(http.StatusServiceUnavailable)
@@ -149,7 +141,7 @@ func TestResourceTypes_FailedGroupHidesNoOther(t *testing.T) {
 
 // aggregated serves discovery as current API servers do, in one document, from which client-go
 // builds lists in no particular order.
-func aggregated(groups ...apidiscoveryv2.APIGroupDiscovery) transportFunc {
+func aggregated(groups ...apidiscoveryv2.APIGroupDiscovery) fakeapi.TransportFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		list := apidiscoveryv2.APIGroupDiscoveryList{}
 		if r.URL.Path == "/apis" {
@@ -169,7 +161,7 @@ func withThings(name string, freshness apidiscoveryv2.DiscoveryFreshness) apidis
 		Versions: []apidiscoveryv2.APIVersionDiscovery{{
 			Version: "v1", Freshness: freshness,
 			Resources: []apidiscoveryv2.APIResourceDiscovery{{
-				Resource: "things", SingularResource: "thing", ShortNames: []string{"th"}, Verbs: readVerbs,
+				Resource: "things", SingularResource: "thing", ShortNames: []string{"th"}, Verbs: fakeapi.ReadVerbs,
 				ResponseKind: &metav1.GroupVersionKind{Group: name, Version: "v1", Kind: "Thing"}, Scope: apidiscoveryv2.ScopeCluster,
 			}},
 		}},

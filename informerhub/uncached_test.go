@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
 func TestUncached_NameExcludesEveryMatchingResource(t *testing.T) {
@@ -46,8 +48,8 @@ func TestUncached_NameExcludesEveryMatchingResource(t *testing.T) {
 }
 
 func TestUncached_ResourcesHaveNoCache(t *testing.T) {
-	api := newFakeAPI(t, coreResources, widgetResources)
-	hub, err := New(api.config(), Options{Uncached: []string{"pods"}})
+	api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+	hub, err := New(api.Config(), Options{Uncached: []string{"pods"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestUncached_ResourcesHaveNoCache(t *testing.T) {
 
 func TestUncached_LeasesAreCachedOnlyIfPreloaded(t *testing.T) {
 	lists := []*metav1.APIResourceList{
-		coreResources,
+		fakeapi.Core,
 		{GroupVersion: "coordination.k8s.io/v1", APIResources: []metav1.APIResource{
 			{Name: "leases", SingularName: "lease", Kind: "Lease"}, {Name: "leasecandidates", SingularName: "leasecandidate", Kind: "LeaseCandidate"},
 		}},

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
+	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 )
 
 // TestCodec_ObjectsDoNotShareTheBodysMemory wipes each body after it was read, as client-go does

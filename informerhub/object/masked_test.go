@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
+	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 )
 
 func TestMasked_HasTheHeadAndThePathsOfTheMask(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
+	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 )
 
 // FuzzReadProtobuf compares the values that are read from protobuf with client-go's reader, for

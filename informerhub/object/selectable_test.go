@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kubeconnect/kubeconnect/informerhub/internal/testobjects"
+	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 )
 
 // samplesOfFields has, for each selectable field of each built-in kind, an object and the value

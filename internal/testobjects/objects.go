@@ -1,5 +1,5 @@
 // Package testobjects makes Kubernetes objects, and the bytes that an API server sends of them, for
-// the tests of informerhub and of its packages.
+// tests.
 package testobjects
 
 import (

@@ -1,0 +1,199 @@
+// Package fakeapi is a fake of the Kubernetes API server, for faults that a real one cannot be
+// brought to. It serves discovery, and the test writes its responses to lists and watches:
+//
+//	api := fakeapi.New(t, fakeapi.Core)
+//	… // something that lists or watches, with the client configuration api.Config()
+//	api.Next(t, "list").List(t, &corev1.PodList{})
+//	api.Next(t, "watch").Open().Send(t, watch.Added, pod)
+//
+// Without its network ([Server.DirectConfig]), it can be used with fake time.
+package fakeapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Server is a fake API server. By default the service has no permission to read
+// CustomResourceDefinitions, there are no APIServices, no schemas are published, and the current
+// resource version cannot be requested. Its methods are safe for concurrent use.
+type Server struct {
+	listen func() *httptest.Server // starts the server at the first call
+	calls  Calls                   // lists and watches of resources without a handler
+
+	mu        sync.Mutex // guards the fields below
+	handlers  map[string]http.Handler
+	served    map[string]*metav1.APIResourceList // by group and version
+	documents map[string]Document                // by path below /openapi/v3
+	requests  map[string]int                     // number of requests for discovery and schemas, by path
+	unready   string                             // the response to readiness checks; empty if it is ready
+	version   string                             // the current resource version; empty if it cannot be requested
+	versions  int                                // number of requests for the current version
+}
+
+// New returns a server of some resources. It ends with the test.
+func New(t testing.TB, served ...*metav1.APIResourceList) *Server {
+	t.Helper()
+	s := &Server{calls: make(Calls), handlers: make(map[string]http.Handler), requests: make(map[string]int)}
+	s.Serve(served...)
+	s.Handle("apiservices", http.NotFoundHandler())
+	s.Handle("customresourcedefinitions", http.HandlerFunc(Forbid))
+	s.listen = sync.OnceValue(func() *httptest.Server {
+		server := httptest.NewServer(s)
+		t.Cleanup(server.Close)
+		return server
+	})
+	return s
+}
+
+// Config returns the configuration of clients. The first call begins to listen for them.
+func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.listen().URL} }
+
+// Close stops listening before the test ends.
+func (s *Server) Close() { s.listen().Close() }
+
+// DirectConfig returns a configuration of clients that use no network, so that time can be faked.
+// Lists and watches that the test responds to do not work with it.
+func (s *Server) DirectConfig() *rest.Config {
+	return &rest.Config{Host: "http://api.example", Transport: TransportFunc(s.RoundTrip)}
+}
+
+// RoundTrip returns the response to a request, without a network.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	s.ServeHTTP(recorder, r)
+	return recorder.Result(), nil
+}
+
+// TransportFunc is a function that is a transport.
+type TransportFunc func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f TransportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Handle sets the handler of the lists and watches of a resource, instead of [Server.Next].
+func (s *Server) Handle(resource string, handler http.Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers[resource] = handler
+}
+
+// SetUnready sets the response to readiness checks; empty for a server that is ready.
+func (s *Server) SetUnready(checks string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unready = checks
+}
+
+// SetVersion sets the current resource version.
+func (s *Server) SetVersion(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+}
+
+// VersionRequests returns the number of requests for the current resource version.
+func (s *Server) VersionRequests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.versions
+}
+
+// Next returns the next list or watch of a resource without a handler. See [Calls.Next].
+func (s *Server) Next(t testing.TB, kind string) *Call {
+	t.Helper()
+	return s.calls.Next(t, kind)
+}
+
+// Pending returns a list or watch that waits for its response; nil if there is none.
+func (s *Server) Pending() *Call {
+	select {
+	case call := <-s.calls:
+		return call
+	default:
+		return nil
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); {
+	case r.URL.Path == "/readyz":
+		s.serveReadiness(w)
+	case r.URL.Path == "/version":
+		Respond(w, map[string]string{"gitVersion": "v1.37.1"})
+	case len(parts) <= 3 && parts[0] == "apis", len(parts) <= 2 && parts[0] == "api":
+		s.serveDiscovery(w, r, parts)
+	case parts[0] == "openapi":
+		s.serveSchemas(w, r)
+	case isVersionRequest(r):
+		s.serveVersion(w)
+	default:
+		s.handlerOf(parts[len(parts)-1]).ServeHTTP(w, r)
+	}
+}
+
+func (s *Server) handlerOf(resource string) http.Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if handler, ok := s.handlers[resource]; ok {
+		return handler
+	}
+	return s.calls
+}
+
+func (s *Server) serveReadiness(w http.ResponseWriter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unready != "" {
+		http.Error(w, s.unready, http.StatusInternalServerError)
+	}
+}
+
+// isVersionRequest reports whether a request is only for the current resource version.
+func isVersionRequest(r *http.Request) bool {
+	query := r.URL.Query()
+	return query.Get("limit") == "1" && query.Get("continue") == "" && query.Get("fieldSelector") == "" && query.Get("resourceVersion") == ""
+}
+
+func (s *Server) serveVersion(w http.ResponseWriter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.versions++
+	if s.version == "" {
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+		return
+	}
+	Respond(w, &corev1.PodList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: s.version},
+	})
+}
+
+// Respond sends a value as JSON.
+func Respond(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+// Forbid responds that the service has no permission.
+func Forbid(w http.ResponseWriter, _ *http.Request) {
+	refuse(w, apierrors.NewForbidden(schema.GroupResource{}, "", nil).ErrStatus)
+}
+
+func refuse(w http.ResponseWriter, status metav1.Status) {
+	status.APIVersion, status.Kind = "v1", "Status"
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status)
+}
