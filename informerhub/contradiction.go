@@ -38,7 +38,7 @@ func (r *Resolver) ResolveFresh(ctx context.Context, name string) (Resource, err
 
 // ResolveRecent resolves a resource as Resolve does. Its discovery data is at most a second old.
 func (r *Resolver) ResolveRecent(ctx context.Context, name string) (Resource, error) {
-	if _, err := r.discovery.recent(ctx, maxTypesAge); err != nil {
+	if _, err := r.discovery.Recent(ctx, maxTypesAge); err != nil {
 		return Resource{}, err
 	}
 	return r.Resolve(ctx, name)
@@ -46,14 +46,14 @@ func (r *Resolver) ResolveRecent(ctx context.Context, name string) (Resource, er
 
 // Refresh reads discovery again. Concurrent calls share the request.
 func (r *Resolver) Refresh(ctx context.Context) error {
-	_, err := r.discovery.refresh(ctx)
+	_, err := r.discovery.Fresh(ctx)
 	return err
 }
 
 // Confirm returns a [ResourceGoneError] if the API server does not serve a resource as described.
 // Its discovery data is at most a second old.
 func (r *Resolver) Confirm(ctx context.Context, resource Resource) error {
-	recent, err := r.discovery.recent(ctx, maxTypesAge)
+	recent, err := r.discovery.Recent(ctx, maxTypesAge)
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func TestDefinitions_ChangedHashRelistsWithoutPermission(t *testing.T) {
 	session := newDefinitionsSession(hub.definitions, func() {})
 	poll := func(hash string) {
 		api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: "?hash=" + hash, Text: oneKind("one")}})
-		if _, err := hub.schemas.index.refresh(t.Context()); err != nil {
+		if _, err := hub.schemas.index.Fresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		session.poll(t.Context())

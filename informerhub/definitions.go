@@ -153,7 +153,7 @@ func (d *definitions) check(ctx context.Context, upstreams []*upstream, lost boo
 	if len(upstreams) == 0 {
 		return
 	}
-	fresh, unknown := d.resolver.discovery.refresh(ctx)
+	fresh, unknown := d.resolver.discovery.Fresh(ctx)
 	for _, u := range upstreams {
 		served := true
 		if unknown == nil {
@@ -327,7 +327,7 @@ func (*listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 // poll compares the hashes of the OpenAPI documents of the caches' resources with the previous
 // ones, and discovery with the caches.
 func (s *definitionsSession) poll(ctx context.Context) {
-	index, err := s.schemas.index.recent(ctx, maxSchemasAge)
+	index, err := s.schemas.index.Recent(ctx, maxSchemasAge)
 	if err != nil {
 		return // the next request may succeed
 	}

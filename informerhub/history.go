@@ -156,10 +156,10 @@ const (
 // one request, and a version that is far ahead is rejected without a request for a while. A version
 // that is near needs a new request, because the API server may have reached it since.
 func (u *upstream) hasReached(ctx context.Context, version string) (bool, error) {
-	if latest := u.versions.latestWithin(farAheadTTL); latest != nil && isFarAhead(latest.answer, version) {
+	if latest, ok := u.versions.LastWithin(farAheadTTL); ok && isFarAhead(latest, version) {
 		return false, nil
 	}
-	current, err := u.versions.refresh(ctx)
+	current, err := u.versions.Fresh(ctx)
 	return err == nil && !object.Older(current, version), err
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -210,7 +211,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource), definitions: h.definitions}
 	cache.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
-	up.versions = newCoalescer("version", up.askCurrent)
+	up.versions = coalesce.New("version", up.askCurrent)
 	cache.history = up
 	return up
 }

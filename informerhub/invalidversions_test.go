@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
@@ -37,7 +38,7 @@ func TestWatch_UnreachedVersionsShareRequests(t *testing.T) {
 			}
 			all.Wait()
 			// The cache itself has asked, too.
-			if asked, most := api.VersionRequests()-before, requestBurst+int(requestsPerSecond*time.Since(began).Seconds())+3; asked > most {
+			if asked, most := api.VersionRequests()-before, coalesce.Burst+int(coalesce.PerSecond*time.Since(began).Seconds())+3; asked > most {
 				t.Errorf("the API server was asked %d times, want at most %d", asked, most)
 			}
 		})

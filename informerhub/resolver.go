@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 )
 
 // Resolver finds the resource that a caller names, as kubectl does: by plural, singular, short name
@@ -29,12 +32,14 @@ type Resolver struct {
 	client    rest.Interface
 	cached    discovery.CachedDiscoveryInterface
 	options   Options
-	discovery *coalescer[*discoverySnapshot]
+	discovery *coalesce.Requests[*discoverySnapshot]
 	last      lastLists // owned by discover, which does not run concurrently
 	warnOnce  sync.Once // for the warning that aggregated APIs cannot be identified
 }
 
 const (
+	// requestTimeout bounds one request to the API server.
+	requestTimeout = 10 * time.Second
 	// maxNameLength is the maximum length of a resource's name: the name itself, a version and a
 	// group.
 	maxNameLength = 63 + 1 + 63 + 1 + 253
@@ -66,11 +71,11 @@ func newResolver(config *rest.Config, client *http.Client, options Options) (*Re
 		return nil, err
 	}
 	r := &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct), options: options}
-	r.discovery = newCoalescer("list of resources", r.discover)
+	r.discovery = coalesce.New("list of resources", r.discover)
 	return r, nil
 }
 
-func (r *Resolver) close() { r.discovery.close() }
+func (r *Resolver) close() { r.discovery.CloseWithError(ErrClosed) }
 
 // UnknownResourceError is the error for a name that matches no resource of the cluster.
 type UnknownResourceError struct {
@@ -110,12 +115,12 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	if len(name) > maxNameLength {
 		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
 	}
-	if known := r.discovery.lastAnswer(); known != nil {
+	if known := r.discovery.Last(); known != nil {
 		if resource, ok := known.resolve(name); ok {
 			return resource, nil
 		}
 	}
-	fresh, err := r.discovery.refresh(ctx)
+	fresh, err := r.discovery.Fresh(ctx)
 	if err != nil {
 		return Resource{}, err
 	}
@@ -131,12 +136,12 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 // ResolveKinds returns the resources of kinds, in the cluster's preferred versions. Kinds that the
 // cluster does not serve are missing from the result. Discovery is read at most once.
 func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]Resource, error) {
-	if known := r.discovery.lastAnswer(); known != nil {
+	if known := r.discovery.Last(); known != nil {
 		if found := known.resourcesOfKinds(kinds); len(found) == len(kinds) {
 			return found, nil
 		}
 	}
-	fresh, err := r.discovery.refresh(ctx)
+	fresh, err := r.discovery.Fresh(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +152,7 @@ func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (
 // offers the verb for them. The data is at most a second old. The error is a [ResourceGoneError] if
 // the API server does not serve the resource as described.
 func (r *Resolver) Offering(ctx context.Context, resource Resource, verb string) ([]string, error) {
-	recent, err := r.discovery.recent(ctx, maxTypesAge)
+	recent, err := r.discovery.Recent(ctx, maxTypesAge)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +166,7 @@ func (r *Resolver) Offering(ctx context.Context, resource Resource, verb string)
 // described.
 func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		fresh, err := r.discovery.refresh(ctx)
+		fresh, err := r.discovery.Fresh(ctx)
 		if err != nil {
 			return false, err
 		}

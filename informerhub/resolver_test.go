@@ -1,7 +1,6 @@
 package informerhub
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -49,7 +48,7 @@ func everything() []*metav1.APIResourceList {
 func unpaced(t *testing.T, api *fakeapi.Server) *Resolver {
 	t.Helper()
 	resolver := hubOf(t, api.Config()).Resolver()
-	resolver.discovery.limiter = flowcontrol.NewFakeAlwaysRateLimiter()
+	resolver.discovery.Limiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	return resolver
 }
 
@@ -214,27 +213,6 @@ func TestResolver_UnknownNamesShareRequests(t *testing.T) {
 	}
 }
 
-// TestResolver_FailsForACancelledCall has both states of the request that the caller waits for:
-// done, and in flight.
-func TestResolver_FailsForACancelledCall(t *testing.T) {
-	resolver := unpaced(t, fakeapi.New(t, fakeapi.Core))
-	done := make(chan struct{})
-	close(done)
-	why := errors.New("the caller has disconnected")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	for range 50 { // a select takes either
-		over := &flight[*discoverySnapshot]{done: done, answer: &discoverySnapshot{resolved: map[string]Resource{}}}
-		resolver.discovery.mu.Lock()
-		resolver.discovery.inFlight = over
-		resolver.discovery.mu.Unlock()
-		if got, err := resolver.Resolve(ctx, "widgets"); err == nil {
-			t.Fatalf("found %+v", got)
-		}
-		resolver.discovery.running.Wait()
-	}
-}
-
 func TestResolver_UnreachableAPIServerIsUnavailable(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core)
 	resolver := hubOf(t, api.Config()).Resolver()
@@ -321,7 +299,7 @@ func TestResolver_CachedSpellingsAreBounded(t *testing.T) {
 	if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
 		t.Fatal(err)
 	}
-	known := resolver.discovery.lastAnswer()
+	known := resolver.discovery.Last()
 	for i := range maxResolved + 10 {
 		known.resolved[fmt.Sprint(i)] = pods
 	}

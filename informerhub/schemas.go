@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
 
+	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -31,9 +32,9 @@ const (
 // version. Its methods are safe for concurrent use.
 type schemas struct {
 	client    rest.Interface
-	index     *coalescer[map[string]openapi.GroupVersionWithContext] // by path, such as "apis/apps/v1"
-	reading   chan struct{}                                          // full while a document is read, one at a time
-	documents *lru.Cache                                             // of *document, by path
+	index     *coalesce.Requests[map[string]openapi.GroupVersionWithContext] // by path, such as "apis/apps/v1"
+	reading   chan struct{}                                                  // full while a document is read, one at a time
+	documents *lru.Cache                                                     // of *document, by path
 	built     *builtSchemas
 }
 
@@ -48,11 +49,11 @@ func newSchemas(client rest.Interface) *schemas {
 	s := &schemas{
 		client: client, reading: make(chan struct{}, 1), documents: lru.New(maxDocuments), built: newBuiltSchemas(),
 	}
-	s.index = newCoalescer("schemas", s.readIndex)
+	s.index = coalesce.New("schemas", s.readIndex)
 	return s
 }
 
-func (s *schemas) close() { s.index.close() }
+func (s *schemas) close() { s.index.CloseWithError(ErrClosed) }
 
 func (s *schemas) readIndex() (map[string]openapi.GroupVersionWithContext, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
@@ -77,7 +78,7 @@ func (e *NoSchemaError) Error() string {
 // for each hash of the API server's document. The error is a [NoSchemaError], an [UnavailableError]
 // if the API server could not be reached, or a RequestEntityTooLarge error above 16 MiB.
 func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
-	index, err := h.schemas.index.recent(ctx, maxSchemasAge)
+	index, err := h.schemas.index.Recent(ctx, maxSchemasAge)
 	if err != nil {
 		return nil, err
 	}

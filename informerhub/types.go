@@ -38,7 +38,7 @@ type FailedGroup struct {
 // resources are unknown, both in order. The data is at most a second old. The error is an
 // [UnavailableError] if discovery could not be read.
 func (r *Resolver) ResourceTypes(ctx context.Context) ([]ResourceType, []FailedGroup, error) {
-	recent, err := r.discovery.recent(ctx, maxTypesAge)
+	recent, err := r.discovery.Recent(ctx, maxTypesAge)
 	if err != nil {
 		return nil, nil, err
 	}

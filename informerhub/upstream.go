@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -38,7 +39,7 @@ type upstream struct {
 	memory      *privateMemory // of a private cache; nil otherwise
 	// versions returns the API server's current version. Callers with a version that the cache has
 	// not reached share the request.
-	versions *coalescer[string]
+	versions *coalesce.Requests[string]
 	// endRun ends the running Reflector; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
@@ -60,7 +61,7 @@ func backoff() *wait.Backoff {
 func (u *upstream) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	defer u.versions.close()
+	defer u.versions.CloseWithError(ErrClosed)
 	defer u.definitions.join(ctx, u, stop)()
 	for ctx.Err() == nil {
 		u.reflect(ctx, stop)

@@ -1,4 +1,6 @@
-package informerhub
+// Package coalesce shares requests among concurrent callers, so that the load of the requested server
+// does not depend on the number of callers.
+package coalesce
 
 import (
 	"context"
@@ -10,24 +12,24 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request to the API server.
-	requestTimeout = 10 * time.Second
-	// Callers beyond this rate wait, and share the next request.
-	requestsPerSecond = 2
-	requestBurst      = 10
+	// PerSecond is the rate of requests. Callers beyond it wait, and share the next request.
+	PerSecond = 2
+	// Burst is the number of requests that may be sent at once after a pause.
+	Burst = 10
 )
 
-// coalescer shares one request to the API server among all concurrent callers: at most one is in
-// flight, and at most requestsPerSecond are sent in a second. Its methods are safe for concurrent
-// use.
-type coalescer[A any] struct {
+// Requests shares one request to the API server among all concurrent callers: at most one is in
+// flight, and at most PerSecond are sent in a second. Its methods are safe for concurrent use.
+type Requests[A any] struct {
+	// Limiter limits the rate of requests. It may be replaced before the first call.
+	Limiter flowcontrol.RateLimiter
+
 	name    string            // name of the requested thing, in errors
-	request func() (A, error) // takes at most requestTimeout
-	limiter flowcontrol.RateLimiter
+	send    func() (A, error) // has a timeout
 	running sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
-	closed   bool
+	closed   error      // of requests after CloseWithError; nil before
 	latest   *flight[A] // the last successful request; nil before the first one
 	inFlight *flight[A] // nil while no request is in flight
 }
@@ -40,74 +42,83 @@ type flight[A any] struct {
 	err       error
 }
 
-func newCoalescer[A any](what string, ask func() (A, error)) *coalescer[A] {
-	return &coalescer[A]{
-		name: what, request: ask,
-		limiter: flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestBurst),
+// New returns the requests that send sends. The name says what is requested, in errors of callers
+// that have stopped waiting. send must have a timeout.
+func New[A any](name string, send func() (A, error)) *Requests[A] {
+	return &Requests[A]{
+		Limiter: flowcontrol.NewTokenBucketRateLimiter(PerSecond, Burst), name: name, send: send,
 	}
 }
 
-// close prevents further requests, and waits for the one in flight.
-func (t *coalescer[A]) close() {
-	t.mu.Lock()
-	t.closed = true
-	t.mu.Unlock()
-	t.running.Wait()
+// CloseWithError makes further requests fail with an error, and waits for the one in flight.
+func (r *Requests[A]) CloseWithError(err error) {
+	r.mu.Lock()
+	r.closed = err
+	r.mu.Unlock()
+	r.running.Wait()
 }
 
-// lastAnswer returns the last answer; the zero value if there is none yet.
-func (t *coalescer[A]) lastAnswer() (answer A) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.latest != nil {
-		answer = t.latest.answer
+// Last returns the last answer; the zero value if there is none yet.
+func (r *Requests[A]) Last() (answer A) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.latest != nil {
+		answer = r.latest.answer
 	}
 	return answer
 }
 
-// recent returns an answer that was requested within the given age, and sends a request if there is
+// LastWithin returns the last answer, and whether it was requested within the given age.
+func (r *Requests[A]) LastWithin(age time.Duration) (answer A, ok bool) {
+	if latest := r.latestWithin(age); latest != nil {
+		return latest.answer, true
+	}
+	return answer, false
+}
+
+// Recent returns an answer that was requested within the given age, and sends a request if there is
 // none.
-func (t *coalescer[A]) recent(ctx context.Context, age time.Duration) (answer A, err error) {
-	if latest := t.latestWithin(age); latest != nil {
+func (r *Requests[A]) Recent(ctx context.Context, age time.Duration) (answer A, err error) {
+	if latest := r.latestWithin(age); latest != nil {
 		return latest.answer, nil
 	}
-	previous := t.currentFlight()
-	if err := t.wait(ctx, previous); err != nil {
+	previous := r.currentFlight()
+	if err := r.wait(ctx, previous); err != nil {
 		return answer, err
 	}
-	if latest := t.latestWithin(age); latest != nil {
+	if latest := r.latestWithin(age); latest != nil {
 		return latest.answer, nil
 	}
-	next := t.joinFlight(previous)
-	if err := t.wait(ctx, next); err != nil {
+	next := r.joinFlight(previous)
+	if err := r.wait(ctx, next); err != nil {
 		return answer, err
 	}
 	return next.answer, next.err
 }
 
-// refresh sends a request that begins after the call, because a request in flight may have missed a
+// Fresh sends a request that begins after the call, because a request in flight may have missed a
 // change that the caller has just made.
-func (t *coalescer[A]) refresh(ctx context.Context) (A, error) { return t.recent(ctx, 0) }
+func (r *Requests[A]) Fresh(ctx context.Context) (A, error) { return r.Recent(ctx, 0) }
 
 // latestWithin returns the last successful request; nil if it is older than age.
-func (t *coalescer[A]) latestWithin(age time.Duration) *flight[A] {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.latest == nil || time.Since(t.latest.requested) >= age {
+func (r *Requests[A]) latestWithin(age time.Duration) *flight[A] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.latest == nil || time.Since(r.latest.requested) >= age {
 		return nil
 	}
-	return t.latest
+	return r.latest
 }
 
 // currentFlight returns the request in flight; nil if there is none.
-func (t *coalescer[A]) currentFlight() *flight[A] {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.inFlight
+func (r *Requests[A]) currentFlight() *flight[A] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.inFlight
 }
 
 // wait blocks until a request has ended, with or without success.
-func (t *coalescer[A]) wait(ctx context.Context, flight *flight[A]) error {
+func (r *Requests[A]) wait(ctx context.Context, flight *flight[A]) error {
 	if flight == nil {
 		return nil
 	}
@@ -115,44 +126,43 @@ func (t *coalescer[A]) wait(ctx context.Context, flight *flight[A]) error {
 	case <-flight.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the API server's %s: %w", t.name, context.Cause(ctx))
+		return fmt.Errorf("waiting for the API server's %s: %w", r.name, context.Cause(ctx))
 	}
 }
 
 // joinFlight returns the request after previous, and starts it if necessary.
-func (t *coalescer[A]) joinFlight(previous *flight[A]) *flight[A] {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return closedFlight[A]()
+func (r *Requests[A]) joinFlight(previous *flight[A]) *flight[A] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return failedFlight[A](r.closed)
 	}
-	if t.inFlight == nil || t.inFlight == previous {
-		t.inFlight = &flight[A]{done: make(chan struct{})}
-		t.running.Add(1)
-		go t.run(t.inFlight)
+	if r.inFlight == nil || r.inFlight == previous {
+		r.inFlight = &flight[A]{done: make(chan struct{})}
+		r.running.Add(1)
+		go r.run(r.inFlight)
 	}
-	return t.inFlight
+	return r.inFlight
 }
 
-// closedFlight returns a request that fails with ErrClosed.
-func closedFlight[A any]() *flight[A] {
-	closed := &flight[A]{done: make(chan struct{}), err: ErrClosed}
-	close(closed.done)
-	return closed
+// failedFlight returns a request that has failed with an error.
+func failedFlight[A any](err error) *flight[A] {
+	failed := &flight[A]{done: make(chan struct{}), err: err}
+	close(failed.done)
+	return failed
 }
 
-// run sends the request. It ends by itself, within requestTimeout of being sent, and close waits
-// for it.
-func (t *coalescer[A]) run(flight *flight[A]) {
-	defer t.running.Done()
-	t.limiter.Accept()
+// run sends the request. CloseWithError waits for it.
+func (r *Requests[A]) run(flight *flight[A]) {
+	defer r.running.Done()
+	r.Limiter.Accept()
 	flight.requested = time.Now()
-	flight.answer, flight.err = t.request()
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	flight.answer, flight.err = r.send()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if flight.err == nil {
-		t.latest = flight
+		r.latest = flight
 	}
-	t.inFlight = nil
+	r.inFlight = nil
 	close(flight.done)
 }
