@@ -11,6 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 const (
@@ -42,7 +43,7 @@ func (a *access) kubeconfigUser(ctx context.Context) (*kubeconnectv1.WhoAmIRespo
 	reviews := a.clients.Own().Typed.AuthenticationV1().SelfSubjectReviews()
 	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, asUnavailable(ctx, err)
+		return nil, apierror.Unavailable(ctx, err)
 	}
 	user := review.Status.UserInfo
 	response := &kubeconnectv1.WhoAmIResponse{Username: user.Username, Uid: user.UID, Groups: user.Groups}
@@ -65,7 +66,7 @@ func extraValues[Values ~[]string](extra map[string]Values) map[string]*kubeconn
 func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAccessRequest) (*kubeconnectv1.CheckAccessResponse, error) {
 	questions := request.GetQuestions()
 	if len(questions) > maxQuestions {
-		return nil, badRequest("too many questions: %d; give at most %d in one call", len(questions), maxQuestions)
+		return nil, apierror.BadRequest("too many questions: %d; give at most %d in one call", len(questions), maxQuestions)
 	}
 	if err := a.resources.callers.charge(callerOf(identityFrom(ctx)), len(questions)-1); err != nil {
 		return nil, err
@@ -112,11 +113,11 @@ func (a *access) attributes(ctx context.Context, question *kubeconnectv1.AccessQ
 func checkQuestion(resource informerhub.Resource, question *kubeconnectv1.AccessQuestion) error {
 	switch verb := question.GetVerb(); {
 	case verb == "":
-		return badRequest("verb is required, such as \"get\" or \"list\"")
+		return apierror.BadRequest("verb is required, such as \"get\" or \"list\"")
 	case verb == "*" || strings.ToLower(verb) != verb:
-		return badRequest("invalid verb %q: give one verb in lower case, such as \"get\" or \"list\"", verb)
+		return apierror.BadRequest("invalid verb %q: give one verb in lower case, such as \"get\" or \"list\"", verb)
 	case !resource.Namespaced && question.GetNamespace() != "":
-		return &scopeError{badRequest("%s have no namespaces: leave the namespace out", resource.Name)}
+		return &scopeError{apierror.BadRequest("%s have no namespaces: leave the namespace out", resource.Name)}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 const (
@@ -126,10 +127,10 @@ func (l *accessLease) mayContinue(ctx, reviewCtx context.Context) error {
 	case errors.Is(err, errUnconfirmed) && time.Since(l.renewedAt) < l.recheck+unconfirmedUnread:
 		return nil
 	case errors.Is(err, errUnconfirmed):
-		return failure(metav1.StatusReasonServiceUnavailable,
+		return apierror.Failure(metav1.StatusReasonServiceUnavailable,
 			"the stream has ended, because a message was left unread while your permissions could not be checked: resume it")
 	case err == nil && !covers(l.scope, before):
-		return failure(metav1.StatusReasonServiceUnavailable,
+		return apierror.Failure(metav1.StatusReasonServiceUnavailable,
 			"the stream has ended, because your permissions changed while a message was left unread: resume it")
 	default:
 		return err

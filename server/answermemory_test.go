@@ -16,6 +16,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // latest is CONSISTENCY_LATEST.
@@ -26,7 +27,7 @@ func podLists(count int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
 		for i := range count {
-			list.Items = append(list.Items, *newPod(string(rune('a'+i)), i+1))
+			list.Items = append(list.Items, *objecttest.Pod(string(rune('a'+i)), i+1))
 			list.Items[i].Annotations = map[string]string{"large": strings.Repeat("x", 10<<10)}
 		}
 		_ = json.NewEncoder(w).Encode(list)
@@ -136,7 +137,7 @@ func manyPods(t *testing.T, count int) []*informerhub.Object {
 	t.Helper()
 	objects := make([]*informerhub.Object, count)
 	for i := range objects {
-		objects[i] = podObject(t, newPod(fmt.Sprint("pod-", i), i))
+		objects[i] = objecttest.PodObject(t, objecttest.Pod(fmt.Sprint("pod-", i), i))
 	}
 	return objects
 }

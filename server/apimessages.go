@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // The API server's error messages are returned to callers unchanged, because callers look them up.
@@ -31,7 +33,7 @@ func clarified(err error, dest target, change change) error {
 	case isPatch && patch.kind == types.ApplyYAMLPatchType && wrongApply.MatchString(status.Message):
 		return dest.invalidApply(wrongApply.ReplaceAllString(status.Message, ""))
 	case isPatch && patch.kind == types.ApplyYAMLPatchType && strings.HasPrefix(status.Message, wrongApplyKind) && dest.subresource == "":
-		return badRequest("the patch is not for %s: with PATCH_TYPE_APPLY it must have apiVersion %q and kind %q",
+		return apierror.BadRequest("the patch is not for %s: with PATCH_TYPE_APPLY it must have apiVersion %q and kind %q",
 			dest.resource.GroupResource(), dest.resource.GroupVersion(), dest.resource.Kind)
 	case isPatch && patch.kind == types.StrategicMergePatchType && status.Reason == metav1.StatusReasonUnsupportedMediaType:
 		status.Message = fmt.Sprintf("%s do not support strategic merge patches, use PATCH_TYPE_MERGE, PATCH_TYPE_JSON or PATCH_TYPE_APPLY: %s",

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 const (
@@ -33,8 +35,8 @@ const (
 )
 
 var (
-	errCrowded = failure(reasonMoved, "this replica has more streams than its peers: resume the stream over a new connection")
-	errStale   = failure(reasonMoved, "the API server is unreachable for this replica, but not for another: resume the stream over a new connection")
+	errCrowded = apierror.Failure(reasonMoved, "this replica has more streams than its peers: resume the stream over a new connection")
+	errStale   = apierror.Failure(reasonMoved, "the API server is unreachable for this replica, but not for another: resume the stream over a new connection")
 )
 
 // Load is the load that a replica reports to its peers. It does not name an object, a namespace or

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 const (
@@ -127,7 +128,7 @@ func (c *caller) open(limits Limits) error {
 
 func (c *caller) acquireStreams(more int, limits Limits) error {
 	if limits.Streams > 0 && more+1 > limits.Streams {
-		return badRequest("%d watches in one stream: a caller can have %d streams open, so another attempt fails too", more+1, limits.Streams)
+		return apierror.BadRequest("%d watches in one stream: a caller can have %d streams open, so another attempt fails too", more+1, limits.Streams)
 	}
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
 		return &limitError{fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), c.retryAfter(limits)}

@@ -13,11 +13,12 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 func largePodAPI() *fakeAPI {
 	api := podsAPI()
-	pod := newPod("a", 3)
+	pod := objecttest.Pod("a", 3)
 	pod.Annotations = map[string]string{"large": strings.Repeat("x", 48<<10)}
 	api.objects = []any{pod}
 	return api

@@ -14,13 +14,14 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // manyPodsAPI has pods, each with half as many restarts as the one before.
 func manyPodsAPI(count int, version string) *fakeAPI {
 	api := &fakeAPI{version: version, events: make(chan any)}
 	for i := range count {
-		pod := newPod(fmt.Sprintf("pod-%02d", i), i+1)
+		pod := objecttest.Pod(fmt.Sprintf("pod-%02d", i), i+1)
 		pod.Labels = map[string]string{"rank": fmt.Sprint(count - i)}
 		api.objects = append(api.objects, pod)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 const (
@@ -86,17 +87,17 @@ func answerGroups(ctx context.Context, response *kubeconnectv1.CountObjectsRespo
 
 func groupsToAnswer(request *kubeconnectv1.CountObjectsRequest) (int, error) {
 	if asked := request.GetMaxGroups(); asked < 0 || asked > mostGroups {
-		return 0, badRequest("invalid max_groups %d: give 0 to %d", asked, mostGroups)
+		return 0, apierror.BadRequest("invalid max_groups %d: give 0 to %d", asked, mostGroups)
 	}
 	return cmp.Or(int(request.GetMaxGroups()), defaultGroups), nil
 }
 
 func groupPaths(texts []string) ([]mask.Path, error) {
 	if len(texts) > maxGroupPaths {
-		return nil, badRequest("group_by has %d paths: give at most %d", len(texts), maxGroupPaths)
+		return nil, apierror.BadRequest("group_by has %d paths: give at most %d", len(texts), maxGroupPaths)
 	}
 	if _, err := mask.Parse(texts); err != nil {
-		return nil, badRequest("group_by: %v", err)
+		return nil, apierror.BadRequest("group_by: %v", err)
 	}
 	paths := make([]mask.Path, len(texts))
 	for i, text := range texts {
@@ -169,7 +170,7 @@ type counter struct {
 func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Object) ([]*group, error) {
 	reader, err := newValueReader(paths)
 	if err != nil {
-		return nil, badRequest("group_by: %v", err)
+		return nil, apierror.BadRequest("group_by: %v", err)
 	}
 	c := counter{
 		reader: reader, groups: make(map[string]*group), held: groupsMemory / 2,
@@ -193,12 +194,12 @@ func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Obje
 // add counts an object once in each group that it belongs to.
 func (c *counter) add(ctx context.Context, object *informerhub.Object) error {
 	if err := c.read(object); err != nil {
-		return badRequest("group_by: %v", err)
+		return apierror.BadRequest("group_by: %v", err)
 	}
 	tuples := 1
 	for _, values := range c.values {
 		if tuples *= len(values); tuples > maxTuples {
-			return badRequest("group_by: the values of %s %q have more than %d combinations: give fewer paths", object.Kind().Kind, object.Name(), maxTuples)
+			return apierror.BadRequest("group_by: the values of %s %q have more than %d combinations: give fewer paths", object.Kind().Kind, object.Name(), maxTuples)
 		}
 	}
 	return c.addTuples(ctx, 0)
@@ -253,7 +254,7 @@ func (c *counter) addTuple(ctx context.Context) error {
 	}
 	c.groups[string(c.key)] = &group{slices.Clone(c.tuple), 1}
 	if c.bytes += groupBytes + 2*len(c.key) + len(c.tuple)*scalarBytes; c.bytes > maxCountedBytes {
-		return badRequest("group_by: too many different values, more than %d: select fewer objects", len(c.groups))
+		return apierror.BadRequest("group_by: too many different values, more than %d: select fewer objects", len(c.groups))
 	}
 	return c.hold(ctx)
 }

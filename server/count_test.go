@@ -14,6 +14,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // widgetsWith returns custom objects, one for each of the specs in JSON.
@@ -21,7 +22,7 @@ func widgetsWith(t testing.TB, specs ...string) []*informerhub.Object {
 	t.Helper()
 	var objects []*informerhub.Object
 	for i, spec := range specs {
-		objects = append(objects, widgetObject(t, fmt.Sprintf(
+		objects = append(objects, objecttest.WidgetObject(t, fmt.Sprintf(
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"a","name":"w-%d","uid":"u%d","resourceVersion":"1"},"spec":%s}`, i, i, spec)))
 	}
 	return objects
@@ -85,11 +86,11 @@ func TestCount_GroupsObjectsByValues(t *testing.T) {
 func TestCount_GroupsBuiltInObjects(t *testing.T) {
 	var objects []*informerhub.Object
 	for i := range 5 {
-		pod := newPod(fmt.Sprint("pod-", i), i)
+		pod := objecttest.Pod(fmt.Sprint("pod-", i), i)
 		pod.Spec.NodeName = fmt.Sprint("node-", i%2)
 		pod.Spec.HostNetwork = i == 0
 		pod.Spec.Containers = []corev1.Container{{Image: "a"}, {Image: fmt.Sprint("b", i%2)}, {Image: "a"}}
-		objects = append(objects, podObject(t, pod))
+		objects = append(objects, objecttest.PodObject(t, pod))
 	}
 	for by, want := range map[string]string{
 		"spec.nodeName":            `3 "node-0"|2 "node-1"`,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // covering is a message that reports the covered namespaces.
@@ -310,7 +311,7 @@ func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	if got := f.last.GetWarnings(); !slices.Equal(got, want) {
 		t.Errorf("warns %q, want %q", got, want)
 	}
-	s.api.events <- watchEvent{"MODIFIED", newPod("b", 11)}
+	s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
 	want = []string{"the filter has no value for 1 of 1 objects, which are left out: no such key: replicsa (default/b)"}
 	for f.next(); len(f.last.GetWarnings()) == 0; f.next() {
 	}

@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Create implements kubeconnect.v1.ResourceService.
@@ -49,7 +50,7 @@ func createTarget(resource informerhub.Resource, request *kubeconnectv1.CreateRe
 	case dest.subresource != "":
 		return dest, errors.Join(checkName(resource, dest.namespace, dest.name), checkSubresource(dest.subresource))
 	case dest.name != "" && dest.name != head.Metadata.Name:
-		return dest, badRequest("name is for subresources only: name the object in its metadata.name")
+		return dest, apierror.BadRequest("name is for subresources only: name the object in its metadata.name")
 	}
 	dest.name = ""
 	return dest, checkNamespace(resource, dest.namespace)

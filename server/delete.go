@@ -10,6 +10,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Delete implements kubeconnect.v1.ResourceService.
@@ -117,12 +118,12 @@ func deleteOptions(request deleteRequest) (metav1.DeleteOptions, error) {
 		options.GracePeriodSeconds = request.GracePeriodSeconds
 	}
 	if seconds := options.GracePeriodSeconds; seconds != nil && *seconds < 0 {
-		return options, badRequest("invalid grace_period_seconds %d: give 0 or more", *seconds)
+		return options, apierror.BadRequest("invalid grace_period_seconds %d: give 0 or more", *seconds)
 	}
 	policy, ok := propagation[request.GetPropagationPolicy()]
 	switch {
 	case !ok:
-		return options, badRequest("unknown propagation_policy %d: give ORPHAN, BACKGROUND or FOREGROUND", request.GetPropagationPolicy())
+		return options, apierror.BadRequest("unknown propagation_policy %d: give ORPHAN, BACKGROUND or FOREGROUND", request.GetPropagationPolicy())
 	case policy != "":
 		options.PropagationPolicy = &policy
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // success is the API server's response to a deletion that is complete at once.
@@ -34,7 +35,7 @@ func versionFor(service, caller bool, version string) http.HandlerFunc {
 }
 
 func TestDeletion_ReturnsVersionAtWhichItIsVisible(t *testing.T) {
-	terminating := newPod("a", 12)
+	terminating := objecttest.Pod("a", 12)
 	terminating.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	for name, test := range map[string]struct {
 		answer          any

@@ -12,6 +12,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // encodeObject returns the message of an object: the one whose bytes encodedObject returns. If the
@@ -35,7 +36,7 @@ func orDefault(encoding kubeconnectv1.Encoding) kubeconnectv1.Encoding {
 
 func checkEncoding(encoding kubeconnectv1.Encoding) error {
 	if _, ok := kubeconnectv1.Encoding_name[int32(encoding)]; !ok {
-		return badRequest("unknown encoding %d: give STRUCT, JSON or PROTOBUF", encoding)
+		return apierror.BadRequest("unknown encoding %d: give STRUCT, JSON or PROTOBUF", encoding)
 	}
 	return nil
 }

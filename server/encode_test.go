@@ -11,24 +11,23 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
-const widgetText = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3"},"spec":{"size":3}}`
-
 func TestEncodeObject_UsesTheRequestedEncoding(t *testing.T) {
-	pod := newPod("a", 3)
+	pod := objecttest.Pod("a", 3)
 	for name, test := range map[string]struct {
 		object   *informerhub.Object
 		encoding kubeconnectv1.Encoding
 		form     any
 	}{
-		"unspecified is a struct":                {podObject(t, pod), kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, &kubeconnectv1.Object_Struct{}},
-		"struct":                                 {podObject(t, pod), kubeconnectv1.Encoding_ENCODING_STRUCT, &kubeconnectv1.Object_Struct{}},
-		"JSON":                                   {podObject(t, pod), kubeconnectv1.Encoding_ENCODING_JSON, &kubeconnectv1.Object_Json{}},
-		"protobuf":                               {podObject(t, pod), kubeconnectv1.Encoding_ENCODING_PROTOBUF, &kubeconnectv1.Object_Protobuf{}},
-		"a custom resource as a struct":          {widgetObject(t, widgetText), kubeconnectv1.Encoding_ENCODING_STRUCT, &kubeconnectv1.Object_Struct{}},
-		"a custom resource as JSON":              {widgetObject(t, widgetText), kubeconnectv1.Encoding_ENCODING_JSON, &kubeconnectv1.Object_Json{}},
-		"a custom resource has no protobuf form": {widgetObject(t, widgetText), kubeconnectv1.Encoding_ENCODING_PROTOBUF, &kubeconnectv1.Object_Json{}},
+		"unspecified is a struct":                {objecttest.PodObject(t, pod), kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, &kubeconnectv1.Object_Struct{}},
+		"struct":                                 {objecttest.PodObject(t, pod), kubeconnectv1.Encoding_ENCODING_STRUCT, &kubeconnectv1.Object_Struct{}},
+		"JSON":                                   {objecttest.PodObject(t, pod), kubeconnectv1.Encoding_ENCODING_JSON, &kubeconnectv1.Object_Json{}},
+		"protobuf":                               {objecttest.PodObject(t, pod), kubeconnectv1.Encoding_ENCODING_PROTOBUF, &kubeconnectv1.Object_Protobuf{}},
+		"a custom resource as a struct":          {objecttest.WidgetObject(t, objecttest.WidgetText), kubeconnectv1.Encoding_ENCODING_STRUCT, &kubeconnectv1.Object_Struct{}},
+		"a custom resource as JSON":              {objecttest.WidgetObject(t, objecttest.WidgetText), kubeconnectv1.Encoding_ENCODING_JSON, &kubeconnectv1.Object_Json{}},
+		"a custom resource has no protobuf form": {objecttest.WidgetObject(t, objecttest.WidgetText), kubeconnectv1.Encoding_ENCODING_PROTOBUF, &kubeconnectv1.Object_Json{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			encoded := encodeObject(test.object, test.encoding)
@@ -48,7 +47,7 @@ func checkContent(t *testing.T, object *informerhub.Object, encoded *kubeconnect
 	t.Helper()
 	text := encoded.GetJson()
 	if content := encoded.GetStruct(); content != nil {
-		text = jsonOf(t, content.AsMap())
+		text = objecttest.JSON(t, content.AsMap())
 	}
 	if message := encoded.GetProtobuf(); message != nil {
 		pod := &corev1.Pod{}
@@ -56,7 +55,7 @@ func checkContent(t *testing.T, object *informerhub.Object, encoded *kubeconnect
 			t.Fatal(err)
 		}
 		pod.APIVersion, pod.Kind = "v1", "Pod"
-		text = jsonOf(t, pod)
+		text = objecttest.JSON(t, pod)
 	}
 	want, err := object.JSON()
 	if err != nil {
@@ -69,7 +68,7 @@ func checkContent(t *testing.T, object *informerhub.Object, encoded *kubeconnect
 }
 
 func TestEncodeObject_UnreadableObjectsCarryTheirError(t *testing.T) {
-	broken := widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":tru}`)
+	broken := objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":tru}`)
 	for _, encoding := range []kubeconnectv1.Encoding{
 		kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, kubeconnectv1.Encoding_ENCODING_STRUCT,
 		kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF,

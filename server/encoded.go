@@ -16,6 +16,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // An object is encoded once, as the bytes of a kubeconnect.v1.Object, for all streams that send it.
@@ -109,7 +110,7 @@ func checkObjectSize(content []byte) error {
 	if len(content) <= maxObjectBytes {
 		return nil
 	}
-	return failure(metav1.StatusReasonRequestEntityTooLarge,
+	return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge,
 		"the object is too large: %d bytes in this encoding, of at most %d: select some of its fields, or use ENCODING_PROTOBUF, "+
 			"which is smaller for built-in kinds", len(content), maxObjectBytes)
 }

@@ -10,26 +10,26 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // TestEncodedObject_BytesMatchTheMessage compares the two ways to encode an object.
 func TestEncodedObject_BytesMatchTheMessage(t *testing.T) {
-	odd := newPod("odd", 4)
+	odd := objecttest.Pod("odd", 4)
 	odd.Annotations = map[string]string{"a": "<b>\"\xff\u2028", "": ""}
 	odd.Spec.Containers = []corev1.Container{{Name: "c", Args: []string{"", "x"}}, {}}
 	for name, object := range map[string]*informerhub.Object{
-		"a pod":                       podObject(t, newPod("a", 3)),
-		"a pod with odd strings":      podObject(t, odd),
-		"a custom resource":           widgetObject(t, widgetText),
-		"a number that no struct has": widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":1e999}`),
-		"JSON that cannot be read":    widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":nul}`),
-		"a pod that ends too early":   protobufObject(t, "Pod", "\x0a\x03\x0a\x01a\x12\x05"),
-		"protobuf of an unknown kind": protobufObject(t, "Widget", "\x0a\x03\x0a\x01a"),
+		"a pod":                       objecttest.PodObject(t, objecttest.Pod("a", 3)),
+		"a pod with odd strings":      objecttest.PodObject(t, odd),
+		"a custom resource":           objecttest.WidgetObject(t, objecttest.WidgetText),
+		"a number that no struct has": objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":1e999}`),
+		"JSON that cannot be read":    objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":nul}`),
+		"a pod that ends too early":   objecttest.ProtobufObject(t, "Pod", "\x0a\x03\x0a\x01a\x12\x05"),
+		"protobuf of an unknown kind": objecttest.ProtobufObject(t, "Widget", "\x0a\x03\x0a\x01a"),
 	} {
 		for number, encoding := range kubeconnectv1.Encoding_name {
 			t.Run(name+" as "+encoding, func(t *testing.T) {
@@ -72,7 +72,7 @@ func messageOf(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kub
 // largeWidget returns a custom resource with a member "spec".
 func largeWidget(t *testing.T, spec string) *informerhub.Object {
 	t.Helper()
-	return widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default"},"spec":`+spec+`}`)
+	return objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default"},"spec":`+spec+`}`)
 }
 
 // worst are objects of the API server's maximum size, or larger, with the expected form for each
@@ -82,11 +82,11 @@ func worst(t *testing.T) map[string]struct {
 	asStruct, asJSON, asProto string
 } {
 	const bytes = 1_400_000
-	escaped := newPod("a", 3)
+	escaped := objecttest.Pod("a", 3)
 	escaped.Annotations = map[string]string{"a": strings.Repeat("\x01", bytes)}
-	unsendable := newPod("a", 3)
+	unsendable := objecttest.Pod("a", 3)
 	unsendable.Annotations = map[string]string{"a": strings.Repeat("\x01", maxObjectBytes)}
-	numbers := newPod("a", 3)
+	numbers := objecttest.Pod("a", 3)
 	numbers.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroups: make([]int64, bytes/2)}
 	keys := make([]string, bytes/len(`"abc":1,`))
 	for i := range keys {
@@ -105,9 +105,9 @@ func worst(t *testing.T) map[string]struct {
 		"many deep lists":              {largeWidget(t, "["+strings.Repeat("[[[[1]]]],", bytes/10)+"1]"), "json", "json", "json"},
 		"deep objects":                 {largeWidget(t, strings.Repeat(`{"a":`, 1000)+"1"+strings.Repeat("}", 1000)), "json", "json", "json"},
 		"more than etcd takes":         {largeWidget(t, `"`+strings.Repeat("x", maxObjectBytes)+`"`), "", "", ""},
-		"characters that JSON escapes": {podObject(t, escaped), "struct", "", "protobuf"},
-		"many numbers of a pod":        {podObject(t, numbers), "json", "json", "protobuf"},
-		"a message that is too long":   {podObject(t, unsendable), "", "", ""},
+		"characters that JSON escapes": {objecttest.PodObject(t, escaped), "struct", "", "protobuf"},
+		"many numbers of a pod":        {objecttest.PodObject(t, numbers), "json", "json", "protobuf"},
+		"a message that is too long":   {objecttest.PodObject(t, unsendable), "", "", ""},
 	}
 }
 
@@ -204,15 +204,4 @@ func TestBatchEncoder_PatchesObjectsThatWereSent(t *testing.T) {
 			}
 		})
 	}
-}
-
-// protobufObject returns an object whose message the API server could have sent.
-func protobufObject(t *testing.T, kind, message string) *informerhub.Object {
-	t.Helper()
-	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: []byte(message)}
-	body, err := envelope.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return readObject(t, append([]byte("k8s\x00"), body...))
 }

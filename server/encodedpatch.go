@@ -8,6 +8,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/diff"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // checkPatches rejects a combination of patch type and encoding that is not supported.
@@ -21,7 +22,7 @@ func checkPatches(patches kubeconnectv1.PatchType, encoding kubeconnectv1.Encodi
 	case patches == kubeconnectv1.PatchType_PATCH_TYPE_MERGE && encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF:
 		return nil
 	}
-	return badRequest("patches of type %s are not supported for encoding %s: use MERGE with STRUCT or JSON, use JSON with JSON, or leave patches out",
+	return apierror.BadRequest("patches of type %s are not supported for encoding %s: use MERGE with STRUCT or JSON, use JSON with JSON, or leave patches out",
 		strings.TrimPrefix(patches.String(), "PATCH_TYPE_"), strings.TrimPrefix(encoding.String(), "ENCODING_"))
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // sentTrailers returns the trailers that gRPC sends for an error, and their size as HTTP/2 counts
@@ -157,8 +158,8 @@ func TestConnectError_BoundsStringsOfCallers(t *testing.T) {
 	long := strings.Repeat("é\"", 40_000)
 	for name, err := range map[string]error{
 		"a resource":             &informerhub.UnknownResourceError{Name: long, NearMisses: []string{"pods"}},
-		"a filter":               badRequest("filter: %s", long),
-		"a watch of many":        errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: long}, badRequest("filter: %s", long)),
+		"a filter":               apierror.BadRequest("filter: %s", long),
+		"a watch of many":        errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: long}, apierror.BadRequest("filter: %s", long)),
 		"an error that is plain": errors.New(long),
 		"an error with a code":   connect.NewError(connect.CodeNotFound, errors.New(long)),
 		"bytes":                  errors.New("\xff\xfe"),
@@ -178,7 +179,7 @@ func TestConnectError_BoundsStringsOfCallers(t *testing.T) {
 
 // TestConnectError_OfAWatchOfManySaysWhatIsWrong has a resource with a long name.
 func TestConnectError_OfAWatchOfManySaysWhatIsWrong(t *testing.T) {
-	err := connectError(errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: strings.Repeat("x", 9000)}, badRequest("name is missing")))
+	err := connectError(errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: strings.Repeat("x", 9000)}, apierror.BadRequest("name is missing")))
 	if text := err.Error(); !strings.Contains(text, "watch 3 (xxx") || !strings.HasSuffix(text, "name is missing") {
 		t.Errorf("the message is %q", text)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // fakeAPI is an API server with pods and widgets. It sends its objects as the snapshot of each
@@ -113,7 +114,7 @@ func (api *fakeAPI) watch(w http.ResponseWriter, r *http.Request) {
 	for _, object := range objects {
 		send(watchEvent{"ADDED", object})
 	}
-	bookmark := newPod("", 0)
+	bookmark := objecttest.Pod("", 0)
 	bookmark.UID, bookmark.ResourceVersion = "", api.version
 	bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	send(watchEvent{"BOOKMARK", bookmark})
@@ -197,7 +198,7 @@ func newServiceWithHub(t *testing.T, api *fakeAPI, of Config, hubOptions informe
 
 // podsAPI returns an API server with two pods.
 func podsAPI() *fakeAPI {
-	return &fakeAPI{objects: []any{newPod("a", 3), newPod("b", 4)}, version: "10", events: make(chan any)}
+	return &fakeAPI{objects: []any{objecttest.Pod("a", 3), objecttest.Pod("b", 4)}, version: "10", events: make(chan any)}
 }
 
 // resourcesOf returns the handlers of a service on a fake API server, without gates and

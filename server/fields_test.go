@@ -13,6 +13,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // tableOfPods are the fields in a table of pods.
@@ -26,10 +27,10 @@ func TestFields_ListsMatchMaskedObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, object := range map[string]*informerhub.Object{
-		"a pod":                     podObject(t, tablePod(t, "a")),
-		"a custom resource":         widgetObject(t, widgetText),
-		"JSON that cannot be read":  widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":nul}`),
-		"a pod that ends too early": protobufObject(t, "Pod", "\x0a\x03\x0a\x01a\x12\x05"),
+		"a pod":                     objecttest.PodObject(t, tablePod(t, "a")),
+		"a custom resource":         objecttest.WidgetObject(t, objecttest.WidgetText),
+		"JSON that cannot be read":  objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":nul}`),
+		"a pod that ends too early": objecttest.ProtobufObject(t, "Pod", "\x0a\x03\x0a\x01a\x12\x05"),
 	} {
 		for number, name2 := range kubeconnectv1.Encoding_name {
 			encoding := kubeconnectv1.Encoding(number)
@@ -59,9 +60,9 @@ func TestFields_PagesHoldMoreObjects(t *testing.T) {
 	}
 	var objects []*informerhub.Object
 	for i := range 5 {
-		pod := newPod(fmt.Sprint("pod-", i), 1)
+		pod := objecttest.Pod(fmt.Sprint("pod-", i), 1)
 		pod.Annotations = map[string]string{"large": string(make([]byte, 1<<20))}
-		objects = append(objects, podObject(t, pod))
+		objects = append(objects, objecttest.PodObject(t, pod))
 	}
 	for number := range kubeconnectv1.Encoding_name {
 		var response kubeconnectv1.ListResponse
@@ -79,7 +80,7 @@ func tablePod(t testing.TB, name string) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := newPod(name, 1)
+	pod := objecttest.Pod(name, 1)
 	if err := json.Unmarshal(text, pod); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func BenchmarkListOfSomeFields(b *testing.B) {
 	}
 	var objects []*informerhub.Object
 	for i := range 2000 {
-		objects = append(objects, podObject(b, tablePod(b, fmt.Sprint("pod-", i))))
+		objects = append(objects, objecttest.PodObject(b, tablePod(b, fmt.Sprint("pod-", i))))
 	}
 	took := make(map[string]time.Duration)
 	b.Run(byAPIServer, func(b *testing.B) {

@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Get implements kubeconnect.v1.ResourceService.
@@ -133,9 +134,9 @@ func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, 
 
 func unknownPart(resource informerhub.Resource, part string, readable []string) error {
 	if len(readable) == 0 {
-		return failure(metav1.StatusReasonNotFound, "%s have no subresource that can be read; requested: %q", resource.Name, part)
+		return apierror.Failure(metav1.StatusReasonNotFound, "%s have no subresource that can be read; requested: %q", resource.Name, part)
 	}
-	return failure(metav1.StatusReasonNotFound, "%s have no subresource %q that can be read; readable: %q", resource.Name, part, readable)
+	return apierror.Failure(metav1.StatusReasonNotFound, "%s have no subresource %q that can be read; readable: %q", resource.Name, part, readable)
 }
 
 // freshNow returns the freshness of a response that the API server has just sent.

@@ -17,6 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // TestList_PagesReportRemainingObjectsAndNextToken encodes pages of so small objects that all of
@@ -35,7 +36,7 @@ func TestList_PagesReportRemainingObjectsAndNextToken(t *testing.T) {
 		"the whole list is there":          {whole: true, left: 3, last: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := &pagedList{listResult: listResult{snapshot: podSnapshot(t, 3)}, token: pageToken{left: test.left}, first: test.whole, whole: test.whole, more: test.more}
+			list := &pagedList{listResult: listResult{snapshot: objecttest.PodSnapshot(t, 3)}, token: pageToken{left: test.left}, first: test.whole, whole: test.whole, more: test.more}
 			page, err := r.page(calledBy(t.Context(), "jane"), list, &kubeconnectv1.ListRequest{}, view{asJSON, nil, true})
 			if err != nil {
 				t.Fatal(err)
@@ -173,7 +174,7 @@ func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
 	s := newService(t, api, auth.KubeconfigUser{})
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
 	token := firstPageToken(t, s, request)
-	api.events <- watchEvent{"DELETED", newPod("pod-03", 101)}
+	api.events <- watchEvent{"DELETED", objecttest.Pod("pod-03", 101)}
 	token.position.Version = "101" // as from a replica that knows all deletions
 	request.PageToken = token.write()
 	if page, err := s.resources.List(t.Context(), request); connect.CodeOf(err) != connect.CodeUnavailable {

@@ -6,6 +6,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // maxPageBytes is the size at which a page ends. gRPC clients reject messages over 4 MiB.
@@ -17,7 +18,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 		return nil, err
 	}
 	if request.GetPageSize() < 0 {
-		return nil, badRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
+		return nil, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
 	}
 	fields, err := fieldsOf(request)
 	if err != nil {

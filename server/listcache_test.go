@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // TestKeptLists_OfOneCallerLeaveMemoryForOthers has two callers exceed the memory for lists, one
@@ -17,7 +18,7 @@ func TestKeptLists_OfOneCallerLeaveMemoryForOthers(t *testing.T) {
 }
 
 func keepsTooMuch(t *testing.T) {
-	list := listResult{snapshot: podSnapshot(t, 10)}
+	list := listResult{snapshot: objecttest.PodSnapshot(t, 10)}
 	kept := newListCache()
 	capacity := int(listShare.bytes() / newOrderedList(list).size())
 	for _, caller := range []string{"first", "second", "third"} {
@@ -73,7 +74,7 @@ func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 // TestKeptLists_KeepWhatIsActive reads a list while its caller starts another one.
 func TestKeptLists_KeepWhatIsActive(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		list := listResult{snapshot: podSnapshot(t, 10), unshared: true}
+		list := listResult{snapshot: objecttest.PodSnapshot(t, 10), unshared: true}
 		kept := newListCache()
 		kept.memory = fairqueue.New(fairqueue.Limits{Total: 2*newOrderedList(list).size() + listBytes})
 		if !kept.add("first", "jane", list) || kept.add("second", "jane", list) {
@@ -89,7 +90,7 @@ func TestKeptLists_KeepWhatIsActive(t *testing.T) {
 // TestKeptLists_HoldNoObjectOfACache caches the names of objects in an informer cache, and the
 // objects of the API server.
 func TestKeptLists_HoldNoObjectOfACache(t *testing.T) {
-	snapshot := podSnapshot(t, 3)
+	snapshot := objecttest.PodSnapshot(t, 3)
 	cached, own := newOrderedList(listResult{snapshot: snapshot}), newOrderedList(listResult{snapshot: snapshot, unshared: true})
 	if len(cached.snapshot.Objects) > 0 || len(cached.names) != 3 || cached.size() <= listBytes {
 		t.Errorf("a list from a cache has %d objects and %d names, and %d bytes", len(cached.snapshot.Objects), len(cached.names), cached.size())

@@ -13,6 +13,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // maxLiveListBytes bounds a list that is read at the API server, because its objects are not shared
@@ -155,6 +156,6 @@ func sourceOf(resource informerhub.Resource) kubeconnectv1.Source {
 }
 
 func unwatchable(resource informerhub.Resource) error {
-	return failure(metav1.StatusReasonMethodNotAllowed,
+	return apierror.Failure(metav1.StatusReasonMethodNotAllowed,
 		"%s cannot be watched, because the API server does not offer it: call List or Get at an interval", resource.Name)
 }

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/net/http2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // liveShare is the memory for responses of the API server that are read for callers. They share
@@ -79,7 +81,7 @@ func (b *liveBody) Read(p []byte) (int, error) {
 // the call has reserved memory that others may wait for.
 func (m *callMemory) reserveLive(caller string) error {
 	if m.liveBytes += liveStep; m.liveBytes > m.budget.maxLive {
-		return failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+
+		return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+
 			"narrow it by a namespace or selectors, or read from the cache if the resource is cached", m.budget.maxLive>>20)
 	}
 	release, ok := m.budget.live.TryAcquire(caller, liveStep)

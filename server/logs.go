@@ -17,6 +17,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // standstill is the time without new data after which an incomplete line of a log is sent.
@@ -75,10 +76,10 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 	}
 	if since := request.GetSinceTime(); since != nil {
 		if err := since.CheckValid(); err != nil {
-			return nil, badRequest("since_time: %v", err)
+			return nil, apierror.BadRequest("since_time: %v", err)
 		}
 		if since.GetNanos() != 0 {
-			return nil, badRequest("since_time %s: give whole seconds, because logs can only be cut at whole seconds", since.AsTime().Format(time.RFC3339Nano))
+			return nil, apierror.BadRequest("since_time %s: give whole seconds, because logs can only be cut at whole seconds", since.AsTime().Format(time.RFC3339Nano))
 		}
 		options.SinceTime = &metav1.Time{Time: since.AsTime()}
 	}
@@ -89,7 +90,7 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 	case kubeconnectv1.LogStream_LOG_STREAM_STDERR:
 		options.Stream = ptr.To(corev1.LogStreamStderr)
 	default:
-		return nil, badRequest("unknown stream %d: give STDOUT or STDERR", stream)
+		return nil, apierror.BadRequest("unknown stream %d: give STDOUT or STDERR", stream)
 	}
 	return options, nil
 }
@@ -102,7 +103,7 @@ func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, o
 	body, err := pods.GetLogs(request.GetName(), options).Stream(reading)
 	if err != nil {
 		cancel()
-		return nil, nodeUnreachable(outcome.complete(asUnavailable(ctx, err)), request.GetNamespace(), request.GetName())
+		return nil, nodeUnreachable(outcome.complete(apierror.Unavailable(ctx, err)), request.GetNamespace(), request.GetName())
 	}
 	return newLogReader(body, cancel), nil
 }

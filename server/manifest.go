@@ -28,6 +28,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // manifest is an object in the form in which the client sent it. It is forwarded unchanged to the
@@ -51,7 +52,7 @@ type head struct {
 func manifestOfStruct(members *structpb.Struct) (manifest, error) {
 	text, err := members.MarshalJSON()
 	if err != nil {
-		return manifest{}, badRequest("struct is not JSON: %v", err)
+		return manifest{}, apierror.BadRequest("struct is not JSON: %v", err)
 	}
 	return manifestOfJSON("struct", text)
 }
@@ -70,7 +71,7 @@ func manifestOfData(data []byte) (manifest, error) {
 		err = utiljson.Unmarshal(text, &m.head)
 	}
 	if err != nil {
-		return manifest{}, badRequest("data is neither JSON nor YAML of an object: %s", withoutGoTypes(err))
+		return manifest{}, apierror.BadRequest("data is neither JSON nor YAML of an object: %s", withoutGoTypes(err))
 	}
 	return m, nil
 }
@@ -78,7 +79,7 @@ func manifestOfData(data []byte) (manifest, error) {
 func manifestOfJSON(field string, text []byte) (manifest, error) {
 	m := manifest{contentType: runtime.ContentTypeJSON, body: text}
 	if err := utiljson.Unmarshal(text, &m.head); err != nil { // case-sensitive, like the API server
-		return manifest{}, badRequest("%s is not the JSON of an object: %s", field, withoutGoTypes(err))
+		return manifest{}, apierror.BadRequest("%s is not the JSON of an object: %s", field, withoutGoTypes(err))
 	}
 	return m, nil
 }
@@ -114,7 +115,7 @@ func checkOneDocument(data []byte) error {
 			continue
 		}
 		if read++; read > 1 {
-			return badRequest("data has more than one YAML document: send one object in each call")
+			return apierror.BadRequest("data has more than one YAML document: send one object in each call")
 		}
 	}
 }
@@ -139,7 +140,7 @@ var protobufPrefix = []byte("k8s\x00")
 // takes the kind that the path of the request expects.
 func manifestOfProtobuf(message []byte, resource informerhub.Resource) (manifest, error) {
 	if !resource.BuiltIn() {
-		return manifest{}, badRequest("%s have no protobuf form: give the object as struct or data", resource.GroupResource())
+		return manifest{}, apierror.BadRequest("%s have no protobuf form: give the object as struct or data", resource.GroupResource())
 	}
 	enveloped, err := (&runtime.Unknown{Raw: message}).Marshal()
 	if err != nil {
@@ -148,7 +149,7 @@ func manifestOfProtobuf(message []byte, resource informerhub.Resource) (manifest
 	m := manifest{contentType: runtime.ContentTypeProtobuf, body: append(bytes.Clone(protobufPrefix), enveloped...)}
 	object, err := object.Read(m.body)
 	if err != nil {
-		return manifest{}, badRequest("protobuf is not the message of an object: %v", err)
+		return manifest{}, apierror.BadRequest("protobuf is not the message of an object: %v", err)
 	}
 	m.head.Metadata.Name, m.head.Metadata.Namespace = object.Name(), object.Namespace()
 	m.head.Metadata.UID, m.head.Metadata.ResourceVersion = object.UID(), object.ResourceVersion()
@@ -168,9 +169,9 @@ func (m manifest) unstructured(ctx context.Context, at target, validation string
 	twice, err := m.read(&object.Object)
 	switch {
 	case err != nil:
-		return nil, badRequest("%s: %v", at.resource.GroupResource(), err)
+		return nil, apierror.BadRequest("%s: %v", at.resource.GroupResource(), err)
 	case len(twice) > 0 && validation == metav1.FieldValidationStrict:
-		return nil, badRequest("strict decoding error: %v", errors.Join(twice...))
+		return nil, apierror.BadRequest("strict decoding error: %v", errors.Join(twice...))
 	case validation != metav1.FieldValidationIgnore:
 		warnOf(ctx, twice)
 	}
@@ -221,7 +222,7 @@ func (m manifest) withPreconditions(preconditions *metav1.Preconditions) (manife
 		m.body, err = withProtobufMetadata(m.body, wanted)
 	case runtime.ContentTypeYAML:
 		if m.body, err = yaml.YAMLToJSONStrict(m.body); err != nil {
-			return m, badRequest("data is not YAML: %v", err)
+			return m, apierror.BadRequest("data is not YAML: %v", err)
 		}
 		m.contentType = runtime.ContentTypeJSON
 		fallthrough
@@ -247,7 +248,7 @@ func (h head) missing(preconditions *metav1.Preconditions) (map[string]string, e
 		switch {
 		case both.want == nil || *both.want == both.said:
 		case both.said != "":
-			return nil, badRequest("preconditions require metadata.%s %q, but the object has %q: give one of them", name, *both.want, both.said)
+			return nil, apierror.BadRequest("preconditions require metadata.%s %q, but the object has %q: give one of them", name, *both.want, both.said)
 		default:
 			wanted[name] = *both.want
 		}
@@ -264,7 +265,7 @@ func withMetadata(text []byte, members map[string]string) ([]byte, error) {
 		at, err = insideMetadata(text)
 	}
 	if err != nil {
-		return nil, badRequest("metadata: %v", err)
+		return nil, apierror.BadRequest("metadata: %v", err)
 	}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(members))) {
 		quoted, err := json.Marshal(members[name])

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
+
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // The resume token of several watches consists, in base64url, of: a format number of its own; the
@@ -34,7 +36,7 @@ func splitToken(token string, watches int) ([]string, error) {
 		tokens[i] = base64.RawURLEncoding.EncodeToString([]byte(one))
 	}
 	if !ok || len(rest) > 0 {
-		return nil, badRequest("invalid resume_token for %d watches: from another request, truncated or modified; watch without it", watches)
+		return nil, apierror.BadRequest("invalid resume_token for %d watches: from another request, truncated or modified; watch without it", watches)
 	}
 	return tokens, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // partialKind is the kind of an object that is reduced to its metadata, as at the API server.
@@ -38,7 +39,7 @@ func fieldsOf(request projectionRequest) (*mask.Mask, error) {
 	fields, err := mask.Parse(request.GetFields())
 	switch {
 	case err != nil:
-		return nil, badRequest("fields: %v", err)
+		return nil, apierror.BadRequest("fields: %v", err)
 	case !request.GetMetadataOnly():
 		return fields, nil
 	case fields == nil:
@@ -48,7 +49,7 @@ func fieldsOf(request projectionRequest) (*mask.Mask, error) {
 		path, _ := mask.ParsePath(text) // parsed without an error above
 		inside := strings.TrimPrefix(path.String(), metadataPath)
 		if inside == path.String() || inside != "" && inside[0] != '.' && inside[0] != '[' {
-			return nil, badRequest("fields: %q is not in the metadata: with metadata_only, give paths in metadata", text)
+			return nil, apierror.BadRequest("fields: %q is not in the metadata: with metadata_only, give paths in metadata", text)
 		}
 	}
 	return fields, nil

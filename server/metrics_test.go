@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // countedService identifies callers by name, allows one stream each, and counts.
@@ -126,7 +127,7 @@ func TestMetrics_CountSentEvents(t *testing.T) {
 	for sent < 4 && stream.Receive() {
 		sent += len(stream.Msg().GetEvents())
 	}
-	s.api.events <- watchEvent{"ADDED", newPod("c", 11)}
+	s.api.events <- watchEvent{"ADDED", objecttest.Pod("c", 11)}
 	if !stream.Receive() || len(stream.Msg().GetEvents()) != 1 {
 		t.Fatalf("returned %v, %v", stream.Msg(), stream.Err())
 	}

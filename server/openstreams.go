@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // reasonMoved is the reason of the error that ends a watch so that its client resumes it at another
@@ -16,7 +17,7 @@ import (
 const reasonMoved metav1.StatusReason = "StreamMoved"
 
 // errAged ends a watch that has reached its maximum age.
-var errAged = failure(reasonMoved, "the stream has reached its maximum age: resume it over a new connection")
+var errAged = apierror.Failure(reasonMoved, "the stream has reached its maximum age: resume it over a new connection")
 
 // Streams are the open watches. Its methods are safe for concurrent use.
 type Streams struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 const (
@@ -33,11 +34,11 @@ func parseOrder(text string) (order, error) {
 		return order{}, nil
 	}
 	if len(text) > maxOrderBytes {
-		return order{}, badRequest("order_by is too long: give at most %d bytes", maxOrderBytes)
+		return order{}, apierror.BadRequest("order_by is too long: give at most %d bytes", maxOrderBytes)
 	}
 	terms := cutTerms(text)
 	if len(terms) > maxOrderPaths {
-		return order{}, badRequest("order_by has %d paths: give at most %d", len(terms), maxOrderPaths)
+		return order{}, apierror.BadRequest("order_by has %d paths: give at most %d", len(terms), maxOrderPaths)
 	}
 	var o order
 	for _, term := range terms {
@@ -45,9 +46,9 @@ func parseOrder(text string) (order, error) {
 		path, err := mask.ParsePath(text)
 		switch {
 		case err != nil:
-			return order{}, badRequest("order_by: %v", err)
+			return order{}, apierror.BadRequest("order_by: %v", err)
 		case !path.IsSingle():
-			return order{}, badRequest("order_by: %q has several values: give a path with one value", text)
+			return order{}, apierror.BadRequest("order_by: %q has several values: give a path with one value", text)
 		}
 		o.paths, o.descending = append(o.paths, path), append(o.descending, descending)
 	}
@@ -152,7 +153,7 @@ func (o order) compare(a, b row) int {
 func (o order) rows(ctx context.Context, objects []*informerhub.Object) ([]row, error) {
 	reader, err := newValueReader(o.paths)
 	if err != nil {
-		return nil, badRequest("order_by: %v", err)
+		return nil, apierror.BadRequest("order_by: %v", err)
 	}
 	rows := make([]row, len(objects))
 	keys := make([]scalar, len(objects)*len(o.paths))
@@ -163,7 +164,7 @@ func (o order) rows(ctx context.Context, objects []*informerhub.Object) ([]row, 
 		rows[i] = row{object, keys[:len(o.paths):len(o.paths)], i}
 		keys = keys[len(o.paths):]
 		if err := reader.read(object, func(path int, value scalar) { rows[i].keys[path] = value }); err != nil {
-			return nil, badRequest("order_by: %v", err)
+			return nil, apierror.BadRequest("order_by: %v", err)
 		}
 	}
 	return rows, nil

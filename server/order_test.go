@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 func TestParseOrder_ParsesPathsAndDirections(t *testing.T) {
@@ -68,7 +69,7 @@ func FuzzOrder(f *testing.F) {
 	for _, seed := range []string{"", "a", "a desc,b", "metadata.labels['a,b'] desc", `a\,b`, "'", `a["`, ",,", "{.a} desc", "a\t desc"} {
 		f.Add(seed)
 	}
-	object := podObject(f, newPod("a", 1))
+	object := objecttest.PodObject(f, objecttest.Pod("a", 1))
 	f.Fuzz(func(t *testing.T, text string) {
 		o, err := parseOrder(text)
 		if err == nil {
@@ -100,9 +101,9 @@ func sortedNames(t *testing.T, text string, objects ...*informerhub.Object) ([]s
 func TestOrder_EqualObjectsKeepTheDefaultOrder(t *testing.T) {
 	var objects []*informerhub.Object
 	for i := range 6 {
-		pod := newPod(fmt.Sprint("pod-", i), i)
+		pod := objecttest.Pod(fmt.Sprint("pod-", i), i)
 		pod.Spec.NodeName = fmt.Sprint("node-", i%2)
-		objects = append(objects, podObject(t, pod))
+		objects = append(objects, objecttest.PodObject(t, pod))
 	}
 	for text, want := range map[string]string{
 		"":                   "pod-0 pod-1 pod-2 pod-3 pod-4 pod-5",
@@ -120,9 +121,9 @@ func TestOrder_EqualObjectsKeepTheDefaultOrder(t *testing.T) {
 
 func TestOrder_ObjectsAsSortKeysAreBadRequests(t *testing.T) {
 	for _, path := range []string{"spec", "metadata", "spec.containers", "status"} {
-		pod := newPod("a", 1)
+		pod := objecttest.Pod("a", 1)
 		pod.Spec.Containers = append(pod.Spec.Containers, someContainer())
-		_, err := sortedNames(t, "metadata.name,"+path, podObject(t, pod))
+		_, err := sortedNames(t, "metadata.name,"+path, objecttest.PodObject(t, pod))
 		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), fmt.Sprintf("%q is an object", path)) {
 			t.Errorf("%s returned %v", path, err)
 		}
@@ -132,7 +133,7 @@ func TestOrder_ObjectsAsSortKeysAreBadRequests(t *testing.T) {
 func TestOrder_SortingEndsWhenTheClientDisconnects(t *testing.T) {
 	var objects []*informerhub.Object
 	for i := range 3 * comparisonsBetweenYields {
-		objects = append(objects, podObject(t, newPod(fmt.Sprint("pod-", i), i)))
+		objects = append(objects, objecttest.PodObject(t, objecttest.Pod(fmt.Sprint("pod-", i), i)))
 	}
 	o, err := parseOrder("metadata.name")
 	if err != nil {
@@ -173,10 +174,10 @@ func someContainer() corev1.Container {
 func BenchmarkSort(b *testing.B) {
 	var objects []*informerhub.Object
 	for i := range 20_000 {
-		pod := newPod(fmt.Sprintf("pod-%05d", i), i)
+		pod := objecttest.Pod(fmt.Sprintf("pod-%05d", i), i)
 		pod.Spec.NodeName = fmt.Sprint("node-", rand.IntN(500))
 		pod.Spec.Containers = append(pod.Spec.Containers, someContainer())
-		objects = append(objects, podObject(b, pod))
+		objects = append(objects, objecttest.PodObject(b, pod))
 	}
 	for _, text := range []string{"metadata.name desc", "spec.nodeName", "status.phase,metadata.creationTimestamp desc"} {
 		b.Run(text, func(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // maxOwnerLevels bounds the levels of owners. Kubernetes' own kinds have three levels.
@@ -81,7 +82,7 @@ func (o *ownership) follow(ctx context.Context, level []*informerhub.Object) err
 func (o *ownership) errTooManyLevels(level []*informerhub.Object) error {
 	for _, object := range level {
 		if !o.hidden[object.UID()] {
-			return badRequest("related.transitive: %s %q has more than %d owners above each other", object.Kind().Kind, object.Name(), maxOwnerLevels)
+			return apierror.BadRequest("related.transitive: %s %q has more than %d owners above each other", object.Kind().Kind, object.Name(), maxOwnerLevels)
 		}
 	}
 	return nil

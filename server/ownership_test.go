@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // somePermissions is a caller that can read some resources everywhere, by verb and resource.
@@ -33,16 +34,16 @@ func ownedTree(widgetOwner metav1.OwnerReference, hiddenOwners ...metav1.OwnerRe
 	widget := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}}
 	widget.Namespace, widget.Name, widget.UID, widget.ResourceVersion = "default", "mine", "uid-mine", "3"
 	widget.OwnerReferences = []metav1.OwnerReference{widgetOwner}
-	hidden := newPod("hidden", 4)
+	hidden := objecttest.Pod("hidden", 4)
 	hidden.OwnerReferences = hiddenOwners
-	service := newPod("service", 5)
+	service := objecttest.Pod("service", 5)
 	service.Kind = "Service"
 	service.OwnerReferences = []metav1.OwnerReference{ownerNamed("Pod", "root", "uid-root")}
 	return &fakeAPI{
 		version: "10", events: make(chan any),
 		served: map[string]any{"/api/v1": metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
 			served("pods", "Pod", true), served("services", "Service", true)}}},
-		of: map[string][]any{"pods": {newPod("root", 3), hidden}, "services": {service}, "widgets": {widget}},
+		of: map[string][]any{"pods": {objecttest.Pod("root", 3), hidden}, "services": {service}, "widgets": {widget}},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // aToken is a token with a value in each field.
@@ -78,7 +79,7 @@ func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			s := &resources{lists: newListCache()}
 			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}
-			list := s.firstOf(listResult{snapshot: podSnapshot(t, n)}, request, order{})
+			list := s.firstOf(listResult{snapshot: objecttest.PodSnapshot(t, n)}, request, order{})
 			var got []string
 			for {
 				answer, err := s.page(t.Context(), list, request, view{encoding: request.GetEncoding(), messages: true})
@@ -130,9 +131,9 @@ func TestQueryOf_ExcludesThePage(t *testing.T) {
 
 func TestPages_EndBeforeTheyAreTooLarge(t *testing.T) {
 	large := func(name string, bytes int) *informerhub.Object {
-		pod := newPod(name, 1)
+		pod := objecttest.Pod(name, 1)
 		pod.Annotations = map[string]string{"large": strings.Repeat("x", bytes)}
-		return podObject(t, pod)
+		return objecttest.PodObject(t, pod)
 	}
 	for name, test := range map[string]struct {
 		sizes []int

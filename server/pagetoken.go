@@ -16,6 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // A page token consists, in base64url, of: a format number; flags; a hash of the query; the served
@@ -65,7 +66,7 @@ func (t pageToken) write() string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-var errPageToken = badRequest("invalid page_token: truncated or modified; list from the first page")
+var errPageToken = apierror.BadRequest("invalid page_token: truncated or modified; list from the first page")
 
 // readPageToken parses the token of a request, which must be of the same query.
 func readPageToken(request *kubeconnectv1.ListRequest) (t pageToken, err error) {
@@ -89,7 +90,7 @@ func readPageToken(request *kubeconnectv1.ListRequest) (t pageToken, err error) 
 		return pageToken{}, errPageToken
 	}
 	if t.query != queryOf(request) {
-		return pageToken{}, badRequest("page_token belongs to another query: only page_size may differ between the pages of a list")
+		return pageToken{}, apierror.BadRequest("page_token belongs to another query: only page_size may differ between the pages of a list")
 	}
 	return t, nil
 }
@@ -183,9 +184,9 @@ var (
 	errPageNotKept = apierrors.NewResourceExpired(
 		"the list has expired: it was read from the API server, and there was no memory to cache it for its next pages; list again from the first page, " +
 			"with larger pages or fewer objects")
-	errPageIncomplete = failure(metav1.StatusReasonServiceUnavailable,
+	errPageIncomplete = apierror.Failure(metav1.StatusReasonServiceUnavailable,
 		"this replica does not know all deletions at the list's version yet: retry")
-	errPageAhead = failure(metav1.StatusReasonServiceUnavailable,
+	errPageAhead = apierror.Failure(metav1.StatusReasonServiceUnavailable,
 		"this replica has not reached the list's version yet: retry")
 	errPageChanged = apierrors.NewResourceExpired(
 		"the list has changed since its first page: the namespaces that you can read, the related object or the version of the " +

@@ -12,6 +12,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Patch implements kubeconnect.v1.ResourceService.
@@ -61,7 +62,7 @@ func patchType(kind kubeconnectv1.PatchType) (types.PatchType, error) {
 	case kubeconnectv1.PatchType_PATCH_TYPE_APPLY:
 		return types.ApplyYAMLPatchType, nil
 	}
-	return "", badRequest("type is required: PATCH_TYPE_JSON, PATCH_TYPE_MERGE, PATCH_TYPE_STRATEGIC_MERGE or PATCH_TYPE_APPLY")
+	return "", apierror.BadRequest("type is required: PATCH_TYPE_JSON, PATCH_TYPE_MERGE, PATCH_TYPE_STRATEGIC_MERGE or PATCH_TYPE_APPLY")
 }
 
 func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
@@ -69,7 +70,7 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 	case *kubeconnectv1.PatchRequest_Value:
 		text, err := body.Value.MarshalJSON()
 		if err != nil {
-			return nil, badRequest("value is not JSON: %v", err)
+			return nil, apierror.BadRequest("value is not JSON: %v", err)
 		}
 		return escapeControls(text), checkPatchBody(request.GetType(), body.Value.AsInterface())
 	case *kubeconnectv1.PatchRequest_Data:
@@ -78,11 +79,11 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 		}
 		var value any
 		if err := json.Unmarshal(body.Data, &value); err != nil {
-			return nil, badRequest("data is not JSON: %v", err)
+			return nil, apierror.BadRequest("data is not JSON: %v", err)
 		}
 		return body.Data, checkPatchBody(request.GetType(), value)
 	}
-	return nil, badRequest("body is required: give the patch as value (JSON) or data (bytes of JSON, or of YAML for PATCH_TYPE_APPLY)")
+	return nil, apierror.BadRequest("body is required: give the patch as value (JSON) or data (bytes of JSON, or of YAML for PATCH_TYPE_APPLY)")
 }
 
 // checkPatchBody rejects a body that is not a patch of its type. The API server's own errors name
@@ -92,11 +93,11 @@ func checkPatchBody(kind kubeconnectv1.PatchType, body any) error {
 	_, isObject := body.(map[string]any)
 	switch {
 	case kind == kubeconnectv1.PatchType_PATCH_TYPE_JSON && !isList:
-		return badRequest("the patch is %s: PATCH_TYPE_JSON takes a list of operations", jsonType(body))
+		return apierror.BadRequest("the patch is %s: PATCH_TYPE_JSON takes a list of operations", jsonType(body))
 	case kind == kubeconnectv1.PatchType_PATCH_TYPE_JSON:
 		return checkOperations(operations)
 	case !isObject:
-		return badRequest("the patch is %s: %s takes an object", jsonType(body), kind)
+		return apierror.BadRequest("the patch is %s: %s takes an object", jsonType(body), kind)
 	}
 	return nil
 }
@@ -110,17 +111,17 @@ func checkOperations(operations []any) error {
 	for i, operation := range operations {
 		members, ok := operation.(map[string]any)
 		if !ok {
-			return badRequest("operation %d of the patch is %s: it must be an object with op and path", i, jsonType(operation))
+			return apierror.BadRequest("operation %d of the patch is %s: it must be an object with op and path", i, jsonType(operation))
 		}
 		name, _ := members["op"].(string)
 		needed, ok := operationNames[name]
 		if !ok {
-			return badRequest("operation %d of the patch has op %q: use add, remove, replace, move, copy or test", i, name)
+			return apierror.BadRequest("operation %d of the patch has op %q: use add, remove, replace, move, copy or test", i, name)
 		}
 		for _, member := range needed {
 			path, ok := members[member].(string)
 			if !ok || path != "" && path[0] != '/' {
-				return badRequest("operation %d of the patch has %s %q: give one that begins with /, such as /spec/replicas", i, member, path)
+				return apierror.BadRequest("operation %d of the patch has %s %q: give one that begins with /, such as /spec/replicas", i, member, path)
 			}
 		}
 	}
@@ -168,9 +169,9 @@ func patchOptions(request *kubeconnectv1.PatchRequest) (metav1.PatchOptions, err
 	apply := request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY
 	switch {
 	case apply && options.FieldManager == "":
-		return options, badRequest("field_manager is required for PATCH_TYPE_APPLY: it will own the fields of the patch")
+		return options, apierror.BadRequest("field_manager is required for PATCH_TYPE_APPLY: it will own the fields of the patch")
 	case !apply && request.GetForce():
-		return options, badRequest("force is for PATCH_TYPE_APPLY only")
+		return options, apierror.BadRequest("force is for PATCH_TYPE_APPLY only")
 	case options.FieldManager == "":
 		options.FieldManager = defaultFieldManager
 	}

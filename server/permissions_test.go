@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 func some(namespaces ...string) auth.Namespaces { return auth.Namespaces{Names: namespaces} }
@@ -20,7 +21,7 @@ func some(namespaces ...string) auth.Namespaces { return auth.Namespaces{Names: 
 // twoNamespaces returns an API server with pods in two namespaces.
 func twoNamespaces() *fakeAPI {
 	api := podsAPI()
-	other := newPod("c", 5)
+	other := objecttest.Pod("c", 5)
 	other.Namespace = "other"
 	api.objects = append(api.objects, other)
 	return api
@@ -246,7 +247,7 @@ func standStill(t *testing.T, unknown func(*fakeRights)) {
 	f.next()
 	rights.change(func() { unknown(rights) })
 	f.want("BOOKMARK")
-	api.events <- watchEvent{"MODIFIED", newPod("a", 11)}
+	api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 11)}
 	f.want("BOOKMARK")
 	if !f.last.GetFreshness().GetStale() {
 		t.Errorf("reported %v", f.last.GetFreshness())

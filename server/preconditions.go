@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // preconditions returns the preconditions of a request, or nil if there are none.
@@ -44,7 +45,7 @@ func (p patch) withPreconditions(required *metav1.Preconditions) (patch, error) 
 		return p, err
 	case !utilyaml.IsJSONBuffer(p.body):
 		if p.body, err = yaml.YAMLToJSONStrict(p.body); err != nil {
-			return p, badRequest("data is not YAML: %v", err)
+			return p, apierror.BadRequest("data is not YAML: %v", err)
 		}
 	}
 	m, err := manifestOfJSON("the patch", p.body)
@@ -60,7 +61,7 @@ func (p patch) withPreconditions(required *metav1.Preconditions) (patch, error) 
 func withOperations(text []byte, required *metav1.Preconditions) ([]byte, error) {
 	var operations []json.RawMessage
 	if err := json.Unmarshal(text, &operations); err != nil {
-		return nil, badRequest("a JSON patch is a list of operations: %v", err)
+		return nil, apierror.BadRequest("a JSON patch is a list of operations: %v", err)
 	}
 	for path, value := range map[string]*string{"uid": (*string)(required.UID), "resourceVersion": required.ResourceVersion} {
 		if value == nil {

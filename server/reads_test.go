@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 const asJSON = kubeconnectv1.Encoding_ENCODING_JSON
@@ -120,7 +121,7 @@ func TestWatch_SendsSnapshotThenChanges(t *testing.T) {
 	if got := eventsOf(first); got != "RESET ADDED:a ADDED:b SYNCED" || first.GetKind().GetKind() != "Pod" {
 		t.Errorf("starts with %s of kind %v", got, first.GetKind())
 	}
-	s.api.events <- watchEvent{"MODIFIED", newPod("a", 11)}
+	s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 11)}
 	second := receive(t, stream)
 	if got := eventsOf(second); got != "MODIFIED:a" || second.GetKind() != nil || second.GetEvents()[0].GetResourceVersion() != "11" {
 		t.Errorf("continues with %v", second)
@@ -170,7 +171,7 @@ func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 	api := podsAPI()
 	api.objects = nil
 	for i := range n {
-		pod := newPod(string(rune('a'+i)), i+1)
+		pod := objecttest.Pod(string(rune('a'+i)), i+1)
 		pod.Annotations = map[string]string{"large": strings.Repeat("x", 400<<10)}
 		api.objects = append(api.objects, pod)
 	}

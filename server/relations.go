@@ -11,6 +11,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // relation is a request's relation, resolved to the other object. The zero value is no relation.
@@ -50,15 +51,15 @@ func checkRelation(requested *kubeconnectv1.Relation, listed informerhub.Resourc
 	_, known := kubeconnectv1.RelationType_name[int32(requested.GetType())]
 	switch of := requested.GetType(); {
 	case of == kubeconnectv1.RelationType_RELATION_TYPE_UNSPECIFIED:
-		return badRequest("related.type is required")
+		return apierror.BadRequest("related.type is required")
 	case !known:
-		return badRequest("unknown related.type %d", of)
+		return apierror.BadRequest("unknown related.type %d", of)
 	case requested.GetTransitive() && of != kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
-		return badRequest("related.transitive is for OWNED_BY only")
+		return apierror.BadRequest("related.transitive is for OWNED_BY only")
 	case of == kubeconnectv1.RelationType_RELATION_TYPE_ABOUT && aboutField[listed.GroupResource()] == "":
-		return badRequest("related.type ABOUT selects events: %s are not events", listed.Name)
+		return apierror.BadRequest("related.type ABOUT selects events: %s are not events", listed.Name)
 	case requested.GetResource() == "":
-		return badRequest("related.resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
+		return apierror.BadRequest("related.resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func (s *resources) otherObject(ctx context.Context, requested *kubeconnectv1.Re
 // relatedError returns an error about the other object.
 func relatedError(err error) error {
 	var scope *scopeError
-	named := badRequest("related: %v", err)
+	named := apierror.BadRequest("related: %v", err)
 	if errors.As(err, &scope) {
 		return &scopeError{named}
 	}
@@ -116,7 +117,7 @@ func ownedBy(object *informerhub.Object, listed informerhub.Resource) informerhu
 // selectedBy selects the objects that an object's own selector selects.
 func selectedBy(resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) (informerhub.Related, error) {
 	if resource.Namespaced && !listed.Namespaced {
-		return informerhub.Related{}, badRequest("related.type SELECTED_BY selects objects in the other object's namespace, and %s have none", listed.Name)
+		return informerhub.Related{}, apierror.BadRequest("related.type SELECTED_BY selects objects in the other object's namespace, and %s have none", listed.Name)
 	}
 	selector, err := ownSelector(resource, object)
 	return informerhub.Related{Namespace: object.Namespace(), LabelSelector: selector}, err

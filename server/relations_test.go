@@ -15,6 +15,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // TestOwnSelector_ReadsBuiltInKinds has the selectors that Kubernetes' own controllers use.
@@ -47,7 +48,7 @@ func TestOwnSelector_ReadsBuiltInKinds(t *testing.T) {
 		"a claim, which selects no such":      {"", "persistentvolumeclaims", &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{Selector: app}}, "!have no selector"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := builtInObject(t, test.object)
+			object := objecttest.BuiltInObject(t, test.object)
 			kind := object.Kind()
 			got, err := ownSelector(informerhub.Resource{Group: test.group, Version: kind.Version, Name: test.resource, Kind: kind.Kind}, object)
 			wantSelector(t, got, err, test.want)
@@ -72,7 +73,7 @@ func TestOwnSelector_ReadsCustomKindsByConvention(t *testing.T) {
 		`"spec":{}`:                                                       "!selects nothing",
 	} {
 		t.Run(content, func(t *testing.T) {
-			object := widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"a","uid":"u"},`+content+`}`)
+			object := objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"a","uid":"u"},`+content+`}`)
 			got, err := ownSelector(informerhub.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}, object)
 			wantSelector(t, got, err, want)
 		})
@@ -92,7 +93,7 @@ func wantSelector(t *testing.T, got string, err error, want string) {
 
 // TestAbout_NodesIncludeEventsOfTheirKubelet uses the node's name as its UID, like the kubelet.
 func TestAbout_NodesIncludeEventsOfTheirKubelet(t *testing.T) {
-	node := builtInObject(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
+	node := objecttest.BuiltInObject(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
 	events := informerhub.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
 	related := about(informerhub.Resource{Version: "v1", Name: "nodes", Kind: "Node"}, node, events)
 	if len(related.Fields) != 2 || strings.Join(related.Fields[0].Values, " ") != "u n" || related.Fields[0].Field != "regarding.uid" || related.Fields[1].Values[0] != "Node" {

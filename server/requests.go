@@ -3,33 +3,23 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
-
-func badRequest(format string, args ...any) error {
-	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
-}
-
-// failure returns an error in the form of the API server's errors.
-func failure(reason metav1.StatusReason, format string, args ...any) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: reason, Message: fmt.Sprintf(format, args...)}}
-}
 
 // resolve returns the resource that a request names.
 func (s *resources) resolve(ctx context.Context, name string) (informerhub.Resource, error) {
 	if name == "" {
-		return informerhub.Resource{}, badRequest("resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
+		return informerhub.Resource{}, apierror.BadRequest("resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
 	}
 	if strings.Contains(name, "/") {
-		return informerhub.Resource{}, failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
+		return informerhub.Resource{}, apierror.Failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
 			"\"deployments.apps\", and the subresource in the field subresource", cut(name, maxNameBytes))
 	}
 	return s.hub.Resolver().Resolve(ctx, name)
@@ -46,14 +36,14 @@ func checkReading(request interface {
 
 func checkConsistency(consistency kubeconnectv1.Consistency) error {
 	if _, ok := kubeconnectv1.Consistency_name[int32(consistency)]; !ok {
-		return badRequest("unknown consistency %d: give CACHED or LATEST", consistency)
+		return apierror.BadRequest("unknown consistency %d: give CACHED or LATEST", consistency)
 	}
 	return nil
 }
 
 func checkVersion(version string) error {
 	if version != "" && !isVersion(version) {
-		return badRequest("invalid min_resource_version %q: give the resource version of a response", version)
+		return apierror.BadRequest("invalid min_resource_version %q: give the resource version of a response", version)
 	}
 	return nil
 }
@@ -69,7 +59,7 @@ func awaitVersion(ctx context.Context, cache *informerhub.Cache, version string)
 // checkName rejects a request for one object that does not name the object.
 func checkName(resource informerhub.Resource, namespace, name string) error {
 	if name == "" {
-		return badRequest("name is required")
+		return apierror.BadRequest("name is required")
 	}
 	return errors.Join(checkNamespace(resource, namespace), checkSegment("name", name))
 }
@@ -79,9 +69,9 @@ func checkName(resource informerhub.Resource, namespace, name string) error {
 func checkNamespace(resource informerhub.Resource, namespace string) error {
 	switch {
 	case resource.Namespaced && namespace == "":
-		return &scopeError{badRequest("namespace is required: %s are namespaced", resource.Name)}
+		return &scopeError{apierror.BadRequest("namespace is required: %s are namespaced", resource.Name)}
 	case !resource.Namespaced && namespace != "":
-		return &scopeError{badRequest("%s have no namespaces: leave the namespace out", resource.Name)}
+		return &scopeError{apierror.BadRequest("%s have no namespaces: leave the namespace out", resource.Name)}
 	}
 	return checkSegment("namespace", namespace)
 }
@@ -100,7 +90,7 @@ var nonObjectSubresources = map[string]string{
 // that cannot be read or written as an object.
 func checkSubresource(subresource string) error {
 	if instead, ok := nonObjectSubresources[subresource]; ok {
-		return badRequest("subresource %q is no object: %s", subresource, instead)
+		return apierror.BadRequest("subresource %q is no object: %s", subresource, instead)
 	}
 	return checkSegment("subresource", subresource)
 }
@@ -108,7 +98,7 @@ func checkSubresource(subresource string) error {
 // checkSegment rejects a value that is not a valid segment of the API server's paths.
 func checkSegment(field, value string) error {
 	if wrong := content.IsPathSegmentName(value); len(wrong) > 0 {
-		return badRequest("invalid %s %q: it %s", field, value, strings.Join(wrong, " and "))
+		return apierror.BadRequest("invalid %s %q: it %s", field, value, strings.Join(wrong, " and "))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // resources implements kubeconnect.v1.ResourceService.
@@ -127,7 +128,7 @@ func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, 
 		}
 	}
 	if request.GetRelated().GetTransitive() {
-		return nil, badRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
+		return nil, apierror.BadRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
 	}
 	access := toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()).requiring(request)
 	permit, err := s.grantLease(ctx, access)

@@ -20,6 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 const (
@@ -35,7 +36,7 @@ func largePods(count int) *fakeAPI {
 	api := &fakeAPI{version: "1000", events: make(chan any)}
 	for _, namespace := range []string{"default", "other"} {
 		for i := range count {
-			pod := newPod(fmt.Sprintf("%s-%d", namespace, i), len(api.objects)+1)
+			pod := objecttest.Pod(fmt.Sprintf("%s-%d", namespace, i), len(api.objects)+1)
 			pod.Namespace, pod.Annotations = namespace, map[string]string{"large": strings.Repeat("x", podBytes)}
 			api.objects = append(api.objects, pod)
 		}

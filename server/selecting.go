@@ -6,6 +6,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // selectionRequest is a request for the objects that match a selection.
@@ -30,7 +31,7 @@ type listRequest interface {
 func (s *resources) queryFor(request selectionRequest, related relation, scope auth.Namespaces) (informerhub.Query, error) {
 	filter, err := s.filters.Compile(request.GetFilter())
 	if err != nil {
-		return informerhub.Query{}, badRequest("filter: %v", err)
+		return informerhub.Query{}, apierror.BadRequest("filter: %v", err)
 	}
 	return informerhub.Query{
 		Namespace:     request.GetNamespace(),

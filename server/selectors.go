@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // withSelector has the fields in which objects contain their own selector.
@@ -44,7 +45,7 @@ func ownSelector(resource informerhub.Resource, object *informerhub.Object) (str
 	switch {
 	case ok:
 	case resource.BuiltIn():
-		return "", badRequest("related.type SELECTED_BY: %s have no selector", resource.Name)
+		return "", apierror.BadRequest("related.type SELECTED_BY: %s have no selector", resource.Name)
 	default:
 		read = customSelector
 	}
@@ -54,14 +55,14 @@ func ownSelector(resource informerhub.Resource, object *informerhub.Object) (str
 	}
 	var content withSelector
 	if err := json.Unmarshal(text, &content); err != nil {
-		return "", badRequest("related.type SELECTED_BY: %s %q has an invalid selector: %v", resource.Name, object.Name(), err)
+		return "", apierror.BadRequest("related.type SELECTED_BY: %s %q has an invalid selector: %v", resource.Name, object.Name(), err)
 	}
 	selector, err := read(content)
 	switch {
 	case err != nil:
-		return "", badRequest("related.type SELECTED_BY: %s %q has an invalid selector: %v", resource.Name, object.Name(), err)
+		return "", apierror.BadRequest("related.type SELECTED_BY: %s %q has an invalid selector: %v", resource.Name, object.Name(), err)
 	case selector == nil:
-		return "", badRequest("related.type SELECTED_BY: %s %q has no selector and selects nothing", resource.Name, object.Name())
+		return "", apierror.BadRequest("related.type SELECTED_BY: %s %q has no selector and selects nothing", resource.Name, object.Name())
 	}
 	return selector.String(), nil
 }

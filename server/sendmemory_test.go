@@ -8,14 +8,15 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // batchOf returns a batch with one object of about the given size.
 func batchOf(t *testing.T, bytes int) informerhub.Batch {
 	t.Helper()
-	pod := newPod("a", 1)
+	pod := objecttest.Pod("a", 1)
 	pod.Annotations = map[string]string{"large": strings.Repeat("x", bytes)}
-	return informerhub.Batch{Events: []informerhub.Event{{Type: informerhub.Added, Object: podObject(t, pod), ResourceVersion: "1"}}}
+	return informerhub.Batch{Events: []informerhub.Event{{Type: informerhub.Added, Object: objecttest.PodObject(t, pod), ResourceVersion: "1"}}}
 }
 
 func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {

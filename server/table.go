@@ -12,6 +12,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // maxTableRows bounds the rows of a page of a table.
@@ -76,7 +77,7 @@ func (s *resources) confirmTable(ctx context.Context, resource informerhub.Resou
 // names page_token.
 func asPageToken(err error, request *kubeconnectv1.GetTableRequest) error {
 	if request.GetPageToken() != "" && apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "continue token") {
-		return badRequest("page_token is not one of a table: start again from the first page")
+		return apierror.BadRequest("page_token is not one of a table: start again from the first page")
 	}
 	return err
 }
@@ -87,14 +88,14 @@ func checkTableSize(page *kubeconnectv1.GetTableResponse) error {
 	if rows < 2 || size <= maxPageBytes {
 		return nil
 	}
-	return failure(metav1.StatusReasonRequestEntityTooLarge,
+	return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge,
 		"the page is too large: %d rows take %d bytes; give a smaller page_size", rows, size)
 }
 
 func checkTable(resource informerhub.Resource, request *kubeconnectv1.GetTableRequest) error {
 	switch {
 	case request.GetPageSize() < 0:
-		return badRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
+		return apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
 	case request.GetName() == "" && request.GetNamespace() == "":
 		return nil
 	case request.GetName() == "" && resource.Namespaced:
@@ -102,7 +103,7 @@ func checkTable(resource informerhub.Resource, request *kubeconnectv1.GetTableRe
 	case request.GetName() == "":
 		return checkNamespace(resource, request.GetNamespace())
 	case request.GetLabelSelector() != "" || request.GetFieldSelector() != "" || request.GetPageToken() != "":
-		return badRequest("label_selector, field_selector and page_token cannot be combined with name: leave them out")
+		return apierror.BadRequest("label_selector, field_selector and page_token cannot be combined with name: leave them out")
 	}
 	return checkName(resource, request.GetNamespace(), request.GetName())
 }

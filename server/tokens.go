@@ -15,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // A resume token consists, in base64url, of: a format number; a hash of what the watch selects; the
@@ -136,16 +137,16 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 	}
 	fields, ok := openToken(token, tokenFormat)
 	if !ok || len(fields) < selectionBytes {
-		return nil, badRequest("invalid resume_token: truncated or modified; watch without it")
+		return nil, apierror.BadRequest("invalid resume_token: truncated or modified; watch without it")
 	}
 	selection, fields := fields[:selectionBytes], fields[selectionBytes:]
 	served, fields, _ := cutText(fields)
 	version, fields, _ := cutText(fields)
 	if len(fields) != 16 || !isVersion(version) {
-		return nil, badRequest("invalid resume_token: watch without it")
+		return nil, apierror.BadRequest("invalid resume_token: watch without it")
 	}
 	if !slices.Equal(selection, t.selection) {
-		return nil, badRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields and relation must be the same")
+		return nil, apierror.BadRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields and relation must be the same")
 	}
 	if !t.canResumeFrom(served) {
 		return nil, nil

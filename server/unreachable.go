@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -13,11 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // withoutAddresses returns the error for callers. A connection error names addresses inside the
@@ -30,7 +28,7 @@ func withoutAddresses(err error) error {
 	var request *url.Error
 	var connection *net.OpError
 	switch {
-	case errors.As(err, &request) && isNoFailure(request.Err):
+	case errors.As(err, &request) && apierror.IsNoFailure(request.Err):
 		return request.Err
 	case request != nil, errors.As(err, &connection):
 		return logged(err, err)
@@ -38,17 +36,10 @@ func withoutAddresses(err error) error {
 	return err
 }
 
-// isNoFailure reports whether a request to the API server has ended with an error of the caller's:
-// a response of the service or the API server, or a client that has disconnected.
-func isNoFailure(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) || errors.Is(err, auth.ErrUnauthenticated) || errors.Is(err, context.Canceled)
-}
-
 // logged logs an error, and returns the error for callers.
 func logged(err, failed error) error {
 	unreachableLog.warn("the API server cannot be reached", err)
-	return failure(metav1.StatusReasonServiceUnavailable,
+	return apierror.Failure(metav1.StatusReasonServiceUnavailable,
 		"the service cannot reach the cluster's API server: %s; try again, and if this lasts ask the operator of the service, whose log says more",
 		meaningOf(failed))
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // readPatience is the time that a client may leave a message of a stream unread before the stream
@@ -26,7 +28,7 @@ const unreadInterval = time.Second
 
 // errUnread reports that a client has left a message unread. The client sees that the stream was
 // reset.
-var errUnread = failure(metav1.StatusReasonServiceUnavailable,
+var errUnread = apierror.Failure(metav1.StatusReasonServiceUnavailable,
 	"the stream has ended, because a message was left unread for too long: resume it, and read faster")
 
 // unread tracks the messages of one stream that its client does not read. A message that is read at

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 const (
@@ -32,7 +33,7 @@ func (u *unreadLog) fits() error {
 	}
 	release, ok := u.queue.TryAcquire(u.caller, 1)
 	if !ok {
-		return failure(metav1.StatusReasonTooManyRequests,
+		return apierror.Failure(metav1.StatusReasonTooManyRequests,
 			"too many logs are left unread: at most %d of one caller and %d in all; read them faster, or open fewer", maxCallerUnreadLogs, maxUnreadLogs)
 	}
 	u.release = release

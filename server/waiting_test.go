@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // slowAPI sends no snapshot before the returned function is called.
@@ -110,7 +111,7 @@ func TestWatchMany_WaitingWatchesDelayNoOthers(t *testing.T) {
 	defer send()
 	both := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "widgets"}, {Resource: "pods"}}})
 	both.want(1, "RESET ADDED:a ADDED:b SYNCED")
-	api.events <- watchEvent{"MODIFIED", newPod("b", 11)}
+	api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
 	both.want(1, "MODIFIED:b")
 	send()
 	both.want(0, "RESET")

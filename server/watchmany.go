@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // maxWatches bounds the watches of one stream.
@@ -47,7 +48,7 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.WatchRequest, error) {
 	watches := request.GetWatches()
 	if len(watches) == 0 || len(watches) > maxWatches {
-		return nil, badRequest("%d watches: give 1 to %d in one stream", len(watches), maxWatches)
+		return nil, apierror.BadRequest("%d watches: give 1 to %d in one stream", len(watches), maxWatches)
 	}
 	tokens, err := splitToken(request.GetResumeToken(), len(watches))
 	if err != nil {
@@ -56,7 +57,7 @@ func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.Wat
 	requests := make([]*kubeconnectv1.WatchRequest, len(watches))
 	for i, watch := range watches {
 		if watch.GetResumeToken() != "" {
-			return nil, errorOfWatch(i, watch, badRequest("resume_token must be empty: set the resume_token of the request, which is for all watches"))
+			return nil, errorOfWatch(i, watch, apierror.BadRequest("resume_token must be empty: set the resume_token of the request, which is for all watches"))
 		}
 		requests[i] = proto.CloneOf(watch)
 		requests[i].ResumeToken = tokens[i]

@@ -12,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // podsTwice watches all pods, and one of them.
@@ -77,14 +78,14 @@ func TestWatchMany_ResumesAllWatchesWithOneToken(t *testing.T) {
 			first := followMany(t, s, podsTwice())
 			first.want(0, "RESET ADDED:a ADDED:b SYNCED")
 			first.want(1, "RESET ADDED:b SYNCED")
-			s.api.events <- watchEvent{"MODIFIED", newPod("b", 11)}
+			s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
 			first.want(0, "MODIFIED:b")
 			first.want(1, "MODIFIED:b")
 			if err := first.stream.Close(); err != nil {
 				t.Error(err)
 			}
-			s.api.events <- watchEvent{"MODIFIED", newPod("a", 12)}
-			s.api.events <- watchEvent{"MODIFIED", newPod("b", 13)}
+			s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 12)}
+			s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 13)}
 			again := podsTwice()
 			again.ResumeToken = first.token
 			for _, watch := range again.GetWatches() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 const (
@@ -46,7 +47,7 @@ func contentOf(t *testing.T, event *kubeconnectv1.Event) string {
 
 // largePod returns a pod that is large enough for patches.
 func largePod(version int) any {
-	pod := newPod("a", version)
+	pod := objecttest.Pod("a", version)
 	pod.Annotations = map[string]string{"large": strings.Repeat("x", 1000)}
 	return pod
 }

@@ -9,6 +9,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // writer returns a writer that acts as the caller.
@@ -87,7 +88,7 @@ func manifestOf(body any, resource informerhub.Resource) (manifest, error) {
 	case *kubeconnectv1.UpdateRequest_Protobuf:
 		return manifestOfProtobuf(body.Protobuf, resource)
 	}
-	return manifest{}, badRequest("body is required: give the object as struct (JSON), data (bytes of JSON or YAML) or protobuf")
+	return manifest{}, apierror.BadRequest("body is required: give the object as struct (JSON), data (bytes of JSON or YAML) or protobuf")
 }
 
 // kindOf returns the kind of a response: usually the resource's own kind, but a subresource may
@@ -121,5 +122,5 @@ func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
 	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT:
 		return metav1.FieldValidationStrict, nil
 	}
-	return "", badRequest("unknown field_validation %d: give IGNORE, WARN or STRICT", level)
+	return "", apierror.BadRequest("unknown field_validation %d: give IGNORE, WARN or STRICT", level)
 }

@@ -2,15 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/url"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // writer makes changes as one caller. It uses client-go's clientset for the kinds that the
@@ -27,7 +23,7 @@ type writeResult struct {
 func (w writer) make(ctx context.Context, dest target, change change) (writeResult, error) {
 	ctx, outcome := withOutcome(ctx)
 	if err := w.send(ctx, dest, change); err != nil {
-		return writeResult{}, clarified(outcome.complete(asUnavailable(ctx, err)), dest, change)
+		return writeResult{}, clarified(outcome.complete(apierror.Unavailable(ctx, err)), dest, change)
 	}
 	return writeResult{body: outcome.body.Bytes(), created: outcome.created(), warnings: append(outcome.warnings, outcome.unseen...)}, nil
 }
@@ -48,26 +44,4 @@ func (w writer) send(ctx context.Context, dest target, change change) error {
 		objects = w.clients.Dynamic.Resource(dest.resource.GroupVersionResource()).Namespace(dest.namespace)
 	}
 	return change.dynamic(ctx, objects, dest)
-}
-
-// asUnavailable distinguishes an API server that was not reached from an error response, and from a
-// client that has disconnected.
-func asUnavailable(ctx context.Context, err error) error {
-	var status apierrors.APIStatus
-	var failed *url.Error
-	switch {
-	case errors.As(err, &failed) && isNoFailure(failed.Err) && ctx.Err() == nil:
-		return failed.Err
-	case errors.As(err, &status):
-		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
-	case failed == nil:
-		return err
-	}
-	host := failed.URL
-	if parsed, parseErr := url.Parse(failed.URL); parseErr == nil {
-		host = parsed.Host
-	}
-	return &informerhub.UnavailableError{Host: host, Err: failed.Err}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 func patchOf(resource string) *kubeconnectv1.PatchRequest {
@@ -38,7 +39,7 @@ func answerWith(status int, body any) http.HandlerFunc {
 }
 
 func TestWrites_ToNonObjectSubresourcesAreRejected(t *testing.T) {
-	s := writeService(t, answerWith(http.StatusOK, newPod("a", 12)))
+	s := writeService(t, answerWith(http.StatusOK, objecttest.Pod("a", 12)))
 	for part, instead := range nonObjectSubresources {
 		created, updated, patched := &kubeconnectv1.CreateRequest{}, &kubeconnectv1.UpdateRequest{}, patchOf("pods")
 		created.Resource, created.Namespace, created.Name, created.Subresource = "pods", "default", "a", part
@@ -69,7 +70,7 @@ func TestPatch_IsSentUnchanged(t *testing.T) {
 			var body []byte
 			s := writeService(t, func(w http.ResponseWriter, r *http.Request) {
 				body, _ = io.ReadAll(r.Body)
-				answerWith(http.StatusOK, newPod("a", 12))(w, r)
+				answerWith(http.StatusOK, objecttest.Pod("a", 12))(w, r)
 			})
 			request := patchOf(resource)
 			request.Subresource, request.FieldManager, request.DryRun = "status", "me", true
@@ -105,7 +106,7 @@ func TestPatch_ReturnsTheObjectAndWarnings(t *testing.T) {
 			s := writeService(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Add("Warning", `299 - "spec.old is deprecated"`)
 				w.Header().Add("Warning", `299 - "so is spec.older"`)
-				answerWith(test.status, newPod("a", 12))(w, r)
+				answerWith(test.status, objecttest.Pod("a", 12))(w, r)
 			})
 			answer, err := s.resources.Patch(t.Context(), patchOf(test.resource))
 			if err != nil {
@@ -176,7 +177,7 @@ func TestPatch_InvalidOnesAreNotSent(t *testing.T) {
 		with(request)
 		return request
 	}
-	s := writeService(t, answerWith(http.StatusOK, newPod("a", 12)))
+	s := writeService(t, answerWith(http.StatusOK, objecttest.Pod("a", 12)))
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.PatchRequest
 		code    connect.Code

@@ -1,0 +1,55 @@
+// Package apierror has the errors that several parts of the server return: errors in the form of the
+// API server's, and those of requests to the API server.
+package apierror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// BadRequest returns an error that rejects a request, with a message like fmt.Sprintf's.
+func BadRequest(format string, args ...any) error {
+	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
+}
+
+// Failure returns an error in the form of the API server's errors.
+func Failure(reason metav1.StatusReason, format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: reason, Message: fmt.Sprintf(format, args...)}}
+}
+
+// Unavailable returns the error of a request to the API server: an *informerhub.UnavailableError if
+// the API server was not reached. An error response and the end of ctx are other errors.
+func Unavailable(ctx context.Context, err error) error {
+	var status apierrors.APIStatus
+	var failed *url.Error
+	switch {
+	case errors.As(err, &failed) && IsNoFailure(failed.Err) && ctx.Err() == nil:
+		return failed.Err
+	case errors.As(err, &status):
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
+	case failed == nil:
+		return err
+	}
+	host := failed.URL
+	if parsed, parseErr := url.Parse(failed.URL); parseErr == nil {
+		host = parsed.Host
+	}
+	return &informerhub.UnavailableError{Host: host, Err: failed.Err}
+}
+
+// IsNoFailure reports whether a request to the API server has ended with an error of the caller's:
+// a response of the service or the API server, or a client that has disconnected.
+func IsNoFailure(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) || errors.Is(err, auth.ErrUnauthenticated) || errors.Is(err, context.Canceled)
+}
