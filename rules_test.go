@@ -72,6 +72,16 @@ var rules = []rule{
 		because: "only the binary uses server",
 	},
 	{
+		folders: []string{"server/encode", "server/internal"}, testing: true,
+		exactly: []string{module + "server"},
+		because: "the handlers use the parts of server, and no part knows the handlers",
+	},
+	{
+		folders: []string{"server/encode"}, testing: true,
+		imports: []string{module + "auth", connect, metrics},
+		because: "encode knows objects and messages, and neither calls nor callers",
+	},
+	{
 		folders: []string{"e2e", "clients", "bench"}, testing: true,
 		imports: []string{module + "server", module + "informerhub", module + "auth", module + "cmd"},
 		because: "black-box tests and clients use the service over the network, as its callers do",
@@ -143,6 +153,14 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			file: "cmd/server/a.go", source: `import "` + module + `gen/kubeconnect/v1"`,
 			want: "only server connects",
 		},
+		"a part of server uses the handlers": {
+			file: "server/encode/a_test.go", source: `import "` + module + `server"`,
+			want: "no part knows the handlers",
+		},
+		"encode uses connect": {
+			file: "server/encode/a.go", source: `import "connectrpc.com/connect"`,
+			want: "neither calls nor callers",
+		},
 		"a black-box test uses the server": {
 			file: "e2e/a_test.go", source: `import "` + module + `server"`,
 			want: "over the network",
@@ -177,6 +195,8 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		},
 		"server uses all three": {file: "server/a.go", source: `import ("` + module + `auth"; "` +
 			module + `informerhub"; _ "` + module + `gen/x")`},
+		"encode uses generated code":          {file: "server/encode/a.go", source: `import "` + module + `gen/kubeconnect/v1"`},
+		"a handler uses a part of server":     {file: "server/a.go", source: `import "` + module + `server/encode"`},
 		"an object uses a mask":               {file: "informerhub/object/a.go", source: `import "` + module + `informerhub/mask"`},
 		"a mask uses an internal package":     {file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/internal/kubejson"`},
 		"a test of server uses a fake":        {file: "server/a_test.go", source: `import "` + module + `internal/fakeapi"`},

@@ -9,6 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // continuation creates the list that a later page is taken from: the state of a cache at the list's
@@ -18,13 +19,13 @@ type continuation struct {
 	request *kubeconnectv1.ListRequest
 	token   pageToken
 	order   order
-	view    view
+	view    encode.View
 	access  accessRequest
 	scope   auth.Namespaces
 }
 
 // continued returns the list of a page token, for a caller that can read all of it.
-func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRequest, order order, view view) (*pagedList, error) {
+func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRequest, order order, view encode.View) (*pagedList, error) {
 	token, err := readPageToken(request)
 	if err != nil {
 		return nil, err

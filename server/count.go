@@ -13,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -22,7 +23,7 @@ const (
 	// defaultGroups and mostGroups bound the groups in a response.
 	defaultGroups, mostGroups = 1_000, 10_000
 	// maxGroupsBytes bounds the bytes of the groups in a response, like those of a page.
-	maxGroupsBytes = maxPageBytes
+	maxGroupsBytes = encode.MaxPageBytes
 	// maxTuples bounds the groups that one object belongs to. If paths have several values, the
 	// object belongs to every combination of them.
 	maxTuples = 10_000
@@ -52,10 +53,10 @@ func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.Cou
 	}
 	namespaces, warnings := found.coverage()
 	response := &kubeconnectv1.CountObjectsResponse{
-		Kind:            encodeKind(found.resource),
+		Kind:            encode.Kind(found.resource),
 		Total:           int64(len(found.snapshot.Objects)),
 		ResourceVersion: found.snapshot.ResourceVersion,
-		Freshness:       encodeFreshness(found.freshness),
+		Freshness:       encode.Freshness(found.freshness),
 		Source:          found.source,
 		Warnings:        warnings,
 		Namespaces:      namespaces,

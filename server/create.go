@@ -9,12 +9,13 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Create implements kubeconnect.v1.ResourceService.
 func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateRequest) (*kubeconnectv1.CreateResponse, error) {
-	if err := checkEncoding(request.GetEncoding()); err != nil {
+	if err := encode.Check(request.GetEncoding()); err != nil {
 		return nil, err
 	}
 	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {

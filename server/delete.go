@@ -10,12 +10,13 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Delete implements kubeconnect.v1.ResourceService.
 func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteRequest) (*kubeconnectv1.DeleteResponse, error) {
-	if err := checkEncoding(request.GetEncoding()); err != nil {
+	if err := encode.Check(request.GetEncoding()); err != nil {
 		return nil, err
 	}
 	options, err := deleteOptions(request)
@@ -31,7 +32,7 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 		}
 		done, err := s.change(ctx, dest, deletion{options}, request.GetEncoding())
 		if err == nil && done.kind.GetKind() == "Status" { // the Status only reports success
-			done.kind, done.object = encodeKind(resource), nil
+			done.kind, done.object = encode.Kind(resource), nil
 		}
 		return done, err
 	})

@@ -9,9 +9,10 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
-var schemaOfResponse = fieldNumber(&kubeconnectv1.GetSchemaResponse{}, "schema")
+var schemaOfResponse = encode.FieldNumber(&kubeconnectv1.GetSchemaResponse{}, "schema")
 
 // coreGroup is the name of the API group without a name in requests.
 const coreGroup = "core"
@@ -92,7 +93,7 @@ func (d *discovery) addCaches(ctx context.Context, types []informerhub.ResourceT
 
 func encodeType(resourceType informerhub.ResourceType) *kubeconnectv1.ResourceType {
 	return &kubeconnectv1.ResourceType{
-		Kind:         encodeKind(resourceType.Resource),
+		Kind:         encode.Kind(resourceType.Resource),
 		Singular:     resourceType.Singular,
 		ShortNames:   resourceType.ShortNames,
 		Categories:   resourceType.Categories,
@@ -113,7 +114,7 @@ func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
 		Objects:         int64(status.Objects),
 		Bytes:           int64(status.Bytes),
 		ResourceVersion: status.Version,
-		Freshness:       encodeFreshness(status.Freshness),
+		Freshness:       encode.Freshness(status.Freshness),
 	}
 }
 
@@ -144,8 +145,8 @@ func schemaResponse(ctx context.Context, resource informerhub.Resource, schema [
 	return respondInSlot(ctx, len(schema) > shortBytes, func(context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
 		response := &kubeconnectv1.GetSchemaResponse{}
 		field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
-		setEncoded(response, appendField(field, schemaOfResponse, schema), wantsMessages(ctx))
-		response.Kind = encodeKind(resource)
+		encode.Set(response, encode.AppendField(field, schemaOfResponse, schema), wantsMessages(ctx))
+		response.Kind = encode.Kind(resource)
 		return response, nil
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // errShuttingDown ends open streams when the service shuts down.
@@ -66,29 +67,25 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var snapshot *informerhub.SnapshotError
 	switch {
 	case errors.As(err, &snapshot): // about the service, whatever the API server's response was
-		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
+		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.As(err, &status):
-		return codeOf(status.Status()), statusDetail(status.Status())
+		return codeOf(status.Status()), encode.Status(status.Status())
 	case errors.As(err, &unknown), errors.As(err, &gone), errors.As(err, &schemaless):
-		return connect.CodeNotFound, ownStatus(metav1.StatusReasonNotFound, err)
+		return connect.CodeNotFound, encode.ErrorStatus(metav1.StatusReasonNotFound, err)
 	case errors.As(err, &away):
-		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
+		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.Is(err, errShuttingDown), errors.Is(err, informerhub.ErrClosed):
-		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
+		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.As(err, &limit):
 		return connect.CodeResourceExhausted, limit.status()
 	case errors.Is(err, auth.ErrUnauthenticated):
-		return connect.CodeUnauthenticated, ownStatus(metav1.StatusReasonUnauthorized, err)
+		return connect.CodeUnauthenticated, encode.ErrorStatus(metav1.StatusReasonUnauthorized, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return connect.CodeDeadlineExceeded, nil
 	case errors.Is(err, context.Canceled):
 		return connect.CodeCanceled, nil
 	}
 	return connect.CodeUnknown, nil
-}
-
-func ownStatus(reason metav1.StatusReason, err error) *kubeconnectv1.Status {
-	return &kubeconnectv1.Status{Reason: string(reason), Message: err.Error()}
 }
 
 // codes maps the API server's reasons.
@@ -144,28 +141,4 @@ func codeOf(status metav1.Status) connect.Code {
 		return code
 	}
 	return connect.CodeUnknown
-}
-
-func statusDetail(status metav1.Status) *kubeconnectv1.Status {
-	detail := &kubeconnectv1.Status{
-		Reason:  string(status.Reason),
-		Message: status.Message,
-		Code:    status.Code,
-	}
-	if status.Details == nil {
-		return detail
-	}
-	detail.Group = status.Details.Group
-	detail.Kind = status.Details.Kind
-	detail.Name = status.Details.Name
-	detail.Uid = string(status.Details.UID)
-	detail.RetryAfterSeconds = status.Details.RetryAfterSeconds
-	for _, cause := range status.Details.Causes {
-		detail.Causes = append(detail.Causes, &kubeconnectv1.StatusCause{
-			Reason:  string(cause.Type),
-			Message: cause.Message,
-			Field:   cause.Field,
-		})
-	}
-	return detail
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // Limits of the size of an error. gRPC sends an error in the trailers of a response, encoded, and
@@ -47,7 +48,7 @@ const ellipsis = "…"
 // UTF-8 in both, and shortens both if the error would have more than maxErrorBytes.
 func newError(code connect.Code, err error, status *kubeconnectv1.Status) *connect.Error {
 	message := err.Error()
-	validUTF8(status)
+	encode.ValidUTF8(status)
 	if !utf8.ValidString(message) {
 		message = strings.ToValidUTF8(message, string(utf8.RuneError))
 		err = errors.New(message)
@@ -85,21 +86,6 @@ func statusOf(coded *connect.Error) *kubeconnectv1.Status {
 		}
 	}
 	return nil
-}
-
-// validUTF8 replaces invalid UTF-8 in the strings of a Status. A message with an invalid string
-// cannot be sent.
-func validUTF8(status *kubeconnectv1.Status) {
-	if status == nil {
-		return
-	}
-	texts := []*string{&status.Reason, &status.Message, &status.Group, &status.Kind, &status.Name, &status.Uid}
-	for _, cause := range status.GetCauses() {
-		texts = append(texts, &cause.Reason, &cause.Message, &cause.Field)
-	}
-	for _, text := range texts {
-		*text = strings.ToValidUTF8(*text, string(utf8.RuneError))
-	}
 }
 
 // trailerBytes returns the size of the trailers that gRPC sends for an error: grpc-status,

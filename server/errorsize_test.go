@@ -21,6 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -101,11 +102,11 @@ func TestConnectError_FitsIntoTrailers(t *testing.T) {
 // by empty fields, which are not sent.
 func TestTrailerBytes_IsWhatIsSent(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		status := statusDetail(anyStatus(r))
+		status := encode.Status(anyStatus(r))
 		if rapid.Bool().Draw(r, "no status") {
 			status = nil
 		}
-		validUTF8(status)
+		encode.ValidUTF8(status)
 		message := strings.ToValidUTF8(anyText(r, "message"), "")
 		mapped := connect.NewError(connect.CodeAborted, errors.New(message))
 		if status != nil {

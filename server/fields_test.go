@@ -13,6 +13,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -22,7 +23,7 @@ var tableOfPods = []string{"metadata.name", "metadata.namespace", "status.phase"
 // TestFields_ListsMatchMaskedObjects compares the encoding of lists with that of the
 // other reads.
 func TestFields_ListsMatchMaskedObjects(t *testing.T) {
-	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: append(tableOfPods, "spec.size", "kind")})
+	fields, err := encode.Fields(append(tableOfPods, "spec.size", "kind"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,17 +36,17 @@ func TestFields_ListsMatchMaskedObjects(t *testing.T) {
 		for number, name2 := range kubeconnectv1.Encoding_name {
 			encoding := kubeconnectv1.Encoding(number)
 			t.Run(name+" as "+name2, func(t *testing.T) {
-				page, ok := appendListed(nil, object, view{encoding: encoding, fields: fields}, math.MaxInt)
+				page, ok := encode.AppendListed(nil, object, encode.View{Encoding: encoding, Fields: fields}, math.MaxInt)
 				var got kubeconnectv1.ListResponse
 				if err := proto.Unmarshal(page, &got); err != nil || !ok {
 					t.Fatal(ok, err)
 				}
-				want := encodeObject(object.Masked(fields), encoding)
+				want := encode.Object(object.Masked(fields), encoding)
 				if !proto.Equal(got.GetObjects()[0], want) {
 					t.Errorf("the list has\n%v, want\n%v", got.GetObjects()[0], want)
 				}
 				var shared kubeconnectv1.Object
-				if err := proto.Unmarshal(encodedObject(object.Masked(fields), encoding), &shared); err != nil || !proto.Equal(&shared, want) {
+				if err := proto.Unmarshal(encode.Bytes(object.Masked(fields), encoding), &shared); err != nil || !proto.Equal(&shared, want) {
 					t.Errorf("a stream has\n%v, error %v, want\n%v", &shared, err, want)
 				}
 			})
@@ -54,7 +55,7 @@ func TestFields_ListsMatchMaskedObjects(t *testing.T) {
 }
 
 func TestFields_PagesHoldMoreObjects(t *testing.T) {
-	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: []string{"metadata.name"}})
+	fields, err := encode.Fields([]string{"metadata.name"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +67,9 @@ func TestFields_PagesHoldMoreObjects(t *testing.T) {
 	}
 	for number := range kubeconnectv1.Encoding_name {
 		var response kubeconnectv1.ListResponse
-		view := view{kubeconnectv1.Encoding(number), fields, true}
+		view := encode.View{Encoding: kubeconnectv1.Encoding(number), Fields: fields, Messages: true}
 		if added := pageOf(t, &response, objects, view); added != len(objects) || proto.Size(&response) > 1000 {
-			t.Errorf("a page as %v has %d objects in %d bytes", view.encoding, added, proto.Size(&response))
+			t.Errorf("a page as %v has %d objects in %d bytes", view.Encoding, added, proto.Size(&response))
 		}
 	}
 }
@@ -94,7 +95,7 @@ const byAPIServer = "whole, by the Go type"
 // BenchmarkListOfSomeFields lists whole pods, and only the fields of a table, and reports the
 // ratios to the work of an API server.
 func BenchmarkListOfSomeFields(b *testing.B) {
-	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: tableOfPods})
+	fields, err := encode.Fields(tableOfPods, false)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -115,13 +116,13 @@ func BenchmarkListOfSomeFields(b *testing.B) {
 	})
 	for _, way := range []struct {
 		name string
-		form view
+		form encode.View
 	}{
-		{"whole, JSON", view{encoding: kubeconnectv1.Encoding_ENCODING_JSON}},
-		{"whole, struct", view{encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}},
-		{"fields, protobuf", view{kubeconnectv1.Encoding_ENCODING_PROTOBUF, fields, false}},
-		{"fields, JSON", view{kubeconnectv1.Encoding_ENCODING_JSON, fields, false}},
-		{"fields, struct", view{kubeconnectv1.Encoding_ENCODING_STRUCT, fields, false}},
+		{"whole, JSON", encode.View{Encoding: kubeconnectv1.Encoding_ENCODING_JSON}},
+		{"whole, struct", encode.View{Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}},
+		{"fields, protobuf", encode.View{Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF, Fields: fields}},
+		{"fields, JSON", encode.View{Encoding: kubeconnectv1.Encoding_ENCODING_JSON, Fields: fields}},
+		{"fields, struct", encode.View{Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT, Fields: fields}},
 	} {
 		b.Run(way.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 )
@@ -28,7 +29,7 @@ func TestToken_OfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			from, to := replicaOf(t, test.from), replicaOf(t, test.to)
-			for _, patches := range []kubeconnectv1.PatchType{wholeObject, kubeconnectv1.PatchType_PATCH_TYPE_MERGE} {
+			for _, patches := range []kubeconnectv1.PatchType{encode.WholeObject, kubeconnectv1.PatchType_PATCH_TYPE_MERGE} {
 				watch := func(s *service, token string) *follower {
 					stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, Patches: patches})
 					if err != nil {

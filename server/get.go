@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -17,7 +18,7 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err := checkReading(request); err != nil {
 		return nil, err
 	}
-	fields, err := fieldsOf(request)
+	fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly())
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +31,8 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err != nil {
 		return nil, err
 	}
-	view := view{encoding: request.GetEncoding(), fields: fields, messages: true}
-	if err := reserveResponse(ctx, view.memoryFor([]*informerhub.Object{got.object})); err != nil {
+	view := encode.View{Encoding: request.GetEncoding(), Fields: fields, Messages: true}
+	if err := reserveResponse(ctx, view.Memory([]*informerhub.Object{got.object})); err != nil {
 		return nil, err
 	}
 	object, err := encodeInSlot(ctx, got.object.Masked(fields), request.GetEncoding())
@@ -39,18 +40,18 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 		return nil, err
 	}
 	return &kubeconnectv1.GetResponse{
-		Kind:      shownKind(request, got.kind),
+		Kind:      encode.ShownKind(got.kind, request.GetMetadataOnly()),
 		Object:    object,
-		Freshness: encodeFreshness(got.freshness),
+		Freshness: encode.Freshness(got.freshness),
 		Source:    got.source,
 	}, nil
 }
 
-// encodeInSlot encodes an object like encodeObject. It takes a processor slot if the object is
+// encodeInSlot encodes an object like encode.Object. It takes a processor slot if the object is
 // large.
 func encodeInSlot(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
 	return inSlotIf(ctx, object.Size() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
-		return encodeObject(object, encoding), nil
+		return encode.Object(object, encoding), nil
 	})
 }
 
@@ -91,7 +92,7 @@ func (s *resources) getCached(ctx context.Context, resource informerhub.Resource
 	if err != nil {
 		return getResult{}, err
 	}
-	return getResult{encodeKind(resource), object, freshness, kubeconnectv1.Source_SOURCE_CACHE}, nil
+	return getResult{encode.Kind(resource), object, freshness, kubeconnectv1.Source_SOURCE_CACHE}, nil
 }
 
 // getLive reads an object, or one of its subresources, at the API server as the caller. The API
@@ -113,7 +114,7 @@ func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, 
 			return getResult{}, err
 		}
 	}
-	return getResult{kindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
+	return getResult{encode.KindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
 }
 
 // getPart reads a subresource of an object.

@@ -17,6 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -37,7 +38,7 @@ func TestList_PagesReportRemainingObjectsAndNextToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := &pagedList{listResult: listResult{snapshot: objecttest.PodSnapshot(t, 3)}, token: pageToken{left: test.left}, first: test.whole, whole: test.whole, more: test.more}
-			page, err := r.page(calledBy(t.Context(), "jane"), list, &kubeconnectv1.ListRequest{}, view{asJSON, nil, true})
+			page, err := r.page(calledBy(t.Context(), "jane"), list, &kubeconnectv1.ListRequest{}, encode.View{Encoding: asJSON, Messages: true})
 			if err != nil {
 				t.Fatal(err)
 			}

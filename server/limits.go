@@ -11,6 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // Limits are the limits of each caller. 0 is no limit.
@@ -80,7 +81,7 @@ func (e *limitError) seconds() int32 {
 }
 
 func (e *limitError) status() *kubeconnectv1.Status {
-	status := ownStatus(metav1.StatusReasonTooManyRequests, e)
+	status := encode.ErrorStatus(metav1.StatusReasonTooManyRequests, e)
 	status.RetryAfterSeconds = e.seconds()
 	return status
 }

@@ -6,11 +6,9 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
-
-// maxPageBytes is the size at which a page ends. gRPC clients reject messages over 4 MiB.
-const maxPageBytes = 3 << 20
 
 // List implements kubeconnect.v1.ResourceService.
 func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
@@ -20,7 +18,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if request.GetPageSize() < 0 {
 		return nil, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
 	}
-	fields, err := fieldsOf(request)
+	fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly())
 	if err != nil {
 		return nil, err
 	}
@@ -28,12 +26,12 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if err != nil {
 		return nil, err
 	}
-	view := view{request.GetEncoding(), fields, wantsMessages(ctx)}
+	view := encode.View{Encoding: request.GetEncoding(), Fields: fields, Messages: wantsMessages(ctx)}
 	list, err := s.listFor(ctx, request, order, view)
 	if err != nil {
 		return nil, err
 	}
-	if err := reserveResponse(ctx, list.memoryToSort()+view.memoryFor(list.candidates(request))); err != nil {
+	if err := reserveResponse(ctx, list.memoryToSort()+view.Memory(list.candidates(request))); err != nil {
 		return nil, err
 	}
 	return s.answerPage(ctx, list, request, view)
@@ -41,7 +39,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 
 // listFor returns the list that a page is taken from. A request without a page token starts a new
 // list.
-func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequest, order order, view view) (*pagedList, error) {
+func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequest, order order, view encode.View) (*pagedList, error) {
 	if request.GetPageToken() != "" {
 		return s.continued(ctx, request, order, view)
 	}
@@ -56,8 +54,8 @@ func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequ
 }
 
 // answerPage builds a page of a list, and sorts the list first if necessary.
-func (s *resources) answerPage(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view view) (*kubeconnectv1.ListResponse, error) {
-	long := list.isLongToSort() || view.capacityFor(list.candidates(request)) > shortBytes
+func (s *resources) answerPage(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view encode.View) (*kubeconnectv1.ListResponse, error) {
+	long := list.isLongToSort() || view.Capacity(list.candidates(request)) > shortBytes
 	return respondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		if err := list.arrange(ctx); err != nil {
 			return nil, err
@@ -66,12 +64,12 @@ func (s *resources) answerPage(ctx context.Context, list *pagedList, request *ku
 	})
 }
 
-func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view view) (*kubeconnectv1.ListResponse, error) {
+func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view encode.View) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.coverage()
 	response := &kubeconnectv1.ListResponse{
-		Kind:            shownKind(request, encodeKind(list.resource)),
+		Kind:            encode.ShownKind(encode.Kind(list.resource), request.GetMetadataOnly()),
 		ResourceVersion: list.token.position.Version,
-		Freshness:       encodeFreshness(list.freshness),
+		Freshness:       encode.Freshness(list.freshness),
 		Source:          list.source,
 		Warnings:        warnings,
 		Namespaces:      namespaces,
@@ -94,24 +92,24 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 
 // addPage adds to response as many objects as fit in a page, and at least one. It returns the
 // number added.
-func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view view) (int, error) {
-	page := make([]byte, 0, view.capacityFor(objects))
+func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view encode.View) (int, error) {
+	page := make([]byte, 0, view.Capacity(objects))
 	count := 0
 	for _, object := range objects {
 		if err := yieldEvery(ctx, count); err != nil {
 			return 0, err
 		}
-		most := maxPageBytes
+		most := encode.MaxPageBytes
 		if count == 0 {
 			most = math.MaxInt
 		}
-		longer, ok := appendListed(page, object, view, most)
+		longer, ok := encode.AppendListed(page, object, view, most)
 		if !ok {
 			break
 		}
 		page = longer
 		count++
 	}
-	setEncoded(response, page, view.messages)
+	encode.Set(response, page, view.Messages)
 	return count, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	// mostListed bounds the objects of a page.
 	mostListed = 1 << 15
 	// mostListedBytes bounds the bytes of whole objects that are looked up for a page.
-	mostListedBytes = 2 * maxPageBytes
+	mostListedBytes = 2 * encode.MaxPageBytes
 )
 
 // pagedList is a list that a page is taken from. It is owned by one call.
@@ -48,7 +49,7 @@ func (s *resources) firstOf(found listResult, request *kubeconnectv1.ListRequest
 // completed returns a snapshot with all changes at its version if the list may need more than one
 // page, because other replicas may know of more deletions at that version. If the API server does
 // not confirm the version in time, it returns the snapshot unchanged.
-func (s *resources) completed(ctx context.Context, found listResult, request *kubeconnectv1.ListRequest, view view) (listResult, error) {
+func (s *resources) completed(ctx context.Context, found listResult, request *kubeconnectv1.ListRequest, view encode.View) (listResult, error) {
 	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, request, view) {
 		return found, nil
 	}
@@ -64,9 +65,9 @@ func (s *resources) completed(ctx context.Context, found listResult, request *ku
 }
 
 // mayHaveMore reports whether objects may not fit in one page.
-func mayHaveMore(objects []*informerhub.Object, request *kubeconnectv1.ListRequest, view view) bool {
+func mayHaveMore(objects []*informerhub.Object, request *kubeconnectv1.ListRequest, view encode.View) bool {
 	size := int(request.GetPageSize())
-	return size > 0 && len(objects) > size || 3*view.capacityFor(objects) > maxPageBytes
+	return size > 0 && len(objects) > size || 3*view.Capacity(objects) > encode.MaxPageBytes
 }
 
 // isPast reports whether an error means that a cache does not have the state at a version.
@@ -76,12 +77,12 @@ func isPast(err error) bool {
 
 // mostFor returns the maximum number of objects in a page, and the maximum bytes of objects that
 // are looked up.
-func mostFor(request *kubeconnectv1.ListRequest, view view) (objects, bytes int) {
+func mostFor(request *kubeconnectv1.ListRequest, view encode.View) (objects, bytes int) {
 	objects, bytes = mostListed, mostListedBytes
 	if size := int(request.GetPageSize()); size > 0 {
 		objects = min(size, mostListed)
 	}
-	if view.fields != nil {
+	if view.Fields != nil {
 		bytes = math.MaxInt // only pointers are kept
 	}
 	return objects, bytes

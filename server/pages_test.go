@@ -14,6 +14,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -61,7 +62,7 @@ func TestPageToken_ForgedOnesAreRejected(t *testing.T) {
 		"a number beyond 64 bits":      forge(append(slices.Clone(whole[:len(whole)-2]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f)),
 		"a text that is too long":      forge(append(slices.Clone(whole[:2+queryBytes]), 0xff, 0xff, 0xff, 0xff, 0x7f)),
 		"a version that says nothing":  unpinned.write(),
-		"a resume token":               tokens{selection: make([]byte, selectionBytes)}.write(token.position),
+		"a resume token":               tokens{selection: make([]byte, selectionBytes)}.Write(token.position),
 		"another query":                aToken(&kubeconnectv1.ListRequest{Resource: "nodes"}).write(),
 		"the same one after its start": aToken(request).write()[1:],
 	} {
@@ -82,7 +83,7 @@ func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 			list := s.firstOf(listResult{snapshot: objecttest.PodSnapshot(t, n)}, request, order{})
 			var got []string
 			for {
-				answer, err := s.page(t.Context(), list, request, view{encoding: request.GetEncoding(), messages: true})
+				answer, err := s.page(t.Context(), list, request, encode.View{Encoding: request.GetEncoding(), Messages: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -142,8 +143,8 @@ func TestPages_EndBeforeTheyAreTooLarge(t *testing.T) {
 		"none":                           {nil, 0},
 		"all that fit":                   {[]int{1 << 20, 1 << 20}, 2},
 		"one less than would not fit":    {[]int{1 << 20, 1 << 20, 1 << 20, 1 << 20}, 2},
-		"a large one":                    {[]int{maxObjectBytes - 4<<10, 1 << 20}, 1},
-		"a large one waits for the next": {[]int{1 << 20, maxObjectBytes - 4<<10}, 1},
+		"a large one":                    {[]int{encode.MaxObjectBytes - 4<<10, 1 << 20}, 1},
+		"a large one waits for the next": {[]int{1 << 20, encode.MaxObjectBytes - 4<<10}, 1},
 		"one that comes as an error":     {[]int{5 << 20, 1}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +153,7 @@ func TestPages_EndBeforeTheyAreTooLarge(t *testing.T) {
 				objects = append(objects, large(fmt.Sprint(i), size))
 			}
 			var response kubeconnectv1.ListResponse
-			added := pageOf(t, &response, objects, view{encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF, messages: true})
+			added := pageOf(t, &response, objects, encode.View{Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF, Messages: true})
 			if added != test.want || len(response.GetObjects()) != test.want {
 				t.Errorf("adds %d objects and says %d, want %d", len(response.GetObjects()), added, test.want)
 			}
@@ -181,7 +182,7 @@ func FuzzPageToken(f *testing.F) {
 }
 
 // pageOf calls addPage with a context that is not done.
-func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view view) int {
+func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view encode.View) int {
 	t.Helper()
 	added, err := addPage(t.Context(), response, objects, view)
 	if err != nil {

@@ -12,12 +12,13 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Patch implements kubeconnect.v1.ResourceService.
 func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
-	if err := checkEncoding(request.GetEncoding()); err != nil {
+	if err := encode.Check(request.GetEncoding()); err != nil {
 		return nil, err
 	}
 	change, err := readPatch(request)

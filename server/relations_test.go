@@ -106,7 +106,7 @@ func TestToken_IsBoundToItsRelation(t *testing.T) {
 	of := func(asked, owner string) tokens {
 		return tokensFor(deployments, request).relatedBy(relation{key: asked, related: informerhub.Related{Owner: owner}})
 	}
-	token := of("web", "u1").write(somePosition())
+	token := of("web", "u1").Write(somePosition())
 	if position, err := of("web", "u1").read(token); err != nil || position == nil {
 		t.Errorf("of the same: resolves to %v, %v", position, err)
 	}

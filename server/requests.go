@@ -10,6 +10,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -31,7 +32,7 @@ func checkReading(request interface {
 	GetConsistency() kubeconnectv1.Consistency
 	GetMinResourceVersion() string
 }) error {
-	return errors.Join(checkEncoding(request.GetEncoding()), checkConsistency(request.GetConsistency()), checkVersion(request.GetMinResourceVersion()))
+	return errors.Join(encode.Check(request.GetEncoding()), checkConsistency(request.GetConsistency()), checkVersion(request.GetMinResourceVersion()))
 }
 
 func checkConsistency(consistency kubeconnectv1.Consistency) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -97,10 +98,10 @@ func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchReque
 
 // checkWatch rejects a request with invalid options for a watch.
 func checkWatch(request *kubeconnectv1.WatchRequest) error {
-	if err := checkEncoding(request.GetEncoding()); err != nil {
+	if err := encode.Check(request.GetEncoding()); err != nil {
 		return err
 	}
-	return errors.Join(checkPatches(request.GetPatches(), request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
+	return errors.Join(encode.CheckPatches(request.GetPatches(), request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
 }
 
 // watch starts a watch of the objects that a request selects. While it waits for a snapshot, the
@@ -109,7 +110,7 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err := checkWatch(request); err != nil {
 		return nil, err
 	}
-	fields, err := fieldsOf(request)
+	fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly())
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func (s *resources) follow(ctx context.Context, starting *startingWatch) (*watch
 	if err != nil {
 		return nil, err
 	}
-	w := &watch{lease: permit, scope: permit.scope, projection: request, tokens: tokensFor(permit.request.resource, request).inGeneration(s.generation).relatedBy(related).withScope(permit.scope)}
+	w := &watch{lease: permit, scope: permit.scope, metadataOnly: request.GetMetadataOnly(), tokens: tokensFor(permit.request.resource, request).inGeneration(s.generation).relatedBy(related).withScope(permit.scope)}
 	since, err := w.tokens.read(request.GetResumeToken())
 	if err != nil {
 		return nil, err

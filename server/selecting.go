@@ -133,3 +133,18 @@ func (s *resources) taken(ctx context.Context, found listResult, snapshot inform
 	found.snapshot.Objects, err = s.ownedByRoot(ctx, found.related, snapshot.Objects)
 	return found, err
 }
+
+// projectionRequest is a request that selects the parts of each object.
+type projectionRequest interface {
+	GetFields() []string
+	GetMetadataOnly() bool
+}
+
+// readsMetadata reports whether a request uses only the metadata of objects, so that the API server
+// need not send more.
+func readsMetadata(request selectionRequest) bool {
+	shows, ok := request.(projectionRequest)
+	ordered, _ := request.(interface{ GetOrderBy() string })
+	return ok && shows.GetMetadataOnly() && request.GetFilter() == "" && request.GetRelated() == nil &&
+		(ordered == nil || ordered.GetOrderBy() == "")
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 const (
@@ -58,7 +59,7 @@ func (m sendMemory) hold(ctx context.Context, batch informerhub.Batch, decoded b
 // sendSize estimates the memory to send a batch: its objects, and one message.
 func sendSize(batch informerhub.Batch, decoded bool) int {
 	objects, largest := batch.Sizes()
-	message := messageCopies * max(largest, min(objects, maxEventsBytes))
+	message := messageCopies * max(largest, min(objects, encode.MaxEventsBytes))
 	if decoded {
 		message *= messageForms
 	}

@@ -12,6 +12,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -57,7 +58,7 @@ func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, 
 	if err := s.confirmTable(ctx, resource, response); err != nil {
 		return nil, err
 	}
-	response.Kind, response.Warnings = encodeKind(resource), warnings
+	response.Kind, response.Warnings = encode.Kind(resource), warnings
 	return response, checkTableSize(response)
 }
 
@@ -85,7 +86,7 @@ func asPageToken(err error, request *kubeconnectv1.GetTableRequest) error {
 // checkTableSize rejects a page that gRPC clients would not accept.
 func checkTableSize(page *kubeconnectv1.GetTableResponse) error {
 	rows, size := len(page.GetRows()), proto.Size(page)
-	if rows < 2 || size <= maxPageBytes {
+	if rows < 2 || size <= encode.MaxPageBytes {
 		return nil
 	}
 	return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge,

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -100,24 +101,27 @@ const patchesTo = "/patches/"
 func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
 	selects := proto.CloneOf(request)
 	selects.Resource = resource.GroupResource().String() // independent of the caller's spelling
-	if fields, err := fieldsOf(request); err == nil && fields != nil {
+	if fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly()); err == nil && fields != nil {
 		selects.Fields = []string{fields.String()}
 	}
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
 	selects.RequireAllNamespaces = false // it selects nothing; see under
 	selects.Related = nil                // see relatedBy
-	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, wholeObject
+	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, encode.WholeObject
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
 	created := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
-	if request.GetPatches() != wholeObject {
-		created.patched = patchesTo + orDefault(request.GetEncoding()).String()
+	if request.GetPatches() != encode.WholeObject {
+		created.patched = patchesTo + encode.OrDefault(request.GetEncoding()).String()
 	}
 	return created
 }
 
-// write returns the token of a position.
-func (t tokens) write(position informerhub.Position) string {
+// Key implements encode.Tokens. A selection has a fixed length.
+func (t tokens) Key() string { return string(t.selection) + t.served() }
+
+// Write implements encode.Tokens.
+func (t tokens) Write(position informerhub.Position) string {
 	token := append([]byte{tokenFormat}, t.selection...)
 	token = appendText(token, t.served())
 	token = appendText(token, position.Version)

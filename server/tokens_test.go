@@ -30,7 +30,7 @@ func withFields(fields ...string) func(*kubeconnectv1.WatchRequest) {
 func unchanged(*kubeconnectv1.WatchRequest) {}
 
 func TestToken_ReturnsItsPosition(t *testing.T) {
-	token := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
+	token := tokensFor(deployments, watchOf(unchanged)).Write(somePosition())
 	for name, change := range map[string]func(*kubeconnectv1.WatchRequest){
 		"of the same request":               unchanged,
 		"with the resource spelled shorter": func(r *kubeconnectv1.WatchRequest) { r.Resource = "deploy" },
@@ -48,7 +48,7 @@ func TestToken_ReturnsItsPosition(t *testing.T) {
 }
 
 func TestToken_OrderOfFieldsDoesNotMatter(t *testing.T) {
-	token := tokensFor(deployments, watchOf(withFields("spec", "metadata.name"))).write(somePosition())
+	token := tokensFor(deployments, watchOf(withFields("spec", "metadata.name"))).Write(somePosition())
 	same := tokensFor(deployments, watchOf(withFields("{.metadata.name}", "spec", "spec.replicas")))
 	if position, err := same.read(token); err != nil || position == nil {
 		t.Errorf("resolves to %+v, %v", position, err)
@@ -60,7 +60,7 @@ func TestToken_OrderOfFieldsDoesNotMatter(t *testing.T) {
 }
 
 func TestToken_OfAnotherWatchIsRejected(t *testing.T) {
-	token := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
+	token := tokensFor(deployments, watchOf(unchanged)).Write(somePosition())
 	pods := informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
 	for name, other := range map[string]tokens{
 		"of another resource":       tokensFor(pods, watchOf(unchanged)),
@@ -81,7 +81,7 @@ func TestToken_OfAnotherWatchIsRejected(t *testing.T) {
 
 func TestToken_TruncatedOrChangedIsRejected(t *testing.T) {
 	own := tokensFor(deployments, watchOf(unchanged))
-	token := own.write(somePosition())
+	token := own.Write(somePosition())
 	for end := 1; end < len(token); end++ {
 		if position, err := own.read(token[:end]); !apierrors.IsBadRequest(err) {
 			t.Errorf("cut after %d letters it resolves to %+v, %v", end, position, err)
@@ -109,7 +109,7 @@ func TestToken_EmptyOrOfAnotherAPIVersionHasNoPosition(t *testing.T) {
 	older.Version = "v1beta2"
 	for name, token := range map[string]string{
 		"without a token":        "",
-		"in another API version": tokensFor(older, watchOf(unchanged)).write(somePosition()),
+		"in another API version": tokensFor(older, watchOf(unchanged)).Write(somePosition()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if position, err := own.read(token); err != nil || position != nil {
@@ -123,16 +123,16 @@ func TestToken_EmptyOrOfAnotherAPIVersionHasNoPosition(t *testing.T) {
 // all other tokens are rejected.
 func FuzzResumeToken(f *testing.F) {
 	own := tokensFor(deployments, watchOf(unchanged))
-	f.Add(own.write(somePosition()))
+	f.Add(own.Write(somePosition()))
 	f.Add("")
 	f.Add("AdM5-faHri3JAnYx")
-	f.Add(own.write(somePosition()) + "\n")
+	f.Add(own.Write(somePosition()) + "\n")
 	f.Fuzz(func(t *testing.T, token string) {
 		position, err := own.read(token)
 		switch {
 		case err != nil && !apierrors.IsBadRequest(err):
 			t.Errorf("returned %v", err)
-		case err == nil && position != nil && len(own.write(*position)) != len(token):
+		case err == nil && position != nil && len(own.Write(*position)) != len(token):
 			t.Errorf("%q resolves to %+v", token, position)
 		}
 	})

@@ -9,11 +9,12 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // Update implements kubeconnect.v1.ResourceService.
 func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateRequest) (*kubeconnectv1.UpdateResponse, error) {
-	if err := checkEncoding(request.GetEncoding()); err != nil {
+	if err := encode.Check(request.GetEncoding()); err != nil {
 		return nil, err
 	}
 	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {

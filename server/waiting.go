@@ -8,6 +8,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // waitingAfter is the time without messages after which a stream reports that it waits for a first
@@ -25,7 +26,7 @@ type startingWatch struct {
 // freshness returns how current the cache is; stale before the first snapshot.
 func (w *startingWatch) freshness() *kubeconnectv1.Freshness {
 	if cache := w.cache.Load(); cache != nil {
-		return encodeFreshness(cache.Freshness())
+		return encode.Freshness(cache.Freshness())
 	}
 	return &kubeconnectv1.Freshness{Stale: true}
 }
@@ -38,7 +39,7 @@ type begun struct {
 
 // whileWaiting calls begin, and sends messages at an interval until begin returns.
 func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
-	s.setKind(starting.request, starting.lease)
+	s.setKind(starting.request.GetMetadataOnly(), starting.lease)
 	done := make(chan begun, 1)
 	go func() { // ends with begin, which whileWaiting waits for
 		watch, err := begin()

@@ -10,22 +10,19 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
-
-// maxEventsBytes is the size of several events at which a message is sent and not filled further. A
-// message with one event can be larger.
-const maxEventsBytes = 64 << 10
 
 // watch is the state of one watch. It ends when the cluster serves the resource in another version.
 type watch struct {
-	lease      *accessLease
-	cache      *informerhub.Cache
-	endCache   func() // releases the cache if it belongs to this watch alone
-	projection projectionRequest
-	query      informerhub.Query
-	scope      auth.Namespaces // the scope in query
-	watcher    *informerhub.Watcher
-	tokens     tokens
+	lease        *accessLease
+	cache        *informerhub.Cache
+	endCache     func() // releases the cache if it belongs to this watch alone
+	metadataOnly bool   // objects are reduced to their metadata
+	query        informerhub.Query
+	scope        auth.Namespaces // the scope in query
+	watcher      *informerhub.Watcher
+	tokens       tokens
 }
 
 // close releases everything that belongs to this watch alone.
@@ -91,7 +88,7 @@ type eventSender struct {
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.close()
 	s.part.follow(w.cache.Resource())
-	s.setKind(w.projection, w.lease)
+	s.setKind(w.metadataOnly, w.lease)
 	for {
 		if err := s.followScope(ctx, w); err != nil {
 			return err
@@ -118,14 +115,14 @@ func (s *eventSender) followScope(ctx context.Context, w *watch) error {
 		return err
 	}
 	s.deliveredThrough = nil // no position in the new scope corresponds to what was sent
-	s.setKind(w.projection, w.lease)
+	s.setKind(w.metadataOnly, w.lease)
 	return w.rescope(ctx)
 }
 
 // setKind sets the kind, the source and the namespaces of the stream in the next response.
-func (s *eventSender) setKind(projection projectionRequest, lease *accessLease) {
+func (s *eventSender) setKind(metadataOnly bool, lease *accessLease) {
 	resource := lease.request.resource
-	s.response.Kind = shownKind(projection, encodeKind(resource))
+	s.response.Kind = encode.ShownKind(encode.Kind(resource), metadataOnly)
 	s.response.Source = sourceOf(resource)
 	s.response.Namespaces, s.response.Warnings = coverageOf(lease.request, lease.scope)
 }
@@ -148,12 +145,12 @@ func (s *eventSender) renew(ctx context.Context, w *watch) error {
 // withhold sends a stale bookmark: the stream has not advanced since its lease was last renewed.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	if s.deliveredThrough != nil {
-		s.response.Freshness = encodeFreshness(s.staleFreshness(w.lease.renewedAt, w.cache.Freshness().LastContact))
+		s.response.Freshness = encode.Freshness(s.staleFreshness(w.lease.renewedAt, w.cache.Freshness().LastContact))
 		batch := informerhub.Batch{
 			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.deliveredThrough.Version}},
 			Position: *s.deliveredThrough,
 		}
-		if err := s.sendEncoded(ctx, nil, guard{}, s.encoderOf(w, batch).bookmark()); err != nil {
+		if err := s.sendEncoded(ctx, nil, guard{}, s.encoderOf(w, batch).Bookmark()); err != nil {
 			return err
 		}
 	}
@@ -177,13 +174,13 @@ func (s *eventSender) staleFreshness(confirmed, complete time.Time) informerhub.
 // send sends a batch as one or more messages. Messages that several streams send are encoded once.
 func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batch) error {
 	if batch.Events[0].Type == informerhub.Reset {
-		s.setKind(w.projection, w.lease)
+		s.setKind(w.metadataOnly, w.lease)
 	}
 	var freshness *kubeconnectv1.Freshness
 	switch batch.Events[len(batch.Events)-1].Type {
 	case informerhub.Synced, informerhub.Bookmark:
 		s.lastContact = batch.Freshness.LastContact
-		freshness = encodeFreshness(batch.Freshness)
+		freshness = encode.Freshness(batch.Freshness)
 	}
 	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
 	err := s.sendBatch(ctx, w, batch, freshness)
@@ -208,29 +205,29 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 		return err
 	}
 	defer held.release()
-	for encoded, err := range s.encoderOf(w, batch).responses(ctx) {
+	for encoded, err := range s.encoderOf(w, batch).Responses(ctx) {
 		if err != nil {
 			return err
 		}
 		if err := s.sendPermitted(ctx, w, held, encoded, freshness); err != nil {
 			return err
 		}
-		s.sent.Add(float64(encoded.count))
+		s.sent.Add(float64(encoded.Count))
 		s.deliveredThrough = nil
-		if position, ok := batch.PositionAfter(encoded.last); ok {
+		if position, ok := batch.PositionAfter(encoded.Last); ok {
 			s.deliveredThrough = &position
 		}
 	}
 	return s.part.settle(s.deliveredThrough != nil)
 }
 
-func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) batchEncoder {
+func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) encode.Events {
 	size, _ := batch.Sizes()
-	return batchEncoder{batch: batch, encoding: s.encoding, patches: s.patches, tokens: w.tokens, heavy: size >= heavyBatch}
+	return encode.Events{Batch: batch, Encoding: s.encoding, Patches: s.patches, Tokens: &w.tokens, Heavy: size >= encode.HeavyBatch}
 }
 
 // sendPermitted sends a message under a valid lease. It renews the lease first if that is due.
-func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemory, encoded encodedResponse, freshness *kubeconnectv1.Freshness) error {
+func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemory, encoded encode.Response, freshness *kubeconnectv1.Freshness) error {
 	for {
 		if err := s.renew(ctx, w); err != nil {
 			return err
@@ -245,9 +242,9 @@ func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemo
 	}
 }
 
-func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guarded guard, encoded encodedResponse) error {
-	s.response.ResumeToken = encoded.token
-	setEncoded(&s.response, encoded.events, s.messages)
+func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guarded guard, encoded encode.Response) error {
+	s.response.ResumeToken = encoded.Token
+	encode.Set(&s.response, encoded.Events, s.messages)
 	err := s.outlet(ctx, lease, guarded, &s.response)
 	if errors.Is(err, errDue) {
 		s.response.ResumeToken, s.response.Events = "", nil
@@ -256,13 +253,4 @@ func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guard
 	}
 	s.response.Reset()
 	return err
-}
-
-var eventTypes = map[informerhub.EventType]kubeconnectv1.EventType{
-	informerhub.Added:    kubeconnectv1.EventType_EVENT_TYPE_ADDED,
-	informerhub.Modified: kubeconnectv1.EventType_EVENT_TYPE_MODIFIED,
-	informerhub.Deleted:  kubeconnectv1.EventType_EVENT_TYPE_DELETED,
-	informerhub.Reset:    kubeconnectv1.EventType_EVENT_TYPE_RESET,
-	informerhub.Synced:   kubeconnectv1.EventType_EVENT_TYPE_SYNCED,
-	informerhub.Bookmark: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK,
 }

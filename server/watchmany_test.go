@@ -247,7 +247,7 @@ func TestCallers_AcquireAndReleaseStreams(t *testing.T) {
 // FuzzManyToken verifies that parsing a token of several watches returns the tokens that were
 // written.
 func FuzzManyToken(f *testing.F) {
-	one := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
+	one := tokensFor(deployments, watchOf(unchanged)).Write(somePosition())
 	f.Add(joinTokens([]string{one, "", one}), 3)
 	f.Add(joinTokens([]string{""}), 1)
 	f.Add(one, 1)
@@ -267,7 +267,7 @@ func FuzzManyToken(f *testing.F) {
 }
 
 func TestManyToken_TruncatedOrChangedIsRejected(t *testing.T) {
-	one := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
+	one := tokensFor(deployments, watchOf(unchanged)).Write(somePosition())
 	token := joinTokens([]string{one, ""})
 	if tokens, err := splitToken(token, 2); err != nil || !slices.Equal(tokens, []string{one, ""}) {
 		t.Errorf("parsed %q, %v", tokens, err)

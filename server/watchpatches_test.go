@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -21,7 +22,7 @@ const (
 func watchPatches(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) *connect.ServerStreamForClient[kubeconnectv1.WatchResponse] {
 	t.Helper()
 	request.Resource = "pods"
-	if request.GetPatches() == wholeObject {
+	if request.GetPatches() == encode.WholeObject {
 		request.Patches = merge
 	}
 	stream, err := s.resources.Watch(t.Context(), request)
@@ -86,7 +87,7 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 			defer func() { _ = inWhole.Close() }()
 			receive(t, inWhole)
 			api.events <- watchEvent{"MODIFIED", largePod(12)}
-			if event := receive(t, inWhole).GetEvents()[0]; event.GetPatch() != wholeObject || !strings.Contains(contentOf(t, event), "xxx") {
+			if event := receive(t, inWhole).GetEvents()[0]; event.GetPatch() != encode.WholeObject || !strings.Contains(contentOf(t, event), "xxx") {
 				t.Errorf("without patches, sends %v", event)
 			}
 		})
@@ -107,7 +108,7 @@ func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 		patch   kubeconnectv1.PatchType
 	}{
 		"the same watch continues":    {&kubeconnectv1.WatchRequest{}, "MODIFIED:a", merge},
-		"its holder wants bytes now":  {&kubeconnectv1.WatchRequest{Encoding: asJSON}, "RESET ADDED:a SYNCED", wholeObject},
+		"its holder wants bytes now":  {&kubeconnectv1.WatchRequest{Encoding: asJSON}, "RESET ADDED:a SYNCED", encode.WholeObject},
 		"its encoding is spelled out": {&kubeconnectv1.WatchRequest{Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}, "MODIFIED:a", merge},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +123,7 @@ func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 	t.Run("without patches", func(t *testing.T) {
 		f := followPods(t, s, token)
 		f.want("MODIFIED default/a")
-		if f.last.GetEvents()[0].GetPatch() != wholeObject {
+		if f.last.GetEvents()[0].GetPatch() != encode.WholeObject {
 			t.Error("is sent as a patch")
 		}
 		behind := &kubeconnectv1.WatchRequest{ResumeToken: f.token}
@@ -165,7 +166,7 @@ func TestPatches_ObjectsSentAsErrorsAreNotPatched(t *testing.T) {
 			`","annotations":{"large":"` + strings.Repeat("x", size) + `"}},"spec":{"number":` + number + `}}`)
 	}
 	api := podsAPI()
-	api.objects = []any{widget("3", "0", maxObjectBytes)}
+	api.objects = []any{widget("3", "0", encode.MaxObjectBytes)}
 	s := newService(t, api, auth.KubeconfigUser{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", Patches: merge})
 	if err != nil {

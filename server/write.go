@@ -9,6 +9,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -34,12 +35,12 @@ func (s *resources) change(ctx context.Context, dest target, change change, enco
 	if err != nil {
 		return writeResponse{}, err
 	}
-	view := view{encoding: encoding, messages: true}
-	if err := reserveWriteResponse(ctx, len(done.body)+view.memoryFor([]*informerhub.Object{object})); err != nil {
+	view := encode.View{Encoding: encoding, Messages: true}
+	if err := reserveWriteResponse(ctx, len(done.body)+view.Memory([]*informerhub.Object{object})); err != nil {
 		return writeResponse{}, err
 	}
 	encoded, err := encodeInSlot(ctx, object, encoding)
-	return writeResponse{done, kindOf(object, dest.resource), encoded}, err
+	return writeResponse{done, encode.KindOf(object, dest.resource), encoded}, err
 }
 
 // objectRequest is a request about one object.
@@ -89,16 +90,6 @@ func manifestOf(body any, resource informerhub.Resource) (manifest, error) {
 		return manifestOfProtobuf(body.Protobuf, resource)
 	}
 	return manifest{}, apierror.BadRequest("body is required: give the object as struct (JSON), data (bytes of JSON or YAML) or protobuf")
-}
-
-// kindOf returns the kind of a response: usually the resource's own kind, but a subresource may
-// return another one.
-func kindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.ResourceKind {
-	kind := encodeKind(resource)
-	answered := object.Kind()
-	kind.Group, kind.Version, kind.Kind = answered.Group, answered.Version, answered.Kind
-	kind.ProtobufType = protobufType(answered)
-	return kind
 }
 
 // defaultFieldManager owns the fields of a change whose caller does not name a field manager.

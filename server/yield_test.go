@@ -17,12 +17,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // loops are the loops of handlers over many objects.
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
-	list := func(orderBy string, view view) func(context.Context) error {
+	list := func(orderBy string, view encode.View) func(context.Context) error {
 		s := &resources{lists: newListCache()}
 		order, err := parseOrder(orderBy)
 		if err != nil {
@@ -44,9 +45,9 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 	}
 	table := &metav1.Table{Rows: make([]metav1.TableRow, len(objects))}
 	return map[string]func(context.Context) error{
-		"a page":        list("", view{}),
-		"a masked page": list("", view{fields: fields}),
-		"a sorted page": list("metadata.name desc", view{}),
+		"a page":        list("", encode.View{}),
+		"a masked page": list("", encode.View{Fields: fields}),
+		"a sorted page": list("metadata.name desc", encode.View{}),
 		"a count": func(ctx context.Context) error {
 			return answerGroups(ctx, &kubeconnectv1.CountObjectsResponse{}, paths, objects, 1)
 		},

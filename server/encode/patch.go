@@ -1,4 +1,4 @@
-package server
+package encode
 
 import (
 	"strings"
@@ -11,11 +11,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// checkPatches rejects a combination of patch type and encoding that is not supported.
-func checkPatches(patches kubeconnectv1.PatchType, encoding kubeconnectv1.Encoding) error {
-	encoding = orDefault(encoding)
+// WholeObject is the patch type of an event with a whole object.
+const WholeObject = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+
+// CheckPatches rejects a combination of patch type and encoding that is not supported.
+func CheckPatches(patches kubeconnectv1.PatchType, encoding kubeconnectv1.Encoding) error {
+	encoding = OrDefault(encoding)
 	switch {
-	case patches == wholeObject:
+	case patches == WholeObject:
 		return nil
 	case patches == kubeconnectv1.PatchType_PATCH_TYPE_JSON && encoding == kubeconnectv1.Encoding_ENCODING_JSON:
 		return nil
@@ -63,7 +66,7 @@ func patchBytes(before, after *informerhub.Object, by func(dst, before, after []
 	if now.text, err = after.AppendJSON(now.text[:0]); err != nil {
 		return nil
 	}
-	if max(len(old.text), len(now.text)) > maxObjectBytes {
+	if max(len(old.text), len(now.text)) > MaxObjectBytes {
 		return nil
 	}
 	patch, ok := by(old.content[:0], old.text, now.text)
@@ -74,7 +77,7 @@ func patchBytes(before, after *informerhub.Object, by func(dst, before, after []
 	if field == objectJSON {
 		return contentObject(after, field, patch)
 	}
-	content, ok := appendStruct(now.content[:0], patch, maxObjectBytes)
+	content, ok := appendStruct(now.content[:0], patch, MaxObjectBytes)
 	now.content = content
 	if !ok {
 		return nil

@@ -1,4 +1,4 @@
-package server
+package encode
 
 import (
 	"strings"
@@ -28,24 +28,18 @@ var onlyMetadata = func() *mask.Mask {
 	return only.As(partialKind)
 }()
 
-// projectionRequest is a request that selects the parts of each object.
-type projectionRequest interface {
-	GetFields() []string
-	GetMetadataOnly() bool
-}
-
-// fieldsOf returns the mask of a request, or nil for whole objects.
-func fieldsOf(request projectionRequest) (*mask.Mask, error) {
-	fields, err := mask.Parse(request.GetFields())
+// Fields returns the mask of the fields that a request selects, or nil for whole objects.
+func Fields(paths []string, metadataOnly bool) (*mask.Mask, error) {
+	fields, err := mask.Parse(paths)
 	switch {
 	case err != nil:
 		return nil, apierror.BadRequest("fields: %v", err)
-	case !request.GetMetadataOnly():
+	case !metadataOnly:
 		return fields, nil
 	case fields == nil:
 		return onlyMetadata, nil
 	}
-	for _, text := range request.GetFields() {
+	for _, text := range paths {
 		path, _ := mask.ParsePath(text) // parsed without an error above
 		inside := strings.TrimPrefix(path.String(), metadataPath)
 		if inside == path.String() || inside != "" && inside[0] != '.' && inside[0] != '[' {
@@ -55,20 +49,11 @@ func fieldsOf(request projectionRequest) (*mask.Mask, error) {
 	return fields, nil
 }
 
-// shownKind returns the kind of the objects in a response. kind is the kind of the whole objects.
-func shownKind(request projectionRequest, kind *kubeconnectv1.ResourceKind) *kubeconnectv1.ResourceKind {
-	if request.GetMetadataOnly() {
+// ShownKind returns the kind of the objects in a response. kind is the kind of the whole objects.
+func ShownKind(kind *kubeconnectv1.ResourceKind, metadataOnly bool) *kubeconnectv1.ResourceKind {
+	if metadataOnly {
 		kind.Group, kind.Version, kind.Kind = partialKind.Group, partialKind.Version, partialKind.Kind
 		kind.ProtobufType = partialProtobufType
 	}
 	return kind
-}
-
-// readsMetadata reports whether a request uses only the metadata of objects, so that the API server
-// need not send more.
-func readsMetadata(request selectionRequest) bool {
-	shows, ok := request.(projectionRequest)
-	ordered, _ := request.(interface{ GetOrderBy() string })
-	return ok && shows.GetMetadataOnly() && request.GetFilter() == "" && request.GetRelated() == nil &&
-		(ordered == nil || ordered.GetOrderBy() == "")
 }

@@ -1,4 +1,4 @@
-package server
+package encode
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
-// TestEncodedObject_BytesMatchTheMessage compares the two ways to encode an object.
-func TestEncodedObject_BytesMatchTheMessage(t *testing.T) {
+// TestBytes_BytesMatchTheMessage compares the two ways to encode an object.
+func TestBytes_BytesMatchTheMessage(t *testing.T) {
 	odd := objecttest.Pod("odd", 4)
 	odd.Annotations = map[string]string{"a": "<b>\"\xff\u2028", "": ""}
 	odd.Spec.Containers = []corev1.Container{{Name: "c", Args: []string{"", "x"}}, {}}
@@ -34,13 +34,13 @@ func TestEncodedObject_BytesMatchTheMessage(t *testing.T) {
 		for number, encoding := range kubeconnectv1.Encoding_name {
 			t.Run(name+" as "+encoding, func(t *testing.T) {
 				var got kubeconnectv1.Object
-				if err := proto.Unmarshal(encodedObject(object, kubeconnectv1.Encoding(number)), &got); err != nil {
+				if err := proto.Unmarshal(Bytes(object, kubeconnectv1.Encoding(number)), &got); err != nil {
 					t.Fatal(err)
 				}
 				if want := messageOf(object, kubeconnectv1.Encoding(number)); !proto.Equal(&got, want) {
 					t.Errorf("the bytes are\n%v, the message\n%v", &got, want)
 				}
-				if made := encodeObject(object, kubeconnectv1.Encoding(number)); !proto.Equal(&got, made) {
+				if made := Object(object, kubeconnectv1.Encoding(number)); !proto.Equal(&got, made) {
 					t.Errorf("the bytes are\n%v, the message is made as\n%v", &got, made)
 				}
 			})
@@ -61,7 +61,7 @@ func messageOf(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kub
 		made.Content = &kubeconnectv1.Object_Protobuf{Protobuf: message}
 	case err != nil:
 		made.Content = &kubeconnectv1.Object_Error{Error: &kubeconnectv1.Status{Reason: "InternalError", Message: err.Error()}}
-	case orDefault(encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT && structErr == nil:
+	case OrDefault(encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT && structErr == nil:
 		made.Content = &kubeconnectv1.Object_Struct{Struct: content}
 	default:
 		made.Content = &kubeconnectv1.Object_Json{Json: text}
@@ -85,7 +85,7 @@ func worst(t *testing.T) map[string]struct {
 	escaped := objecttest.Pod("a", 3)
 	escaped.Annotations = map[string]string{"a": strings.Repeat("\x01", bytes)}
 	unsendable := objecttest.Pod("a", 3)
-	unsendable.Annotations = map[string]string{"a": strings.Repeat("\x01", maxObjectBytes)}
+	unsendable.Annotations = map[string]string{"a": strings.Repeat("\x01", MaxObjectBytes)}
 	numbers := objecttest.Pod("a", 3)
 	numbers.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroups: make([]int64, bytes/2)}
 	keys := make([]string, bytes/len(`"abc":1,`))
@@ -104,16 +104,16 @@ func worst(t *testing.T) map[string]struct {
 		"many empty objects":           {largeWidget(t, "["+strings.Repeat("{},", bytes/3)+"1]"), "struct", "json", "json"},
 		"many deep lists":              {largeWidget(t, "["+strings.Repeat("[[[[1]]]],", bytes/10)+"1]"), "json", "json", "json"},
 		"deep objects":                 {largeWidget(t, strings.Repeat(`{"a":`, 1000)+"1"+strings.Repeat("}", 1000)), "json", "json", "json"},
-		"more than etcd takes":         {largeWidget(t, `"`+strings.Repeat("x", maxObjectBytes)+`"`), "", "", ""},
+		"more than etcd takes":         {largeWidget(t, `"`+strings.Repeat("x", MaxObjectBytes)+`"`), "", "", ""},
 		"characters that JSON escapes": {objecttest.PodObject(t, escaped), "struct", "", "protobuf"},
 		"many numbers of a pod":        {objecttest.PodObject(t, numbers), "json", "json", "protobuf"},
 		"a message that is too long":   {objecttest.PodObject(t, unsendable), "", "", ""},
 	}
 }
 
-// TestEncodedObject_LargeObjectsUseAnotherEncoding verifies that each message is within gRPC's
-// limit. In the JSON form of a message a Struct has no bound: see maxObjectBytes.
-func TestEncodedObject_LargeObjectsUseAnotherEncoding(t *testing.T) {
+// TestBytes_LargeObjectsUseAnotherEncoding verifies that each message is within gRPC's
+// limit. In the JSON form of a message a Struct has no bound: see MaxObjectBytes.
+func TestBytes_LargeObjectsUseAnotherEncoding(t *testing.T) {
 	const grpcLimit, envelope = 4 << 20, 64 << 10
 	for name, test := range worst(t) {
 		for encoding, want := range map[kubeconnectv1.Encoding]string{
@@ -122,12 +122,12 @@ func TestEncodedObject_LargeObjectsUseAnotherEncoding(t *testing.T) {
 			kubeconnectv1.Encoding_ENCODING_PROTOBUF: test.asProto,
 		} {
 			t.Run(name+" as "+encoding.String(), func(t *testing.T) {
-				encoded := encodedObject(test.object, encoding)
+				encoded := Bytes(test.object, encoding)
 				if len(encoded) > grpcLimit-envelope {
 					t.Errorf("the message has %d bytes", len(encoded))
 				}
 				wantForm(t, encoded, want)
-				page, ok := appendListed(nil, test.object, view{encoding: encoding}, math.MaxInt)
+				page, ok := AppendListed(nil, test.object, View{Encoding: encoding}, math.MaxInt)
 				if !ok || len(page) > len(encoded)+8 {
 					t.Errorf("a page of it has %d bytes", len(page))
 				}
@@ -135,13 +135,13 @@ func TestEncodedObject_LargeObjectsUseAnotherEncoding(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if page, _ := appendListed(nil, test.object, view{encoding: encoding, fields: fields}, math.MaxInt); len(page) > grpcLimit-envelope {
+				if page, _ := AppendListed(nil, test.object, View{Encoding: encoding, Fields: fields}, math.MaxInt); len(page) > grpcLimit-envelope {
 					t.Errorf("a page of some fields has %d bytes", len(page))
 				}
 				if want == "struct" {
 					return
 				}
-				if text, err := protojson.Marshal(encodeObject(test.object, encoding)); err != nil || len(text) > grpcLimit-envelope {
+				if text, err := protojson.Marshal(Object(test.object, encoding)); err != nil || len(text) > grpcLimit-envelope {
 					t.Errorf("the JSON form has %d bytes (%v)", len(text), err)
 				}
 			})
@@ -171,9 +171,9 @@ func wantForm(t *testing.T, encoded []byte, want string) {
 	}
 }
 
-// TestBatchEncoder_PatchesObjectsThatWereSent creates patches of objects that are too large in one
+// TestEvents_PatchesObjectsThatWereSent creates patches of objects that are too large in one
 // of their forms.
-func TestBatchEncoder_PatchesObjectsThatWereSent(t *testing.T) {
+func TestEvents_PatchesObjectsThatWereSent(t *testing.T) {
 	const struct_, json = kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.Encoding_ENCODING_JSON
 	const merge = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
 	numbers := func(count int) string { return "[" + strings.Repeat("1,", count) + "1]" }
@@ -190,16 +190,16 @@ func TestBatchEncoder_PatchesObjectsThatWereSent(t *testing.T) {
 		"a small change of what comes as JSON":     {spec(numbers(500_000), "1"), spec(numbers(500_000), "2"), struct_, true},
 		"a patch that is too large for a Struct":   {spec("1", "1"), spec(numbers(300_000), "1"), struct_, false},
 		"the same as JSON":                         {spec("1", "1"), spec(numbers(300_000), "1"), json, true},
-		"a small change of what comes as an error": {spec(text(maxObjectBytes), "1"), spec(text(maxObjectBytes), "2"), json, false},
-		"a change from what came as an error":      {spec(text(maxObjectBytes), "1"), spec("1", "2"), json, false},
+		"a small change of what comes as an error": {spec(text(MaxObjectBytes), "1"), spec(text(MaxObjectBytes), "2"), json, false},
+		"a change from what came as an error":      {spec(text(MaxObjectBytes), "1"), spec("1", "2"), json, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := informerhub.Event{Type: informerhub.Modified, Before: largeWidget(t, test.before), Object: largeWidget(t, test.after)}
-			encoded, patch := batchEncoder{encoding: test.encoding, patches: merge}.object(event)
+			encoded, patch := Events{Encoding: test.encoding, Patches: merge}.object(event)
 			if patched := patch == merge; patched != test.patched {
 				t.Errorf("is sent as a patch: %t, want %t", patched, test.patched)
 			}
-			if len(encoded) > maxObjectBytes+objectHeadBytes {
+			if len(encoded) > MaxObjectBytes+objectHeadBytes {
 				t.Errorf("the message has %d bytes", len(encoded))
 			}
 		})

@@ -1,4 +1,4 @@
-package server
+package encode
 
 import (
 	"cmp"
@@ -15,34 +15,37 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// encodeObject returns the message of an object: the one whose bytes encodedObject returns. If the
-// content cannot be sent, the message contains an error in its place.
-func encodeObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kubeconnectv1.Object {
+// Object returns the message of an object: the one whose bytes [Bytes] returns. If the content
+// cannot be sent, the message contains an error in its place.
+func Object(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kubeconnectv1.Object {
 	encoded := new(kubeconnectv1.Object)
-	_ = proto.Unmarshal(encodedObject(object, encoding), encoded) // never fails: the bytes were encoded here
+	_ = proto.Unmarshal(Bytes(object, encoding), encoded) // never fails: the bytes were encoded here
 	return encoded
 }
 
-func encodeFreshness(freshness informerhub.Freshness) *kubeconnectv1.Freshness {
+// Freshness returns the message of the freshness of objects.
+func Freshness(freshness informerhub.Freshness) *kubeconnectv1.Freshness {
 	return &kubeconnectv1.Freshness{
 		Stale:       freshness.Stale,
 		LastContact: timestamppb.New(freshness.LastContact),
 	}
 }
 
-func orDefault(encoding kubeconnectv1.Encoding) kubeconnectv1.Encoding {
+// OrDefault returns the encoding that is used for a requested one: STRUCT if none is requested.
+func OrDefault(encoding kubeconnectv1.Encoding) kubeconnectv1.Encoding {
 	return cmp.Or(encoding, kubeconnectv1.Encoding_ENCODING_STRUCT)
 }
 
-func checkEncoding(encoding kubeconnectv1.Encoding) error {
+// Check rejects an unknown encoding.
+func Check(encoding kubeconnectv1.Encoding) error {
 	if _, ok := kubeconnectv1.Encoding_name[int32(encoding)]; !ok {
 		return apierror.BadRequest("unknown encoding %d: give STRUCT, JSON or PROTOBUF", encoding)
 	}
 	return nil
 }
 
-// encodeKind returns the kind of the objects in a response.
-func encodeKind(resource informerhub.Resource) *kubeconnectv1.ResourceKind {
+// Kind returns the kind of the objects in a response.
+func Kind(resource informerhub.Resource) *kubeconnectv1.ResourceKind {
 	return &kubeconnectv1.ResourceKind{
 		Group:        resource.Group,
 		Version:      resource.Version,
@@ -51,6 +54,16 @@ func encodeKind(resource informerhub.Resource) *kubeconnectv1.ResourceKind {
 		Namespaced:   resource.Namespaced,
 		ProtobufType: protobufType(resource.GroupVersionKind()),
 	}
+}
+
+// KindOf returns the kind of a response: usually the resource's own kind, but a subresource may
+// return another one.
+func KindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.ResourceKind {
+	kind := Kind(resource)
+	answered := object.Kind()
+	kind.Group, kind.Version, kind.Kind = answered.Group, answered.Version, answered.Kind
+	kind.ProtobufType = protobufType(answered)
+	return kind
 }
 
 // protobufType returns the name of a kind's message. The .proto files of k8s.io/api name their

@@ -1,16 +1,15 @@
-package server
+package encode
 
 import (
-	"context"
+	"errors"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 
-	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -25,81 +24,83 @@ import (
 
 // The numbers of the fields that are encoded here.
 var (
-	listResponseObjects = fieldNumber(&kubeconnectv1.ListResponse{}, "objects")
-	objectNamespace     = fieldNumber(&kubeconnectv1.Object{}, "namespace")
-	objectName          = fieldNumber(&kubeconnectv1.Object{}, "name")
-	objectUID           = fieldNumber(&kubeconnectv1.Object{}, "uid")
-	objectVersion       = fieldNumber(&kubeconnectv1.Object{}, "resource_version")
-	objectStruct        = fieldNumber(&kubeconnectv1.Object{}, "struct")
-	objectJSON          = fieldNumber(&kubeconnectv1.Object{}, "json")
-	objectProtobuf      = fieldNumber(&kubeconnectv1.Object{}, "protobuf")
-	objectError         = fieldNumber(&kubeconnectv1.Object{}, "error")
+	listResponseObjects = FieldNumber(&kubeconnectv1.ListResponse{}, "objects")
+	objectNamespace     = FieldNumber(&kubeconnectv1.Object{}, "namespace")
+	objectName          = FieldNumber(&kubeconnectv1.Object{}, "name")
+	objectUID           = FieldNumber(&kubeconnectv1.Object{}, "uid")
+	objectVersion       = FieldNumber(&kubeconnectv1.Object{}, "resource_version")
+	objectStruct        = FieldNumber(&kubeconnectv1.Object{}, "struct")
+	objectJSON          = FieldNumber(&kubeconnectv1.Object{}, "json")
+	objectProtobuf      = FieldNumber(&kubeconnectv1.Object{}, "protobuf")
+	objectError         = FieldNumber(&kubeconnectv1.Object{}, "error")
 )
 
-// maxObjectBytes bounds the content of an object, so that it fits into a message of 4 MiB, the
+// MaxObjectBytes bounds the content of an object, so that it fits into a message of 4 MiB, the
 // limit of gRPC clients: together with the rest of the message, and also in the JSON form of a
 // message, where bytes are base64. The JSON form of a Struct has another length: it is the JSON of
 // the object, whose escaped characters have no such bound.
-const maxObjectBytes = 11 << 18 // 2.75 MiB
+const MaxObjectBytes = 11 << 18 // 2.75 MiB
+
+// MaxPageBytes is the size at which a page ends. gRPC clients reject messages over 4 MiB.
+const MaxPageBytes = 3 << 20
 
 // objectHeadBytes estimates the size of an object's message without the content.
 const objectHeadBytes = 192
 
-func fieldNumber(message proto.Message, name protoreflect.Name) protowire.Number {
+// FieldNumber returns the number of a field of a message.
+func FieldNumber(message proto.Message, name protoreflect.Name) protowire.Number {
 	return message.ProtoReflect().Descriptor().Fields().ByName(name).Number()
 }
 
-// encodedObject returns the bytes of an object's message. They may be shared and must not be
-// modified.
-func encodedObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
-	encoding = orDefault(encoding)
+// Bytes returns the bytes of an object's message. They may be shared and must not be modified.
+func Bytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
+	encoding = OrDefault(encoding)
 	return object.Encoded(int(encoding), func(object *informerhub.Object) []byte {
 		return encodeBytes(object, encoding)
 	})
 }
 
-// encodeBytes encodes the message for encodedObject. If the content cannot be sent, the message
-// contains an error in its place.
+// encodeBytes encodes the message for Bytes. If the content cannot be sent, the message contains an
+// error in its place.
 func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
 	if !object.HasContent() {
 		return headObject(object)
 	}
-	if message, ok := object.Protobuf(); ok && encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF && len(message) <= maxObjectBytes {
+	if message, ok := object.Protobuf(); ok && encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF && len(message) <= MaxObjectBytes {
 		return contentObject(object, objectProtobuf, message)
 	}
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	number, content, err := s.contentOf(object, view{encoding: encoding})
+	number, content, err := s.contentOf(object, View{Encoding: encoding})
 	if err != nil {
 		return errorObject(object, err)
 	}
 	return contentObject(object, number, content)
 }
 
-// view is the form in which a caller wants objects: the encoding, the fields (nil for all), and
-// whether the response contains decoded messages or their bytes.
-type view struct {
-	encoding kubeconnectv1.Encoding
-	fields   *mask.Mask
-	messages bool
+// View is the form in which a caller requests objects.
+type View struct {
+	Encoding kubeconnectv1.Encoding
+	Fields   *mask.Mask // nil for all fields
+	Messages bool       // the response contains decoded messages, and not their bytes
 }
 
 // contentOf returns the number and the bytes of the field with the content of an object's message.
 // It uses another encoding than the requested one if the object has no form in it that can be sent.
 // The error reports that the object cannot be decoded, or is too large to be sent.
-func (s *scratch) contentOf(object *informerhub.Object, view view) (number protowire.Number, content []byte, err error) {
-	if view.encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+func (s *scratch) contentOf(object *informerhub.Object, view View) (number protowire.Number, content []byte, err error) {
+	if view.Encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
 		var ok bool
-		if s.content, ok = object.AppendMaskedProtobuf(s.content[:0], view.fields); ok {
+		if s.content, ok = object.AppendMaskedProtobuf(s.content[:0], view.Fields); ok {
 			return objectProtobuf, s.content, checkObjectSize(s.content)
 		}
 	}
-	if s.text, err = object.AppendMaskedJSON(s.text[:0], view.fields); err != nil {
+	if s.text, err = object.AppendMaskedJSON(s.text[:0], view.Fields); err != nil {
 		return 0, nil, err
 	}
-	if orDefault(view.encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT {
+	if OrDefault(view.Encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT {
 		var ok bool
-		if s.content, ok = appendStruct(s.content[:0], s.text, maxObjectBytes); ok {
+		if s.content, ok = appendStruct(s.content[:0], s.text, MaxObjectBytes); ok {
 			return objectStruct, s.content, nil
 		}
 	}
@@ -107,12 +108,12 @@ func (s *scratch) contentOf(object *informerhub.Object, view view) (number proto
 }
 
 func checkObjectSize(content []byte) error {
-	if len(content) <= maxObjectBytes {
+	if len(content) <= MaxObjectBytes {
 		return nil
 	}
 	return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge,
 		"the object is too large: %d bytes in this encoding, of at most %d: select some of its fields, or use ENCODING_PROTOBUF, "+
-			"which is smaller for built-in kinds", len(content), maxObjectBytes)
+			"which is smaller for built-in kinds", len(content), MaxObjectBytes)
 }
 
 // scratch is a reusable buffer for encoding an object.
@@ -139,11 +140,12 @@ func contentObject(object *informerhub.Object, number protowire.Number, content 
 
 // errorObject returns the message of an object with an error in the place of its content.
 func errorObject(object *informerhub.Object, err error) []byte {
-	_, status := classify(err)
-	if status == nil {
-		status = ownStatus(metav1.StatusReasonInternalError, err)
+	status := ErrorStatus(metav1.StatusReasonInternalError, err)
+	var failed apierrors.APIStatus
+	if errors.As(err, &failed) {
+		status = Status(failed.Status())
 	}
-	validUTF8(status)
+	ValidUTF8(status)
 	content, _ := proto.Marshal(status) // fails only for invalid UTF-8
 	return contentObject(object, objectError, content)
 }
@@ -154,7 +156,7 @@ func headObject(object *informerhub.Object) []byte {
 }
 
 func appendContentObject(dst []byte, object *informerhub.Object, number protowire.Number, content []byte) []byte {
-	return appendField(appendHead(dst, object), number, content)
+	return AppendField(appendHead(dst, object), number, content)
 }
 
 func appendHead(dst []byte, object *informerhub.Object) []byte {
@@ -189,27 +191,27 @@ func headFields(object *informerhub.Object) [4]headField {
 	}
 }
 
-// appendListed appends an object to a page, unless the page would exceed most bytes. The API
+// AppendListed appends an object to a page, unless the page would exceed most bytes. The API
 // server's protobuf is copied directly into the page, because it is already encoded. So are
 // selected fields of an object, because they are small and rarely shared by two requests.
-func appendListed(page []byte, object *informerhub.Object, view view, most int) (longer []byte, ok bool) {
-	if view.fields != nil && object.HasContent() {
+func AppendListed(page []byte, object *informerhub.Object, view View, most int) (longer []byte, ok bool) {
+	if view.Fields != nil && object.HasContent() {
 		return appendSome(page, object, view, most)
 	}
 	message, isProtobuf := object.Protobuf()
-	if !isProtobuf || view.encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF || len(message) > maxObjectBytes {
-		return appendEncoded(page, encodedObject(object, view.encoding), most)
+	if !isProtobuf || view.Encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF || len(message) > MaxObjectBytes {
+		return appendEncoded(page, Bytes(object, view.Encoding), most)
 	}
 	return appendContent(page, object, objectProtobuf, message, most)
 }
 
 // appendSome appends selected fields of an object to a page.
-func appendSome(page []byte, object *informerhub.Object, view view, most int) (longer []byte, ok bool) {
+func appendSome(page []byte, object *informerhub.Object, view View, most int) (longer []byte, ok bool) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	number, content, err := s.contentOf(object, view)
 	if err != nil {
-		return appendEncoded(page, encodedObject(object.Masked(view.fields), view.encoding), most)
+		return appendEncoded(page, Bytes(object.Masked(view.Fields), view.Encoding), most)
 	}
 	return appendContent(page, object, number, content, most)
 }
@@ -218,7 +220,7 @@ func appendEncoded(page, encoded []byte, most int) (longer []byte, ok bool) {
 	if len(page)+len(encoded) > most {
 		return page, false
 	}
-	return appendField(page, listResponseObjects, encoded), true
+	return AppendField(page, listResponseObjects, encoded), true
 }
 
 func appendContent(page []byte, object *informerhub.Object, number protowire.Number, content []byte, most int) (longer []byte, ok bool) {
@@ -231,36 +233,36 @@ func appendContent(page []byte, object *informerhub.Object, number protowire.Num
 	return appendContentObject(page, object, number, content), true
 }
 
-// capacityFor estimates the size of objects in a page.
-func (v view) capacityFor(objects []*informerhub.Object) int {
-	if v.fields != nil {
-		return min(2*objectHeadBytes*len(objects), maxPageBytes)
+// Capacity estimates the size of objects in a page.
+func (v View) Capacity(objects []*informerhub.Object) int {
+	if v.Fields != nil {
+		return min(2*objectHeadBytes*len(objects), MaxPageBytes)
 	}
-	return capacityFor(slices.Values(objects), maxPageBytes)
+	return capacity(slices.Values(objects), MaxPageBytes)
 }
 
-// memoryFor estimates the memory of a response with objects until it has been sent.
-func (v view) memoryFor(objects []*informerhub.Object) int {
+// Memory estimates the memory of a response with objects until it has been sent.
+func (v View) Memory(objects []*informerhub.Object) int {
 	// JSON and a Struct are longer than the objects in the cache.
-	return v.copies() * min(2*v.capacityFor(objects), maxPageBytes)
+	return v.copies() * min(2*v.Capacity(objects), MaxPageBytes)
 }
 
 // copies returns how many times the bytes of a page are in memory. The page, the encoded response
 // and the compressed response exist at the same time. Decoded messages come in addition: a Struct
 // takes about ten times its bytes, and JSON is another copy.
-func (v view) copies() int {
+func (v View) copies() int {
 	switch {
-	case !v.messages:
+	case !v.Messages:
 		return 3
-	case orDefault(v.encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT:
+	case OrDefault(v.Encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT:
 		return 13
 	}
 	return 6
 }
 
-// capacityFor estimates the size of objects in a response of at most most bytes, so that the buffer
+// capacity estimates the size of objects in a response of at most most bytes, so that the buffer
 // is not reallocated while it grows.
-func capacityFor(objects iter.Seq[*informerhub.Object], most int) int {
+func capacity(objects iter.Seq[*informerhub.Object], most int) int {
 	capacity := 0
 	for object := range objects {
 		capacity += objectHeadBytes
@@ -274,26 +276,17 @@ func capacityFor(objects iter.Seq[*informerhub.Object], most int) int {
 	return capacity
 }
 
-func appendField(dst []byte, number protowire.Number, value []byte) []byte {
+// AppendField appends a field of a message that has a length, such as bytes or a message.
+func AppendField(dst []byte, number protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(dst, number, protowire.BytesType), value)
 }
 
-// setEncoded puts encoded fields into a message: as bytes, or decoded if the caller's codec needs
+// Set puts encoded fields into a message: as bytes, or decoded if the caller's codec needs
 // messages.
-func setEncoded(message proto.Message, encoded []byte, messages bool) {
+func Set(message proto.Message, encoded []byte, messages bool) {
 	if messages {
 		_ = proto.UnmarshalOptions{Merge: true}.Unmarshal(encoded, message) // never fails: the bytes were encoded here
 		return
 	}
 	message.ProtoReflect().SetUnknown(encoded)
-}
-
-// wantsMessages reports whether a call's responses are sent in another form than protobuf.
-func wantsMessages(ctx context.Context) bool {
-	call, ok := connect.CallInfoForHandlerContext(ctx)
-	if !ok {
-		return true
-	}
-	contentType := call.RequestHeader().Get("Content-Type")
-	return contentType == "" || strings.Contains(contentType, "json")
 }

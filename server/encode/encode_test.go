@@ -1,4 +1,4 @@
-package server
+package encode
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
-func TestEncodeObject_UsesTheRequestedEncoding(t *testing.T) {
+func TestObject_UsesTheRequestedEncoding(t *testing.T) {
 	pod := objecttest.Pod("a", 3)
 	for name, test := range map[string]struct {
 		object   *informerhub.Object
@@ -30,7 +30,7 @@ func TestEncodeObject_UsesTheRequestedEncoding(t *testing.T) {
 		"a custom resource has no protobuf form": {objecttest.WidgetObject(t, objecttest.WidgetText), kubeconnectv1.Encoding_ENCODING_PROTOBUF, &kubeconnectv1.Object_Json{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			encoded := encodeObject(test.object, test.encoding)
+			encoded := Object(test.object, test.encoding)
 			if reflect.TypeOf(encoded.GetContent()) != reflect.TypeOf(test.form) {
 				t.Errorf("is sent as %T, want %T", encoded.GetContent(), test.form)
 			}
@@ -67,14 +67,14 @@ func checkContent(t *testing.T, object *informerhub.Object, encoded *kubeconnect
 	}
 }
 
-func TestEncodeObject_UnreadableObjectsCarryTheirError(t *testing.T) {
+func TestObject_UnreadableObjectsCarryTheirError(t *testing.T) {
 	broken := objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":tru}`)
 	for _, encoding := range []kubeconnectv1.Encoding{
 		kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, kubeconnectv1.Encoding_ENCODING_STRUCT,
 		kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 	} {
 		t.Run(encoding.String(), func(t *testing.T) {
-			encoded := encodeObject(broken, encoding)
+			encoded := Object(broken, encoding)
 			if encoded.GetName() != "a" || encoded.GetError().GetReason() != "InternalError" || encoded.GetError().GetMessage() == "" {
 				t.Errorf("is sent as %v", encoded)
 			}
@@ -82,14 +82,14 @@ func TestEncodeObject_UnreadableObjectsCarryTheirError(t *testing.T) {
 	}
 }
 
-func TestCheckEncoding_RejectsUnknownEncodings(t *testing.T) {
+func TestCheck_RejectsUnknownEncodings(t *testing.T) {
 	for encoding := range kubeconnectv1.Encoding_name {
-		if err := checkEncoding(kubeconnectv1.Encoding(encoding)); err != nil {
+		if err := Check(kubeconnectv1.Encoding(encoding)); err != nil {
 			t.Errorf("%d: %v", encoding, err)
 		}
 	}
 	for _, encoding := range []kubeconnectv1.Encoding{-1, 99} {
-		if err := checkEncoding(encoding); err == nil {
+		if err := Check(encoding); err == nil {
 			t.Errorf("%d is accepted", encoding)
 		}
 	}

@@ -1,0 +1,18 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"connectrpc.com/connect"
+)
+
+// wantsMessages reports whether a call's responses are sent in another form than protobuf.
+func wantsMessages(ctx context.Context) bool {
+	call, ok := connect.CallInfoForHandlerContext(ctx)
+	if !ok {
+		return true
+	}
+	contentType := call.RequestHeader().Get("Content-Type")
+	return contentType == "" || strings.Contains(contentType, "json")
+}
