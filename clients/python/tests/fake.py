@@ -16,10 +16,9 @@ from google.protobuf.struct_pb2 import Value
 from google.rpc import status_pb2 as rpc_status
 
 from kubeconnect.v1 import access_service_pb2 as access_pb
+from kubeconnect.v1 import consistency_pb2, object_pb2, read_pb2, table_pb2, watch_pb2, write_pb2
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
-from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
-from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.access_service_pb2_grpc import (
     AccessServiceServicer,
     add_AccessServiceServicer_to_server,
@@ -71,7 +70,7 @@ class Silence:
     """Silence on a stream until its client disconnects."""
 
 
-Step = pb.WatchResponse | pb.WatchManyResponse | Failure | Silence | End
+Step = watch_pb2.WatchResponse | watch_pb2.WatchManyResponse | Failure | Silence | End
 
 
 @dataclass
@@ -93,7 +92,7 @@ class FakeService(
     requests: list[Any] = field(default_factory=list)
     peers: list[str] = field(default_factory=list)  # the connection of each request
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
-    freshness: pb.Freshness | None = None
+    freshness: consistency_pb2.Freshness | None = None
     namespaces: list[str] = field(default_factory=list)
     steps: deque[Step] = field(default_factory=deque)
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -102,14 +101,17 @@ class FakeService(
     log: list[bytes | Failure | Silence] = field(default_factory=list)
     log_ended: threading.Event = field(default_factory=threading.Event)
 
-    def play(self, *steps: Step | Sequence[pb.Event]) -> None:
+    def play(self, *steps: Step | Sequence[watch_pb2.Event]) -> None:
         with self.changed:
             for step in steps:
-                batch = isinstance(step, Sequence)
-                self.steps.append(pb.WatchResponse(kind=PODS, events=step) if batch else step)  # type: ignore[arg-type]
+                if isinstance(step, Sequence):
+                    step = watch_pb2.WatchResponse(kind=PODS, events=step)
+                self.steps.append(step)
             self.changed.notify_all()
 
-    def Get(self, request: pb.GetRequest, context: grpc.ServicerContext) -> pb.GetResponse:
+    def Get(
+        self, request: read_pb2.GetRequest, context: grpc.ServicerContext
+    ) -> read_pb2.GetResponse:
         self._begin(request, context)
         key = (request.namespace, request.name)
         found = [each for each in self.objects if (each.namespace, each.name) == key]
@@ -117,11 +119,13 @@ class FakeService(
             message = f'pods "{request.name}" not found'
             status = Status(reason="NotFound", message=message, code=404)
             Failure(grpc.StatusCode.NOT_FOUND, message, status).abort(context)
-        return pb.GetResponse(
+        return read_pb2.GetResponse(
             kind=PODS, object=found[0], freshness=self.freshness, source=source_of(request)
         )
 
-    def List(self, request: pb.ListRequest, context: grpc.ServicerContext) -> pb.ListResponse:
+    def List(
+        self, request: read_pb2.ListRequest, context: grpc.ServicerContext
+    ) -> read_pb2.ListResponse:
         self._begin(request, context)
         if request.require_all_namespaces and self.namespaces:
             message = "not allowed to list pods in all namespaces"
@@ -133,7 +137,7 @@ class FakeService(
         start = int(request.page_token or 0)
         end = start + (request.page_size or len(self.objects))
         remaining = max(len(self.objects) - end, 0)
-        return pb.ListResponse(
+        return read_pb2.ListResponse(
             kind=PODS,
             objects=self.objects[start:end],
             next_page_token=str(end) if remaining else "",
@@ -146,15 +150,15 @@ class FakeService(
         )
 
     def CountObjects(
-        self, request: pb.CountObjectsRequest, context: grpc.ServicerContext
-    ) -> pb.CountObjectsResponse:
+        self, request: read_pb2.CountObjectsRequest, context: grpc.ServicerContext
+    ) -> read_pb2.CountObjectsResponse:
         self._begin(request, context)
         names = Counter(each.name[:1] for each in self.objects)
         groups = [
-            pb.ObjectGroup(values=[Value(string_value=name)], count=count)
+            read_pb2.ObjectGroup(values=[Value(string_value=name)], count=count)
             for name, count in names.most_common(request.max_groups or None)
         ]
-        return pb.CountObjectsResponse(
+        return read_pb2.CountObjectsResponse(
             kind=PODS,
             total=len(self.objects),
             groups=groups if request.group_by else [],
@@ -167,17 +171,19 @@ class FakeService(
         )
 
     def GetTable(
-        self, request: pb.GetTableRequest, context: grpc.ServicerContext
-    ) -> pb.GetTableResponse:
+        self, request: table_pb2.GetTableRequest, context: grpc.ServicerContext
+    ) -> table_pb2.GetTableResponse:
         self._begin(request, context)
         start = int(request.page_token or 0)
         end = start + (request.page_size or len(self.objects))
         remaining = max(len(self.objects) - end, 0)
-        return pb.GetTableResponse(
+        return table_pb2.GetTableResponse(
             kind=PODS,
             columns=[
-                pb.TableColumn(name="Name", type="string", format="name", description="its name"),
-                pb.TableColumn(name="Restarts", type="integer", priority=1),
+                table_pb2.TableColumn(
+                    name="Name", type="string", format="name", description="its name"
+                ),
+                table_pb2.TableColumn(name="Restarts", type="integer", priority=1),
             ],
             rows=[row(each) for each in self.objects[start:end]],
             next_page_token=str(end) if remaining else "",
@@ -223,18 +229,18 @@ class FakeService(
         return response
 
     def WatchMany(
-        self, request: pb.WatchManyRequest, context: grpc.ServicerContext
-    ) -> Iterator[pb.WatchManyResponse]:
+        self, request: watch_pb2.WatchManyRequest, context: grpc.ServicerContext
+    ) -> Iterator[watch_pb2.WatchManyResponse]:
         yield from self._play(request, context)  # type: ignore[misc]
 
     def Watch(
-        self, request: pb.WatchRequest, context: grpc.ServicerContext
-    ) -> Iterator[pb.WatchResponse]:
+        self, request: watch_pb2.WatchRequest, context: grpc.ServicerContext
+    ) -> Iterator[watch_pb2.WatchResponse]:
         yield from self._play(request, context)  # type: ignore[misc]
 
     def _play(
         self, request: object, context: grpc.ServicerContext
-    ) -> Iterator[pb.WatchResponse | pb.WatchManyResponse]:
+    ) -> Iterator[watch_pb2.WatchResponse | watch_pb2.WatchManyResponse]:
         self._begin(request, context)
         disconnected = threading.Event()
 
@@ -289,35 +295,45 @@ class FakeService(
             self.steps.popleft()
             return True
 
-    def Create(self, request: pb.CreateRequest, context: grpc.ServicerContext) -> pb.CreateResponse:
+    def Create(
+        self, request: write_pb2.CreateRequest, context: grpc.ServicerContext
+    ) -> write_pb2.CreateResponse:
         self._begin(request, context)
         created = pod("web", namespace=request.namespace, spec={"created": True})
-        return pb.CreateResponse(kind=PODS, object=created, warnings=["old"])
+        return write_pb2.CreateResponse(kind=PODS, object=created, warnings=["old"])
 
-    def Update(self, request: pb.UpdateRequest, context: grpc.ServicerContext) -> pb.UpdateResponse:
+    def Update(
+        self, request: write_pb2.UpdateRequest, context: grpc.ServicerContext
+    ) -> write_pb2.UpdateResponse:
         self._begin(request, context)
         if self.conflict:
             status = Status(reason="Conflict")
             Failure(grpc.StatusCode.ABORTED, "it has changed", status).abort(context)
         updated = pod("web", version="8", spec={"updated": True})
-        return pb.UpdateResponse(kind=PODS, object=updated, warnings=["old"], created=True)
+        return write_pb2.UpdateResponse(kind=PODS, object=updated, warnings=["old"], created=True)
 
-    def Patch(self, request: pb.PatchRequest, context: grpc.ServicerContext) -> pb.PatchResponse:
+    def Patch(
+        self, request: write_pb2.PatchRequest, context: grpc.ServicerContext
+    ) -> write_pb2.PatchResponse:
         self._begin(request, context)
         patched = pod(request.name, namespace=request.namespace, spec={"patched": True})
-        created = request.type == pb.PATCH_TYPE_APPLY
-        return pb.PatchResponse(kind=PODS, object=patched, warnings=["old"], created=created)
+        created = request.type == write_pb2.PATCH_TYPE_APPLY
+        return write_pb2.PatchResponse(kind=PODS, object=patched, warnings=["old"], created=created)
 
-    def Delete(self, request: pb.DeleteRequest, context: grpc.ServicerContext) -> pb.DeleteResponse:
+    def Delete(
+        self, request: write_pb2.DeleteRequest, context: grpc.ServicerContext
+    ) -> write_pb2.DeleteResponse:
         self._begin(request, context)
         left = pod(request.name, namespace=request.namespace) if self.left else None
-        return pb.DeleteResponse(kind=PODS, object=left, warnings=["old"], resource_version="9")
+        return write_pb2.DeleteResponse(
+            kind=PODS, object=left, warnings=["old"], resource_version="9"
+        )
 
     def DeleteCollection(
-        self, request: pb.DeleteCollectionRequest, context: grpc.ServicerContext
-    ) -> pb.DeleteCollectionResponse:
+        self, request: write_pb2.DeleteCollectionRequest, context: grpc.ServicerContext
+    ) -> write_pb2.DeleteCollectionResponse:
         self._begin(request, context)
-        return pb.DeleteCollectionResponse(deleted=3, warnings=["old"], resource_version="9")
+        return write_pb2.DeleteCollectionResponse(deleted=3, warnings=["old"], resource_version="9")
 
     def WhoAmI(
         self, request: access_pb.WhoAmIRequest, context: grpc.ServicerContext
@@ -370,8 +386,8 @@ def pod(
     )
 
 
-def row(pod: object_pb2.Object) -> pb.TableRow:
-    return pb.TableRow(
+def row(pod: object_pb2.Object) -> table_pb2.TableRow:
+    return table_pb2.TableRow(
         cells=[Value(string_value=pod.name), Value(number_value=2)],
         namespace=pod.namespace,
         name=pod.name,
@@ -380,24 +396,28 @@ def row(pod: object_pb2.Object) -> pb.TableRow:
     )
 
 
-def source_of(request: pb.GetRequest | pb.ListRequest | pb.CountObjectsRequest) -> pb.Source:
-    latest = request.consistency == pb.CONSISTENCY_LATEST
-    return pb.SOURCE_API_SERVER if latest else pb.SOURCE_CACHE
+def source_of(
+    request: read_pb2.GetRequest | read_pb2.ListRequest | read_pb2.CountObjectsRequest,
+) -> consistency_pb2.Source:
+    latest = request.consistency == consistency_pb2.CONSISTENCY_LATEST
+    return consistency_pb2.SOURCE_API_SERVER if latest else consistency_pb2.SOURCE_CACHE
 
 
-def batch(token: str, *events: pb.Event, kind: bool = False) -> pb.WatchResponse:
-    return pb.WatchResponse(events=events, resume_token=token, kind=PODS if kind else None)
+def batch(token: str, *events: watch_pb2.Event, kind: bool = False) -> watch_pb2.WatchResponse:
+    return watch_pb2.WatchResponse(events=events, resume_token=token, kind=PODS if kind else None)
 
 
-def of_watch(index: int, token: str, *events: pb.Event) -> pb.WatchManyResponse:
+def of_watch(index: int, token: str, *events: watch_pb2.Event) -> watch_pb2.WatchManyResponse:
     """Return a message with events of one of several watches."""
-    return pb.WatchManyResponse(
+    return watch_pb2.WatchManyResponse(
         watch=index, response=batch("", *events, kind=True), resume_token=token
     )
 
 
-def event(type: pb.EventType, pod: object_pb2.Object | None, version: str) -> pb.Event:
-    return pb.Event(type=type, object=pod, resource_version=version)
+def event(
+    type: watch_pb2.EventType, pod: object_pb2.Object | None, version: str
+) -> watch_pb2.Event:
+    return watch_pb2.Event(type=type, object=pod, resource_version=version)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from kubeconnect import Client, EventType, Freshness
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import End, FakeService, Silence, event
 
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")

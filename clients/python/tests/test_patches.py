@@ -10,19 +10,20 @@ import pytest
 
 from kubeconnect._errors import KubeconnectError
 from kubeconnect._patches import ObjectCache, apply_patch
-from kubeconnect.v1 import object_pb2
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import object_pb2, watch_pb2, write_pb2
 
 
-def object_event(kind: pb.EventType, content: Any, uid: str = "u") -> pb.Event:
+def object_event(kind: watch_pb2.EventType, content: Any, uid: str = "u") -> watch_pb2.Event:
     """Return an event about one object."""
     text = json.dumps(content).encode()
-    return pb.Event(type=kind, object=object_pb2.Object(name="a", uid=uid, json=text))
+    return watch_pb2.Event(type=kind, object=object_pb2.Object(name="a", uid=uid, json=text))
 
 
-def patch(operations: Any, type: pb.PatchType = pb.PATCH_TYPE_JSON) -> pb.Event:
+def patch(
+    operations: Any, type: write_pb2.PatchType = write_pb2.PATCH_TYPE_JSON
+) -> watch_pb2.Event:
     """Return a change of that object."""
-    event = object_event(pb.EVENT_TYPE_MODIFIED, operations)
+    event = object_event(watch_pb2.EVENT_TYPE_MODIFIED, operations)
     event.patch = type
     return event
 
@@ -39,7 +40,7 @@ def replace(path: str, value: Any) -> dict[str, Any]:
     return {"op": "replace", "path": path, "value": value}
 
 
-ADDED = object_event(pb.EVENT_TYPE_ADDED, {"spec": {"a": 1, "b": [1]}, "n": 2**53 + 1})
+ADDED = object_event(watch_pb2.EVENT_TYPE_ADDED, {"spec": {"a": 1, "b": [1]}, "n": 2**53 + 1})
 PATCH = patch([remove("/spec/a"), add("/spec/c", "é")])
 
 
@@ -47,7 +48,7 @@ def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
     cache = ObjectCache()
     cache.complete(ADDED)
     patched = cache.complete(PATCH)
-    assert patched.patch == pb.PATCH_TYPE_UNSPECIFIED
+    assert patched.patch == write_pb2.PATCH_TYPE_UNSPECIFIED
     assert json.loads(patched.object.json) == {"spec": {"b": [1], "c": "é"}, "n": 2**53 + 1}
     again = cache.complete(patch([remove("/n"), add("/spec/b/0", 0)]))
     assert json.loads(again.object.json) == {"spec": {"b": [0, 1], "c": "é"}}
@@ -57,12 +58,16 @@ def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
     "before",
     [
         pytest.param([], id="never held"),
-        pytest.param([ADDED, object_event(pb.EVENT_TYPE_DELETED, {})], id="deleted"),
-        pytest.param([ADDED, pb.Event(type=pb.EVENT_TYPE_RESET)], id="cleared by RESET"),
-        pytest.param([object_event(pb.EVENT_TYPE_ADDED, {}, uid="another")], id="another object"),
+        pytest.param([ADDED, object_event(watch_pb2.EVENT_TYPE_DELETED, {})], id="deleted"),
+        pytest.param(
+            [ADDED, watch_pb2.Event(type=watch_pb2.EVENT_TYPE_RESET)], id="cleared by RESET"
+        ),
+        pytest.param(
+            [object_event(watch_pb2.EVENT_TYPE_ADDED, {}, uid="another")], id="another object"
+        ),
     ],
 )
-def test_a_patch_to_what_is_not_held_is_an_error(before: list[pb.Event]) -> None:
+def test_a_patch_to_what_is_not_held_is_an_error(before: list[watch_pb2.Event]) -> None:
     cache = ObjectCache()
     for event in before:
         cache.complete(event)
@@ -70,8 +75,8 @@ def test_a_patch_to_what_is_not_held_is_an_error(before: list[pb.Event]) -> None
         cache.complete(PATCH)
 
 
-@pytest.mark.parametrize("type", [pb.PATCH_TYPE_MERGE, 99])
-def test_a_patch_of_another_type_is_an_error(type: pb.PatchType) -> None:
+@pytest.mark.parametrize("type", [write_pb2.PATCH_TYPE_MERGE, 99])
+def test_a_patch_of_another_type_is_an_error(type: write_pb2.PatchType) -> None:
     cache = ObjectCache()
     cache.complete(ADDED)
     with pytest.raises(KubeconnectError, match="a type that was not requested") as raised:
@@ -185,7 +190,9 @@ NO_LIST = "not a list of operations"
 def test_a_patch_that_does_not_fit_is_an_error(operations: Any, why: str) -> None:
     cache = ObjectCache()
     cache.complete(
-        object_event(pb.EVENT_TYPE_ADDED, {"list": [1, 2], "text": "a", "number": 1, "null": None})
+        object_event(
+            watch_pb2.EVENT_TYPE_ADDED, {"list": [1, 2], "text": "a", "number": 1, "null": None}
+        )
     )
     with pytest.raises(KubeconnectError, match=f"patch of a does not apply: .*{why}") as raised:
         cache.complete(patch(operations))

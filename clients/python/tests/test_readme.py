@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from kubeconnect import NotFound
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, watch_pb2
 from tests.fake import Failure, FakeService, batch, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
@@ -26,8 +26,8 @@ remaining: <Object Pod demo/web>
 1 pods, without it or with its deletionTimestamp
 3 deleted
 """
-RESET = event(pb.EVENT_TYPE_RESET, None, "")
-SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
+RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
+SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
 GONE = Failure(grpc.StatusCode.NOT_FOUND)
 
 
@@ -117,9 +117,9 @@ def test_watch_runs_until_the_resource_is_gone(
     service.play(
         [
             RESET,
-            event(pb.EVENT_TYPE_ADDED, pod("a"), "7"),
-            event(pb.EVENT_TYPE_ADDED, pod("b"), "8"),
-            event(pb.EVENT_TYPE_DELETED, pod("b"), "9"),
+            event(watch_pb2.EVENT_TYPE_ADDED, pod("a"), "7"),
+            event(watch_pb2.EVENT_TYPE_ADDED, pod("b"), "8"),
+            event(watch_pb2.EVENT_TYPE_DELETED, pod("b"), "9"),
             SYNCED,
         ],
         GONE,
@@ -136,15 +136,17 @@ def test_resume_continues_after_a_restart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    nodes = [event(pb.EVENT_TYPE_ADDED, pod(name, namespace=""), "7") for name in ("n1", "n2")]
+    nodes = [
+        event(watch_pb2.EVENT_TYPE_ADDED, pod(name, namespace=""), "7") for name in ("n1", "n2")
+    ]
     service.play(batch("t9", RESET, *nodes, SYNCED), GONE)
     with pytest.raises(NotFound):
         run(RESUME, service)
     without_content = pod("n1", namespace="")
     without_content.ClearField("content")
-    freshness = pb.Freshness(stale=True)
+    freshness = consistency_pb2.Freshness(stale=True)
     freshness.last_contact.FromDatetime(datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc))
-    deletion = batch("t10", event(pb.EVENT_TYPE_DELETED, without_content, "10"))
+    deletion = batch("t10", event(watch_pb2.EVENT_TYPE_DELETED, without_content, "10"))
     deletion.freshness.CopyFrom(freshness)
     service.play(deletion, GONE)
     with pytest.raises(NotFound):
@@ -157,11 +159,11 @@ def test_resume_continues_after_a_restart(
 def test_watch_many_runs_until_one_resource_is_gone(
     service: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pods = [event(pb.EVENT_TYPE_ADDED, pod(name), "7") for name in ("a", "b")]
+    pods = [event(watch_pb2.EVENT_TYPE_ADDED, pod(name), "7") for name in ("a", "b")]
     service.play(
         of_watch(0, "t1", RESET, *pods, SYNCED),
         of_watch(1, "t2", RESET, SYNCED),
-        of_watch(0, "t3", event(pb.EVENT_TYPE_DELETED, pod("b"), "9")),
+        of_watch(0, "t3", event(watch_pb2.EVENT_TYPE_DELETED, pod("b"), "9")),
         GONE,
     )
     with pytest.raises(NotFound):

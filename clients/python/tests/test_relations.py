@@ -1,7 +1,7 @@
 import pytest
 
 from kubeconnect import Relation, RelationType, about, owned_by, owner_of, selected_by
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import relation_pb2 as pb
 
 
 @pytest.mark.parametrize(

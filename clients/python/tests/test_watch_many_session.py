@@ -9,7 +9,7 @@ from kubeconnect import Freshness
 from kubeconnect._errors import Unavailable
 from kubeconnect._watch_many_session import WatchManySession
 from kubeconnect._watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import event, of_watch, pod
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")

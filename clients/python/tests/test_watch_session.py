@@ -11,25 +11,25 @@ import pytest
 from kubeconnect import Connection, EventType, Freshness, Object
 from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect._watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS, WatchSession
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, watch_pb2, write_pb2
 from kubeconnect.v1.status_pb2 import Status
 from tests.fake import batch, event, pod
 
 Code = grpc.StatusCode
-RESET = event(pb.EVENT_TYPE_RESET, None, "")
-ADDED = event(pb.EVENT_TYPE_ADDED, pod("a"), "7")
-SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
-BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
+RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
+ADDED = event(watch_pb2.EVENT_TYPE_ADDED, pod("a"), "7")
+SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
+BOOKMARK = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "10")
 CONTACT = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
 UNKNOWN = event(99, None, "")  # type: ignore[arg-type]
 LOST = Unavailable(Code.UNAVAILABLE, "lost")
 
 
 def session(
-    *received: pb.WatchResponse, token: str = "", jitter: float = 0.0, reconnect: bool = True
+    *received: watch_pb2.WatchResponse, token: str = "", jitter: float = 0.0, reconnect: bool = True
 ) -> WatchSession:
     """Return a session that has taken all received events."""
-    request = pb.WatchRequest(resource="pods", resume_token=token, min_resource_version="5")
+    request = watch_pb2.WatchRequest(resource="pods", resume_token=token, min_resource_version="5")
     session = WatchSession(request, reconnect=reconnect, jitter=lambda: jitter)
     for response in received:
         session.receive(response)
@@ -47,9 +47,9 @@ def session(
         pytest.param([batch("t9", SYNCED), batch("", RESET)], "", "5", id="none in a snapshot"),
     ],
 )
-def test_asks_on_from(received: list[pb.WatchResponse], token: str, version: str) -> None:
+def test_asks_on_from(received: list[watch_pb2.WatchResponse], token: str, version: str) -> None:
     request = session(*received, token="t4").request
-    assert request == pb.WatchRequest(
+    assert request == watch_pb2.WatchRequest(
         resource="pods", resume_token=token, min_resource_version=version
     )
 
@@ -143,17 +143,19 @@ def test_gives_up_where_nothing_has_ever_come() -> None:
 
 def test_waits_for_a_first_stream_as_long_as_a_call_may_take() -> None:
     busy = KubeconnectError(Code.RESOURCE_EXHAUSTED, "busy", Status(retry_after_seconds=7))
-    watch = WatchSession(pb.WatchRequest(), retry_budget=20)
+    watch = WatchSession(watch_pb2.WatchRequest(), retry_budget=20)
     assert [watch.delay_after(busy) for _ in range(3)] == [7, 7, None]
 
 
-def stale(is_stale: bool = True) -> pb.WatchResponse:
-    return pb.WatchResponse(resume_token="t9", freshness=pb.Freshness(stale=is_stale))
+def stale(is_stale: bool = True) -> watch_pb2.WatchResponse:
+    return watch_pb2.WatchResponse(
+        resume_token="t9", freshness=consistency_pb2.Freshness(stale=is_stale)
+    )
 
 
 def test_gives_each_stale_replica_twice_as_long() -> None:
     at = CONTACT
-    watch = WatchSession(pb.WatchRequest(), jitter=lambda: 0.0, clock=lambda: at)
+    watch = WatchSession(watch_pb2.WatchRequest(), jitter=lambda: 0.0, clock=lambda: at)
     lasted = []
     for _ in range(8):
         watch.receive(stale())
@@ -171,7 +173,7 @@ def test_gives_each_stale_replica_twice_as_long() -> None:
 
 def test_stays_where_only_the_stream_was_lost() -> None:
     at = CONTACT
-    watch = WatchSession(pb.WatchRequest(), clock=lambda: at)
+    watch = WatchSession(watch_pb2.WatchRequest(), clock=lambda: at)
     watch.receive(stale())
     watch.delay_after(LOST)
     watch.receive(batch("t10", BOOKMARK))
@@ -184,7 +186,7 @@ def test_stays_where_only_the_stream_was_lost() -> None:
 def test_stays_with_a_stale_replica_where_it_is_told_to(reconnect: bool, limit: float) -> None:
     at = CONTACT
     watch = WatchSession(
-        pb.WatchRequest(), reconnect=reconnect, max_staleness=limit, clock=lambda: at
+        watch_pb2.WatchRequest(), reconnect=reconnect, max_staleness=limit, clock=lambda: at
     )
     watch.receive(stale())
     at += timedelta(days=9)
@@ -212,7 +214,7 @@ def test_the_first_message_of_each_stream_may_take_longer_than_the_others() -> N
 
 def test_says_since_when_it_is_connected_or_not() -> None:
     times = [datetime(2026, 1, 2, 12, minute, tzinfo=timezone.utc) for minute in range(4)]
-    watch = WatchSession(pb.WatchRequest(), clock=iter(times).__next__)
+    watch = WatchSession(watch_pb2.WatchRequest(), clock=iter(times).__next__)
     said = [watch.connection]
     for response in (batch("t9", RESET), batch("t9", SYNCED)):
         watch.receive(response)
@@ -262,7 +264,7 @@ def test_is_stale_after_a_final_error_too() -> None:
 @pytest.mark.parametrize("reconnect", [True, False])
 @pytest.mark.parametrize("renews", [True, False])
 def test_opens_a_stream_whose_token_has_ended_once_more(renews: bool, reconnect: bool) -> None:
-    request = pb.WatchRequest(resource="pods")
+    request = watch_pb2.WatchRequest(resource="pods")
     watch = WatchSession(request, reconnect=reconnect, renews=renews)
     ended = Unauthenticated(Code.UNAUTHENTICATED, "the credential has expired")
     delays = [watch.delay_after(ended)]
@@ -280,20 +282,20 @@ def test_opens_a_stream_whose_token_has_ended_once_more(renews: bool, reconnect:
 
 
 def test_holds_what_changes_while_the_snapshot_is_sent() -> None:
-    patch = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="8"), "8")
+    patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="8"), "8")
     patch.object.json = b'[{"op":"add","path":"/spec","value":{"x":1}}]'
-    patch.patch = pb.PATCH_TYPE_JSON
+    patch.patch = write_pb2.PATCH_TYPE_JSON
     steps = [
         RESET,
         ADDED,
-        event(pb.EVENT_TYPE_ADDED, pod("b"), "6"),
+        event(watch_pb2.EVENT_TYPE_ADDED, pod("b"), "6"),
         patch,
-        event(pb.EVENT_TYPE_DELETED, pod("b", version="7"), "9"),
-        event(pb.EVENT_TYPE_DELETED, pod("not-held"), "10"),
-        event(pb.EVENT_TYPE_ADDED, pod("b", version="11"), "11"),
-        event(pb.EVENT_TYPE_SYNCED, None, "11"),
+        event(watch_pb2.EVENT_TYPE_DELETED, pod("b", version="7"), "9"),
+        event(watch_pb2.EVENT_TYPE_DELETED, pod("not-held"), "10"),
+        event(watch_pb2.EVENT_TYPE_ADDED, pod("b", version="11"), "11"),
+        event(watch_pb2.EVENT_TYPE_SYNCED, None, "11"),
     ]
-    request = pb.WatchRequest(resource="pods", patches=pb.PATCH_TYPE_JSON)
+    request = watch_pb2.WatchRequest(resource="pods", patches=write_pb2.PATCH_TYPE_JSON)
     watch = WatchSession(request)
     held: dict[str, Object] = {}
     for step, token in zip(steps, [""] * 7 + ["t11"], strict=True):
@@ -310,10 +312,12 @@ def test_holds_what_changes_while_the_snapshot_is_sent() -> None:
 
 def test_the_version_of_a_bookmark_never_goes_back() -> None:
     watch = session()
-    deleted = event(pb.EVENT_TYPE_DELETED, pod("a", version="99"), "100")
-    older, newer = (event(pb.EVENT_TYPE_BOOKMARK, None, version) for version in ("98", "101"))
-    restored = event(pb.EVENT_TYPE_SYNCED, None, "50")
-    later = event(pb.EVENT_TYPE_BOOKMARK, None, "51")
+    deleted = event(watch_pb2.EVENT_TYPE_DELETED, pod("a", version="99"), "100")
+    older, newer = (
+        event(watch_pb2.EVENT_TYPE_BOOKMARK, None, version) for version in ("98", "101")
+    )
+    restored = event(watch_pb2.EVENT_TYPE_SYNCED, None, "50")
+    later = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "51")
     watch.receive(batch("t", SYNCED, deleted, older, newer, older, RESET, restored, later))
     said = []
     while taken := watch.take():
@@ -323,7 +327,7 @@ def test_the_version_of_a_bookmark_never_goes_back() -> None:
 
 def test_a_bookmark_of_a_stream_that_waits_for_a_snapshot_keeps_the_version() -> None:
     watch = session()
-    waiting = event(pb.EVENT_TYPE_BOOKMARK, None, "")
+    waiting = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "")
     watch.receive(batch("t", SYNCED, waiting))
     said = []
     while taken := watch.take():
@@ -333,7 +337,7 @@ def test_a_bookmark_of_a_stream_that_waits_for_a_snapshot_keeps_the_version() ->
 
 def test_a_version_without_order_is_passed_on() -> None:
     watch = session()
-    strange = event(pb.EVENT_TYPE_BOOKMARK, None, "v2-a")
+    strange = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "v2-a")
     watch.receive(batch("t", SYNCED, strange))
     watch.take()
     taken = watch.take()
@@ -342,7 +346,7 @@ def test_a_version_without_order_is_passed_on() -> None:
 
 
 def test_says_what_the_stream_covers_now() -> None:
-    def covers(*warnings: str, namespaces: str = "", kind: bool = False) -> pb.WatchResponse:
+    def covers(*warnings: str, namespaces: str = "", kind: bool = False) -> watch_pb2.WatchResponse:
         response = batch("t", BOOKMARK, kind=kind)
         response.warnings.extend(warnings)
         response.namespaces.extend(namespaces.split())

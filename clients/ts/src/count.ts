@@ -4,7 +4,7 @@ import { freshnessFrom, type Freshness } from "./freshness.js";
 import type {
   CountObjectsRequestSchema,
   CountObjectsResponse,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
+} from "./gen/kubeconnect/v1/read_pb.js";
 import { required } from "./message.js";
 import type { ResourceKind } from "./object.js";
 import {

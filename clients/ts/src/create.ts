@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { encodeBody, type WriteBody } from "./body.js";
 import type { CallOptions } from "./call.js";
-import type { CreateRequestSchema } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import type { CreateRequestSchema } from "./gen/kubeconnect/v1/write_pb.js";
 import type { KubeObject, KubeValue } from "./object.js";
 import { writeFields, type WriteOptions } from "./write.js";
 

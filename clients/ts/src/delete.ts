@@ -5,7 +5,7 @@ import {
   PropagationPolicy as Policy,
   type DeleteCollectionRequestSchema,
   type DeleteRequestSchema,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
+} from "./gen/kubeconnect/v1/write_pb.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
 import { valueOf } from "./enum.js";
 import { preconditionsFrom, type Preconditions } from "./write.js";

@@ -1,10 +1,6 @@
 import type { WatchBatch, WatchEvent } from "./event.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
-import {
-  EventType,
-  type Event,
-  type WatchResponse,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { EventType, type Event, type WatchResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { objectFrom } from "./message.js";
 import type { ResourceKind } from "./object.js";
 import { ObjectCache } from "./objectcache.js";

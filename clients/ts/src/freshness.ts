@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { Freshness as FreshnessMessage } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import type { Freshness as FreshnessMessage } from "./gen/kubeconnect/v1/consistency_pb.js";
 
 /** How current a response from the service's cache is. */
 export interface Freshness {

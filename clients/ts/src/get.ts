@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ReadOptions } from "./call.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
-import type { GetRequestSchema, GetResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import type { GetRequestSchema, GetResponse } from "./gen/kubeconnect/v1/read_pb.js";
 import { required } from "./message.js";
 import { KubeObject, type KubeValue, type ObjectName } from "./object.js";
 import {

@@ -3,7 +3,7 @@ import { unary, type ReadOptions } from "./call.js";
 import { KubeconnectError } from "./error.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
-import type { ListResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import type { ListResponse } from "./gen/kubeconnect/v1/read_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import { KubeObject, type KubeValue, type ResourceKind } from "./object.js";
 import {

@@ -1,12 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { KubeconnectError } from "./error.js";
 import type { Object$ as ObjectMessage } from "./gen/kubeconnect/v1/object_pb.js";
-import {
-  EventSchema,
-  EventType,
-  PatchType,
-  type Event,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { EventSchema, EventType, type Event } from "./gen/kubeconnect/v1/watch_pb.js";
+import { PatchType } from "./gen/kubeconnect/v1/write_pb.js";
 import { applyPatch } from "./jsonpatch.js";
 import { keyOf } from "./object.js";
 

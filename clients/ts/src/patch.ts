@@ -1,10 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { encodeBody, type WriteBody } from "./body.js";
 import type { CallOptions } from "./call.js";
-import {
-  PatchType as Type,
-  type PatchRequestSchema,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { PatchType as Type, type PatchRequestSchema } from "./gen/kubeconnect/v1/write_pb.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
 import { valueOf } from "./enum.js";
 import { preconditionsFrom, writeFields, type Preconditions, type WriteOptions } from "./write.js";

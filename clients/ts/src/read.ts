@@ -1,7 +1,7 @@
 import {
   Consistency as ConsistencyValue,
   Source as SourceValue,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
+} from "./gen/kubeconnect/v1/consistency_pb.js";
 import { valueOf } from "./enum.js";
 
 /**

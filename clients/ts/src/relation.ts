@@ -1,4 +1,4 @@
-import { RelationType as Type } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { RelationType as Type } from "./gen/kubeconnect/v1/relation_pb.js";
 import type { ObjectName } from "./object.js";
 import { valueOf } from "./enum.js";
 

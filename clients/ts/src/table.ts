@@ -4,7 +4,7 @@ import type {
   GetTableResponse,
   TableColumn as ColumnMessage,
   TableRow as RowMessage,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
+} from "./gen/kubeconnect/v1/table_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import type { ObjectHead, ResourceKind } from "./object.js";
 import { jsonFrom } from "./value.js";

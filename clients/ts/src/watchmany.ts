@@ -3,7 +3,7 @@ import type { WatchBatch, WatchEvent } from "./event.js";
 import { EventReader } from "./eventreader.js";
 import { EventStream, type EventStreamOptions } from "./eventstream.js";
 import type { Freshness } from "./freshness.js";
-import type { WatchManyResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import type { KubeValue } from "./object.js";
 import type { Source } from "./read.js";

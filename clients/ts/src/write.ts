@@ -1,5 +1,5 @@
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
-import { FieldValidation as Validation } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { FieldValidation as Validation } from "./gen/kubeconnect/v1/write_pb.js";
 import { valueOf } from "./enum.js";
 
 /**

@@ -510,7 +510,7 @@ var File_kubeconnect_v1_discovery_service_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_discovery_service_proto_rawDesc = "" +
 	"\n" +
-	"&kubeconnect/v1/discovery_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/object.proto\x1a%kubeconnect/v1/resource_service.proto\"L\n" +
+	"&kubeconnect/v1/discovery_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\"L\n" +
 	"\x18ListResourceTypesRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1a\n" +
 	"\bcategory\x18\x02 \x01(\tR\bcategory\"\xa2\x01\n" +
@@ -600,8 +600,8 @@ func file_kubeconnect_v1_discovery_service_proto_init() {
 	if File_kubeconnect_v1_discovery_service_proto != nil {
 		return
 	}
+	file_kubeconnect_v1_consistency_proto_init()
 	file_kubeconnect_v1_object_proto_init()
-	file_kubeconnect_v1_resource_service_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

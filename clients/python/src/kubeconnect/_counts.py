@@ -8,7 +8,7 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._objects import ResourceKind
 from kubeconnect._reads import Source
 from kubeconnect._values import plain
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import read_pb2 as pb
 
 
 @dataclass(frozen=True)

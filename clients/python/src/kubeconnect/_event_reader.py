@@ -9,7 +9,7 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Object, ResourceKind
 from kubeconnect._patches import ObjectCache
 from kubeconnect._reads import Source
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 
 _TYPES: dict[int, EventType] = {type.value: type for type in EventType}
 

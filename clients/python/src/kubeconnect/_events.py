@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from kubeconnect._objects import Object
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 
 
 class EventType(enum.Enum):

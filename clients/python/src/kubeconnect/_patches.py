@@ -9,8 +9,7 @@ from typing import Any
 import grpc
 
 from kubeconnect._errors import KubeconnectError
-from kubeconnect.v1 import object_pb2
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import object_pb2, watch_pb2, write_pb2
 
 _PATH = re.compile(r"(/([^/~]|~[01])*)+")
 _INDEX = re.compile(r"0|[1-9][0-9]*")
@@ -25,7 +24,7 @@ class ObjectCache:
         """Begin without objects."""
         self._objects: dict[tuple[str, str], object_pb2.Object] = {}
 
-    def complete(self, event: pb.Event) -> pb.Event:
+    def complete(self, event: watch_pb2.Event) -> watch_pb2.Event:
         """Return the event with its complete object, and cache the object.
 
         Raises KubeconnectError if the object of a patch is not cached, or the patch does not
@@ -38,17 +37,17 @@ class ObjectCache:
             except KubeconnectError:
                 self._objects.clear()
                 raise
-        if event.type == pb.EVENT_TYPE_RESET:
+        if event.type == watch_pb2.EVENT_TYPE_RESET:
             self._objects.clear()
-        elif event.type == pb.EVENT_TYPE_DELETED:
+        elif event.type == watch_pb2.EVENT_TYPE_DELETED:
             self._objects.pop(key, None)
-        elif event.type in (pb.EVENT_TYPE_ADDED, pb.EVENT_TYPE_MODIFIED):
+        elif event.type in (watch_pb2.EVENT_TYPE_ADDED, watch_pb2.EVENT_TYPE_MODIFIED):
             self._objects[key] = event.object
         return event
 
-    def _patched(self, event: pb.Event, cached: object_pb2.Object | None) -> pb.Event:
+    def _patched(self, event: watch_pb2.Event, cached: object_pb2.Object | None) -> watch_pb2.Event:
         name = event.object.name
-        if event.patch != pb.PATCH_TYPE_JSON:
+        if event.patch != write_pb2.PATCH_TYPE_JSON:
             raise _data_loss(f"patch of {name} has a type that was not requested")
         if cached is None or not cached.json or cached.uid != event.object.uid:
             raise _data_loss(f"patch of {name}, which is not cached")
@@ -57,7 +56,7 @@ class ObjectCache:
             apply_patch(content, json.loads(event.object.json))
         except ValueError as error:
             raise _data_loss(f"patch of {name} does not apply: {error}") from error
-        completed = pb.Event(type=event.type, object=event.object)
+        completed = watch_pb2.Event(type=event.type, object=event.object)
         completed.resource_version = event.resource_version
         completed.object.json = json.dumps(content, separators=(",", ":")).encode()
         return completed

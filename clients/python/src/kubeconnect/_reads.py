@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Object, ResourceKind
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, read_pb2
 
 
 class Consistency(enum.Enum):
     """How current a read must be."""
 
-    CACHED = pb.CONSISTENCY_CACHED
+    CACHED = consistency_pb2.CONSISTENCY_CACHED
     """From the cache, which is usually milliseconds older than the cluster."""
-    LATEST = pb.CONSISTENCY_LATEST
+    LATEST = consistency_pb2.CONSISTENCY_LATEST
     """From the API server, at the time of the call. Slower, and adds load to the API server. To
     read your own write, prefer ``min_resource_version``."""
 
@@ -23,14 +23,14 @@ class Consistency(enum.Enum):
 class Source(enum.Enum):
     """Where a response was read."""
 
-    CACHE = pb.SOURCE_CACHE
+    CACHE = consistency_pb2.SOURCE_CACHE
     """From the cache."""
-    API_SERVER = pb.SOURCE_API_SERVER
+    API_SERVER = consistency_pb2.SOURCE_API_SERVER
     """From the API server: for LATEST, for subresources, and for resources that are not
     cached."""
 
     @classmethod
-    def from_message(cls, message: pb.Source) -> Source | None:
+    def from_message(cls, message: consistency_pb2.Source) -> Source | None:
         """Return the source for the API's value; None if it is unspecified or unknown."""
         return _SOURCES.get(message)
 
@@ -46,7 +46,7 @@ class GetResult(Object):
 
     __slots__ = ("freshness", "source")
 
-    def __init__(self, message: pb.GetResponse) -> None:
+    def __init__(self, message: read_pb2.GetResponse) -> None:
         """Create the result from the API's message."""
         super().__init__(message.object, ResourceKind.from_message(message.kind))
         self.freshness = Freshness.from_message(message.freshness)

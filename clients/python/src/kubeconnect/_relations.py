@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import relation_pb2 as pb
 
 
 class RelationType(enum.Enum):

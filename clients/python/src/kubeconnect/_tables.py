@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeconnect._values import plain
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import table_pb2 as pb
 
 
 @dataclass(frozen=True)

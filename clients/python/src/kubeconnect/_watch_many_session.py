@@ -12,7 +12,7 @@ from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Session, now
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 
 K = TypeVar("K", bound=Hashable)
 

@@ -23,7 +23,7 @@ from kubeconnect._event_reader import EventReader
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from kubeconnect._objects import Object, ResourceKind
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import write_pb2 as pb
 
 
 class PatchType(enum.Enum):

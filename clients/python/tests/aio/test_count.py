@@ -2,7 +2,7 @@ import pytest
 
 from kubeconnect import Consistency, Freshness, ObjectGroup, Source, owner_of
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, read_pb2, relation_pb2
 from tests.fake import SNAPSHOT, FakeService, pod
 
 
@@ -52,19 +52,22 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
         require_all_namespaces=True,
     )
     assert service.requests == [
-        pb.CountObjectsRequest(
+        read_pb2.CountObjectsRequest(
             resource="pods",
             namespace="demo",
             label_selector="app=web",
             field_selector="x=y",
             filter="object.spec.replicas > 3",
-            related=pb.Relation(
-                type=pb.RELATION_TYPE_OWNER_OF, resource="pods", namespace="demo", name="web"
+            related=relation_pb2.Relation(
+                type=relation_pb2.RELATION_TYPE_OWNER_OF,
+                resource="pods",
+                namespace="demo",
+                name="web",
             ),
             group_by=["spec.nodeName", "status.phase"],
             max_groups=5,
             min_resource_version="5",
-            consistency=pb.CONSISTENCY_LATEST,
+            consistency=consistency_pb2.CONSISTENCY_LATEST,
             require_all_namespaces=True,
         )
     ]

@@ -6,7 +6,7 @@ import trustme
 
 from kubeconnect import Unavailable
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import FakeService, event, pod, serve
 
 TOKEN = "s3cret-t0ken"

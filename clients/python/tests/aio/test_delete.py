@@ -1,6 +1,6 @@
 from kubeconnect import PropagationPolicy
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import write_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import FakeService
 

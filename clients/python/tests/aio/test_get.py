@@ -13,7 +13,7 @@ from kubeconnect import (
     Status,
 )
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, read_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod
 
@@ -46,7 +46,7 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
         consistency=Consistency.LATEST,
     )
     assert service.requests == [
-        pb.GetRequest(
+        read_pb2.GetRequest(
             resource="po",
             namespace="demo",
             name="web",
@@ -54,7 +54,7 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
             fields=["status.phase", "metadata.name"],
             metadata_only=True,
             min_resource_version="5",
-            consistency=pb.CONSISTENCY_LATEST,
+            consistency=consistency_pb2.CONSISTENCY_LATEST,
             encoding=ENCODING_JSON,
         )
     ]
@@ -64,7 +64,7 @@ async def test_tells_where_it_was_read_and_how_current_it_is(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.objects = [pod("web")]
-    service.freshness = pb.Freshness(stale=True)
+    service.freshness = consistency_pb2.Freshness(stale=True)
     web = await client.get("pods", "web", namespace="demo")
     assert (web.source, web.freshness.stale) == (Source.CACHE, True)
     web = await client.get("pods", "web", namespace="demo", consistency=Consistency.LATEST)

@@ -6,7 +6,7 @@ import pytest
 from kubeconnect import Conflict, FieldValidation, Invalid, PatchType, Status, StatusCause
 from kubeconnect._bodies import PatchBody
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import write_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod
 

@@ -8,7 +8,7 @@ import pytest
 
 from kubeconnect import Unauthenticated, WatchSpec
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import Failure, FakeService, batch, event, of_watch
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")

@@ -4,7 +4,7 @@ import pytest
 
 from kubeconnect import Conflict, FieldValidation
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import write_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import FakeService, pod
 

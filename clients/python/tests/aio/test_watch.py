@@ -18,17 +18,17 @@ from kubeconnect import (
     selected_by,
 )
 from kubeconnect.aio import AsyncClient
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, relation_pb2, watch_pb2, write_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import PODS, End, Failure, FakeService, Silence, batch, event, pod, serve
 
 Code = grpc.StatusCode
-RESET = event(pb.EVENT_TYPE_RESET, None, "")
-ADDED = event(pb.EVENT_TYPE_ADDED, pod("a", version="7"), "7")
-SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
-MODIFIED = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
-DELETED = event(pb.EVENT_TYPE_DELETED, pod("a", version="10"), "11")
-BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "12")
+RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
+ADDED = event(watch_pb2.EVENT_TYPE_ADDED, pod("a", version="7"), "7")
+SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
+MODIFIED = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
+DELETED = event(watch_pb2.EVENT_TYPE_DELETED, pod("a", version="10"), "11")
+BOOKMARK = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "12")
 
 
 @pytest.fixture(autouse=True)
@@ -83,9 +83,9 @@ async def test_leaves_out_types_that_it_does_not_know(
 async def test_makes_whole_objects_of_patches_across_a_lost_stream(
     client: AsyncClient, service: FakeService
 ) -> None:
-    patch = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
+    patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
     patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
-    patch.patch = pb.PATCH_TYPE_JSON
+    patch.patch = write_pb2.PATCH_TYPE_JSON
     service.play(batch("t9", RESET, ADDED, SYNCED), Failure(Code.UNAVAILABLE), batch("t10", patch))
     async with client.watch("pods", patches=True) as events:
         before = [await anext(events) for _ in range(3)][1].object
@@ -93,7 +93,7 @@ async def test_makes_whole_objects_of_patches_across_a_lost_stream(
     assert before is not None
     assert after is not None
     assert after["metadata"] == {**before["metadata"], "resourceVersion": "10"}
-    assert [request.patches for request in service.requests] == [pb.PATCH_TYPE_JSON] * 2
+    assert [request.patches for request in service.requests] == [write_pb2.PATCH_TYPE_JSON] * 2
     assert service.requests[1].resume_token == "t9"
 
 
@@ -103,7 +103,7 @@ async def test_is_sent_whole_objects_behind_a_token_of_before(
     service.play([BOOKMARK])
     async with client.watch("pods", patches=True, resume_token="t9") as events:
         await anext(events)
-    assert service.requests[0].patches == pb.PATCH_TYPE_UNSPECIFIED
+    assert service.requests[0].patches == write_pb2.PATCH_TYPE_UNSPECIFIED
 
 
 async def test_asks_for_the_selection(client: AsyncClient, service: FakeService) -> None:
@@ -123,11 +123,16 @@ async def test_asks_for_the_selection(client: AsyncClient, service: FakeService)
     service_web = selected_by("services", "web", namespace="demo")
     async with client.watch("pods", related=service_web, **selection) as events:
         await anext(events)
-    related = pb.Relation(
-        type=pb.RELATION_TYPE_SELECTED_BY, resource="services", namespace="demo", name="web"
+    related = relation_pb2.Relation(
+        type=relation_pb2.RELATION_TYPE_SELECTED_BY,
+        resource="services",
+        namespace="demo",
+        name="web",
     )
     assert service.requests == [
-        pb.WatchRequest(resource="pods", related=related, encoding=ENCODING_JSON, **selection)
+        watch_pb2.WatchRequest(
+            resource="pods", related=related, encoding=ENCODING_JSON, **selection
+        )
     ]
 
 
@@ -183,9 +188,9 @@ async def test_tells_where_to_continue_behind_what_was_handed_out(
 
 async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService) -> None:
     contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
-    stale = pb.Freshness(stale=True)
+    stale = consistency_pb2.Freshness(stale=True)
     stale.last_contact.FromDatetime(contact)
-    service.play([SYNCED], pb.WatchResponse(events=[BOOKMARK], freshness=stale), [BOOKMARK])
+    service.play([SYNCED], watch_pb2.WatchResponse(events=[BOOKMARK], freshness=stale), [BOOKMARK])
     reported = []
     async with client.watch("pods") as events:
         for _ in range(3):
@@ -196,11 +201,15 @@ async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService
 
 async def test_tells_where_the_objects_come_from(client: AsyncClient, service: FakeService) -> None:
     service.play(
-        pb.WatchResponse(kind=PODS, source=pb.SOURCE_CACHE, events=[SYNCED], resume_token="t9"),
+        watch_pb2.WatchResponse(
+            kind=PODS, source=consistency_pb2.SOURCE_CACHE, events=[SYNCED], resume_token="t9"
+        ),
         batch("t10", MODIFIED),
         End(),
         batch("t11", DELETED),
-        pb.WatchResponse(kind=PODS, source=pb.SOURCE_API_SERVER, events=[RESET]),
+        watch_pb2.WatchResponse(
+            kind=PODS, source=consistency_pb2.SOURCE_API_SERVER, events=[RESET]
+        ),
     )
     async with client.watch("pods") as events:
         reported = [events.source]
@@ -289,9 +298,9 @@ async def test_leaves_a_connection_without_what_goes_on_there(
 async def test_leaves_a_replica_that_is_stale_for_too_long(
     client: AsyncClient, service: FakeService
 ) -> None:
-    def bookmark(token: str, stale: bool) -> pb.WatchResponse:
-        return pb.WatchResponse(
-            events=[BOOKMARK], resume_token=token, freshness=pb.Freshness(stale=stale)
+    def bookmark(token: str, stale: bool) -> watch_pb2.WatchResponse:
+        return watch_pb2.WatchResponse(
+            events=[BOOKMARK], resume_token=token, freshness=consistency_pb2.Freshness(stale=stale)
         )
 
     service.play(bookmark("t9", True), Silence(), bookmark("t10", False))
@@ -321,9 +330,9 @@ async def test_opens_a_first_stream_when_the_service_says(
 async def test_says_when_it_is_cut_off_and_when_it_goes_on(
     client: AsyncClient, service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def of_now(token: str) -> pb.WatchResponse:
-        return pb.WatchResponse(
-            events=[BOOKMARK], resume_token=token, freshness=pb.Freshness(stale=False)
+    def of_now(token: str) -> watch_pb2.WatchResponse:
+        return watch_pb2.WatchResponse(
+            events=[BOOKMARK], resume_token=token, freshness=consistency_pb2.Freshness(stale=False)
         )
 
     service.play(of_now("t9"), Failure(Code.UNAVAILABLE, "the service stops"), of_now("t10"))
@@ -361,7 +370,9 @@ async def test_raises_where_nothing_ever_comes(
 
 async def test_says_what_it_covers(client: AsyncClient, service: FakeService) -> None:
     service.play(
-        pb.WatchResponse(kind=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"])
+        watch_pb2.WatchResponse(
+            kind=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"]
+        )
     )
     async with client.watch("pods") as events:
         assert (events.namespaces, events.warnings) == ((), ())

@@ -5,7 +5,7 @@ import pytest
 
 from kubeconnect import AlreadyExists, Client, FieldValidation, Status
 from kubeconnect._bodies import ObjectBody
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import write_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService
 

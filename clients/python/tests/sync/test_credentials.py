@@ -7,7 +7,7 @@ import pytest
 import trustme
 
 from kubeconnect import Client, Unavailable
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import FakeService, event, pod, serve
 
 TOKEN = "s3cret-t0ken"

@@ -15,7 +15,7 @@ from kubeconnect import (
     Source,
     Status,
 )
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, read_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod
 
@@ -48,7 +48,7 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
         consistency=Consistency.LATEST,
     )
     assert service.requests == [
-        pb.GetRequest(
+        read_pb2.GetRequest(
             resource="po",
             namespace="demo",
             name="web",
@@ -56,7 +56,7 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
             fields=["status.phase", "metadata.name"],
             metadata_only=True,
             min_resource_version="5",
-            consistency=pb.CONSISTENCY_LATEST,
+            consistency=consistency_pb2.CONSISTENCY_LATEST,
             encoding=ENCODING_JSON,
         )
     ]
@@ -66,7 +66,7 @@ def test_tells_where_it_was_read_and_how_current_it_is(
     client: Client, service: FakeService
 ) -> None:
     service.objects = [pod("web")]
-    service.freshness = pb.Freshness(stale=True)
+    service.freshness = consistency_pb2.Freshness(stale=True)
     web = client.get("pods", "web", namespace="demo")
     assert (web.source, web.freshness.stale) == (Source.CACHE, True)
     web = client.get("pods", "web", namespace="demo", consistency=Consistency.LATEST)

@@ -3,7 +3,7 @@
 import pytest
 
 from kubeconnect import Client, Consistency, Expired, Freshness, ObjectList, Source, owned_by
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, read_pb2, relation_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import SNAPSHOT, FakeService, pod
 
@@ -30,7 +30,7 @@ def test_knows_the_whole_from_the_first_page(client: Client, service: FakeServic
 
 
 def test_tells_how_current_it_is(client: Client, service: FakeService) -> None:
-    service.freshness = pb.Freshness(stale=True)
+    service.freshness = consistency_pb2.Freshness(stale=True)
     assert (client.list("pods")).freshness == Freshness(stale=True, last_contact=None)
 
 
@@ -68,14 +68,14 @@ def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeS
     assert [request.page_token for request in service.requests] == ["", "2", "4"]
     for request in service.requests:
         request.page_token = ""
-        assert request == pb.ListRequest(
+        assert request == read_pb2.ListRequest(
             resource="pods",
             namespace="demo",
             label_selector="app=web",
             field_selector="x=y",
             filter="object.spec.replicas > 3",
-            related=pb.Relation(
-                type=pb.RELATION_TYPE_OWNED_BY,
+            related=relation_pb2.Relation(
+                type=relation_pb2.RELATION_TYPE_OWNED_BY,
                 resource="deployments",
                 namespace="demo",
                 name="web",
@@ -86,7 +86,7 @@ def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeS
             metadata_only=True,
             order_by="metadata.name desc",
             min_resource_version="5",
-            consistency=pb.CONSISTENCY_LATEST,
+            consistency=consistency_pb2.CONSISTENCY_LATEST,
             require_all_namespaces=True,
             page_size=2,
             encoding=ENCODING_JSON,

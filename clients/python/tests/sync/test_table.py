@@ -3,7 +3,7 @@
 import pytest
 
 from kubeconnect import Client, Table, TableColumn, TableRow
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import table_pb2 as pb
 from tests.fake import SNAPSHOT, FakeService, pod
 
 NAMES = ["a", "b", "c", "d", "e"]

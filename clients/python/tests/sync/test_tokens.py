@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from kubeconnect import Client, Unauthenticated, WatchSpec
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import Failure, FakeService, batch, event, of_watch
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")

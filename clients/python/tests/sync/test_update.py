@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kubeconnect import Client, Conflict, FieldValidation
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import write_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import FakeService, pod
 

@@ -6,15 +6,15 @@ import grpc
 import pytest
 
 from kubeconnect import Client, Forbidden, Freshness, KubeconnectError, Source, WatchSpec, owned_by
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import consistency_pb2, relation_pb2, watch_pb2, write_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import End, Failure, FakeService, Silence, event, of_watch, pod
 
 Code = grpc.StatusCode
-RESET = event(pb.EVENT_TYPE_RESET, None, "")
-ADDED = event(pb.EVENT_TYPE_ADDED, pod("a", version="7"), "7")
-SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
-BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "12")
+RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
+ADDED = event(watch_pb2.EVENT_TYPE_ADDED, pod("a", version="7"), "7")
+SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
+BOOKMARK = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "12")
 WATCHES = {"web": WatchSpec("pods", namespace="demo"), "all": WatchSpec("nodes")}
 
 
@@ -70,15 +70,15 @@ def test_asks_for_each_selection(client: Client, service: FakeService) -> None:
     with client.watch_many(watches, resume_token="t4") as events:
         assert events.resume_token == "t4"
         assert (next(events))[0] == 1
-    pods = pb.WatchRequest(
+    pods = watch_pb2.WatchRequest(
         resource="pods",
         namespace="demo",
         name="a",
         label_selector="app=web",
         field_selector="x=y",
         filter="true",
-        related=pb.Relation(
-            type=pb.RELATION_TYPE_OWNED_BY, resource="jobs", namespace="demo", name="web"
+        related=relation_pb2.Relation(
+            type=relation_pb2.RELATION_TYPE_OWNED_BY, resource="jobs", namespace="demo", name="web"
         ),
         fields=["metadata.name"],
         metadata_only=True,
@@ -86,8 +86,10 @@ def test_asks_for_each_selection(client: Client, service: FakeService) -> None:
         encoding=ENCODING_JSON,
         require_all_namespaces=True,
     )
-    nodes = pb.WatchRequest(resource="nodes", encoding=ENCODING_JSON)
-    assert service.requests == [pb.WatchManyRequest(watches=[pods, nodes], resume_token="t4")]
+    nodes = watch_pb2.WatchRequest(resource="nodes", encoding=ENCODING_JSON)
+    assert service.requests == [
+        watch_pb2.WatchManyRequest(watches=[pods, nodes], resume_token="t4")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -118,9 +120,9 @@ def test_continues_a_stream_that_is_lost(
 def test_makes_whole_objects_of_the_patches_of_each_watch(
     client: Client, service: FakeService
 ) -> None:
-    patch = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
+    patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
     patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
-    patch.patch = pb.PATCH_TYPE_JSON
+    patch.patch = write_pb2.PATCH_TYPE_JSON
     service.play(
         of_watch(0, "t1", RESET, ADDED, SYNCED),
         of_watch(1, "t2", RESET, SYNCED),
@@ -136,7 +138,7 @@ def test_makes_whole_objects_of_the_patches_of_each_watch(
     expected = {"name": "a", "namespace": "demo", "resourceVersion": "10"}
     assert changed.object["metadata"] == expected
     requested = [[watch.patches for watch in request.watches] for request in service.requests]
-    assert requested == [[pb.PATCH_TYPE_JSON, pb.PATCH_TYPE_UNSPECIFIED]] * 2
+    assert requested == [[write_pb2.PATCH_TYPE_JSON, write_pb2.PATCH_TYPE_UNSPECIFIED]] * 2
 
 
 def test_tells_how_current_each_watch_is(client: Client, service: FakeService) -> None:
@@ -157,8 +159,8 @@ def test_tells_where_the_objects_of_each_watch_come_from(
     client: Client, service: FakeService
 ) -> None:
     cached, read = of_watch(1, "t1", RESET), of_watch(0, "t2", RESET)
-    cached.response.source = pb.SOURCE_CACHE
-    read.response.source = pb.SOURCE_API_SERVER
+    cached.response.source = consistency_pb2.SOURCE_CACHE
+    read.response.source = consistency_pb2.SOURCE_API_SERVER
     service.play(cached, read)
     with client.watch_many(WATCHES) as events:
         reported = [events.source]

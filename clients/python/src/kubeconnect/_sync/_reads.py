@@ -13,7 +13,7 @@ from kubeconnect._sync._calls import Calls
 from kubeconnect._sync._object_list import ObjectList
 from kubeconnect._sync._table import Table
 from kubeconnect._transport.options import deadline
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import read_pb2, table_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 
 
@@ -38,7 +38,7 @@ class Reads(Calls):
         A subresource is read from the API server. Raises NotFound if the object does not
         exist.
         """
-        request = pb.GetRequest(
+        request = read_pb2.GetRequest(
             resource=resource,
             name=name,
             namespace=namespace,
@@ -79,7 +79,7 @@ class Reads(Calls):
         order. ``page_size`` is the maximum number of objects in a page; the default is as
         many as fit into about 3 MiB. ``timeout`` applies to each page.
         """
-        request = pb.ListRequest(
+        request = read_pb2.ListRequest(
             resource=resource,
             namespace=namespace,
             label_selector=label_selector,
@@ -121,7 +121,7 @@ class Reads(Calls):
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
         the default is 1,000, and the limit 10,000.
         """
-        request = pb.CountObjectsRequest(
+        request = read_pb2.CountObjectsRequest(
             resource=resource,
             namespace=namespace,
             label_selector=label_selector,
@@ -157,7 +157,7 @@ class Reads(Calls):
         rows in a page; the default is 500, which is also the limit. ``timeout`` applies to each
         page.
         """
-        request = pb.GetTableRequest(
+        request = table_pb2.GetTableRequest(
             resource=resource,
             namespace=namespace,
             name=name,

@@ -18,7 +18,7 @@ from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, WatchSession
 from kubeconnect._watch_spec import WatchSpec
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 
 
 class Streams(Calls):

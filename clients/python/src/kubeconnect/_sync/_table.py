@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kubeconnect._objects import ResourceKind
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._transport.sync import Transport
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import table_pb2 as pb
 
 
 class Table:

@@ -9,7 +9,7 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
 from kubeconnect._sync._event_stream import EventStream
 from kubeconnect._watch_many_session import K, WatchManySession
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 
 
 class WatchMany(

@@ -17,7 +17,7 @@ from kubeconnect._writes import (
     PropagationPolicy,
     UpdateResult,
 )
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import write_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 
 

@@ -9,7 +9,7 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Object, ResourceKind
 from kubeconnect._reads import Source
 from kubeconnect._transport.aio import AsyncTransport
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import read_pb2 as pb
 
 # How often ``all`` restarts an expired list.
 _RESTARTS = 2

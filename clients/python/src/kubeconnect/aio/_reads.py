@@ -11,7 +11,7 @@ from kubeconnect._transport.options import deadline
 from kubeconnect.aio._calls import AsyncCalls
 from kubeconnect.aio._object_list import AsyncObjectList
 from kubeconnect.aio._table import AsyncTable
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import read_pb2, table_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 
 
@@ -36,7 +36,7 @@ class AsyncReads(AsyncCalls):
         A subresource is read from the API server. Raises NotFound if the object does not
         exist.
         """
-        request = pb.GetRequest(
+        request = read_pb2.GetRequest(
             resource=resource,
             name=name,
             namespace=namespace,
@@ -77,7 +77,7 @@ class AsyncReads(AsyncCalls):
         order. ``page_size`` is the maximum number of objects in a page; the default is as
         many as fit into about 3 MiB. ``timeout`` applies to each page.
         """
-        request = pb.ListRequest(
+        request = read_pb2.ListRequest(
             resource=resource,
             namespace=namespace,
             label_selector=label_selector,
@@ -119,7 +119,7 @@ class AsyncReads(AsyncCalls):
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
         the default is 1,000, and the limit 10,000.
         """
-        request = pb.CountObjectsRequest(
+        request = read_pb2.CountObjectsRequest(
             resource=resource,
             namespace=namespace,
             label_selector=label_selector,
@@ -155,7 +155,7 @@ class AsyncReads(AsyncCalls):
         rows in a page; the default is 500, which is also the limit. ``timeout`` applies to each
         page.
         """
-        request = pb.GetTableRequest(
+        request = table_pb2.GetTableRequest(
             resource=resource,
             namespace=namespace,
             name=name,

@@ -16,7 +16,7 @@ from kubeconnect.aio._log import AsyncLog
 from kubeconnect.aio._watch import AsyncWatch
 from kubeconnect.aio._watch_many import AsyncWatchMany
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 
 
 class AsyncStreams(AsyncCalls):

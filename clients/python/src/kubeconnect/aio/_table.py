@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from kubeconnect._objects import ResourceKind
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._transport.aio import AsyncTransport
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import table_pb2 as pb
 
 
 class AsyncTable:

@@ -7,7 +7,7 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
 from kubeconnect._watch_session import WatchSession
 from kubeconnect.aio._event_stream import AsyncEventStream
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import watch_pb2 as pb
 
 
 class AsyncWatch(AsyncEventStream[pb.WatchRequest, pb.WatchResponse, Event]):

@@ -15,7 +15,7 @@ from kubeconnect._writes import (
     UpdateResult,
 )
 from kubeconnect.aio._calls import AsyncCalls
-from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1 import write_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 
 

@@ -1,6 +1,6 @@
 from google.protobuf import struct_pb2 as _struct_pb2
+from kubeconnect.v1 import consistency_pb2 as _consistency_pb2
 from kubeconnect.v1 import object_pb2 as _object_pb2
-from kubeconnect.v1 import resource_service_pb2 as _resource_service_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -68,8 +68,8 @@ class CacheState(_message.Message):
     objects: int
     bytes: int
     resource_version: str
-    freshness: _resource_service_pb2.Freshness
-    def __init__(self, started: bool = ..., synced: bool = ..., objects: _Optional[int] = ..., bytes: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_resource_service_pb2.Freshness, _Mapping]] = ...) -> None: ...
+    freshness: _consistency_pb2.Freshness
+    def __init__(self, started: bool = ..., synced: bool = ..., objects: _Optional[int] = ..., bytes: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ...) -> None: ...
 
 class GetSchemaRequest(_message.Message):
     __slots__ = ("resource",)

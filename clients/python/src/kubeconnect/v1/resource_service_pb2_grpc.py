@@ -3,7 +3,10 @@
 import grpc
 import warnings
 
-from kubeconnect.v1 import resource_service_pb2 as kubeconnect_dot_v1_dot_resource__service__pb2
+from kubeconnect.v1 import read_pb2 as kubeconnect_dot_v1_dot_read__pb2
+from kubeconnect.v1 import table_pb2 as kubeconnect_dot_v1_dot_table__pb2
+from kubeconnect.v1 import watch_pb2 as kubeconnect_dot_v1_dot_watch__pb2
+from kubeconnect.v1 import write_pb2 as kubeconnect_dot_v1_dot_write__pb2
 
 GRPC_GENERATED_VERSION = '1.74.0'
 GRPC_VERSION = grpc.__version__
@@ -56,58 +59,58 @@ class ResourceServiceStub(object):
         """
         self.Get = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/Get',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_read__pb2.GetRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_read__pb2.GetResponse.FromString,
                 _registered_method=True)
         self.List = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/List',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.ListRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.ListResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_read__pb2.ListRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_read__pb2.ListResponse.FromString,
                 _registered_method=True)
         self.Watch = channel.unary_stream(
                 '/kubeconnect.v1.ResourceService/Watch',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_watch__pb2.WatchRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_watch__pb2.WatchResponse.FromString,
                 _registered_method=True)
         self.WatchMany = channel.unary_stream(
                 '/kubeconnect.v1.ResourceService/WatchMany',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_watch__pb2.WatchManyRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_watch__pb2.WatchManyResponse.FromString,
                 _registered_method=True)
         self.CountObjects = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/CountObjects',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_read__pb2.CountObjectsRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_read__pb2.CountObjectsResponse.FromString,
                 _registered_method=True)
         self.GetTable = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/GetTable',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetTableRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetTableResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_table__pb2.GetTableRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_table__pb2.GetTableResponse.FromString,
                 _registered_method=True)
         self.Create = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/Create',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.CreateRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.CreateResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_write__pb2.CreateRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_write__pb2.CreateResponse.FromString,
                 _registered_method=True)
         self.Update = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/Update',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.UpdateRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.UpdateResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_write__pb2.UpdateRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_write__pb2.UpdateResponse.FromString,
                 _registered_method=True)
         self.Patch = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/Patch',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.PatchRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.PatchResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_write__pb2.PatchRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_write__pb2.PatchResponse.FromString,
                 _registered_method=True)
         self.Delete = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/Delete',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.DeleteRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.DeleteResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_write__pb2.DeleteRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_write__pb2.DeleteResponse.FromString,
                 _registered_method=True)
         self.DeleteCollection = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/DeleteCollection',
-                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.DeleteCollectionRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.DeleteCollectionResponse.FromString,
+                request_serializer=kubeconnect_dot_v1_dot_write__pb2.DeleteCollectionRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_write__pb2.DeleteCollectionResponse.FromString,
                 _registered_method=True)
 
 
@@ -247,58 +250,58 @@ def add_ResourceServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Get': grpc.unary_unary_rpc_method_handler(
                     servicer.Get,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_read__pb2.GetRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_read__pb2.GetResponse.SerializeToString,
             ),
             'List': grpc.unary_unary_rpc_method_handler(
                     servicer.List,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.ListRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.ListResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_read__pb2.ListRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_read__pb2.ListResponse.SerializeToString,
             ),
             'Watch': grpc.unary_stream_rpc_method_handler(
                     servicer.Watch,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_watch__pb2.WatchRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_watch__pb2.WatchResponse.SerializeToString,
             ),
             'WatchMany': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchMany,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_watch__pb2.WatchManyRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_watch__pb2.WatchManyResponse.SerializeToString,
             ),
             'CountObjects': grpc.unary_unary_rpc_method_handler(
                     servicer.CountObjects,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_read__pb2.CountObjectsRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_read__pb2.CountObjectsResponse.SerializeToString,
             ),
             'GetTable': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTable,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetTableRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetTableResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_table__pb2.GetTableRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_table__pb2.GetTableResponse.SerializeToString,
             ),
             'Create': grpc.unary_unary_rpc_method_handler(
                     servicer.Create,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.CreateRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.CreateResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_write__pb2.CreateRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_write__pb2.CreateResponse.SerializeToString,
             ),
             'Update': grpc.unary_unary_rpc_method_handler(
                     servicer.Update,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.UpdateRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.UpdateResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_write__pb2.UpdateRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_write__pb2.UpdateResponse.SerializeToString,
             ),
             'Patch': grpc.unary_unary_rpc_method_handler(
                     servicer.Patch,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.PatchRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.PatchResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_write__pb2.PatchRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_write__pb2.PatchResponse.SerializeToString,
             ),
             'Delete': grpc.unary_unary_rpc_method_handler(
                     servicer.Delete,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.DeleteRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.DeleteResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_write__pb2.DeleteRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_write__pb2.DeleteResponse.SerializeToString,
             ),
             'DeleteCollection': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteCollection,
-                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.DeleteCollectionRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.DeleteCollectionResponse.SerializeToString,
+                    request_deserializer=kubeconnect_dot_v1_dot_write__pb2.DeleteCollectionRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_write__pb2.DeleteCollectionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -346,8 +349,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/Get',
-            kubeconnect_dot_v1_dot_resource__service__pb2.GetRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.GetResponse.FromString,
+            kubeconnect_dot_v1_dot_read__pb2.GetRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_read__pb2.GetResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -373,8 +376,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/List',
-            kubeconnect_dot_v1_dot_resource__service__pb2.ListRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.ListResponse.FromString,
+            kubeconnect_dot_v1_dot_read__pb2.ListRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_read__pb2.ListResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -400,8 +403,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/Watch',
-            kubeconnect_dot_v1_dot_resource__service__pb2.WatchRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.WatchResponse.FromString,
+            kubeconnect_dot_v1_dot_watch__pb2.WatchRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_watch__pb2.WatchResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -427,8 +430,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/WatchMany',
-            kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyResponse.FromString,
+            kubeconnect_dot_v1_dot_watch__pb2.WatchManyRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_watch__pb2.WatchManyResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -454,8 +457,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/CountObjects',
-            kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsResponse.FromString,
+            kubeconnect_dot_v1_dot_read__pb2.CountObjectsRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_read__pb2.CountObjectsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -481,8 +484,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/GetTable',
-            kubeconnect_dot_v1_dot_resource__service__pb2.GetTableRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.GetTableResponse.FromString,
+            kubeconnect_dot_v1_dot_table__pb2.GetTableRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_table__pb2.GetTableResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -508,8 +511,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/Create',
-            kubeconnect_dot_v1_dot_resource__service__pb2.CreateRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.CreateResponse.FromString,
+            kubeconnect_dot_v1_dot_write__pb2.CreateRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_write__pb2.CreateResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -535,8 +538,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/Update',
-            kubeconnect_dot_v1_dot_resource__service__pb2.UpdateRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.UpdateResponse.FromString,
+            kubeconnect_dot_v1_dot_write__pb2.UpdateRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_write__pb2.UpdateResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -562,8 +565,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/Patch',
-            kubeconnect_dot_v1_dot_resource__service__pb2.PatchRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.PatchResponse.FromString,
+            kubeconnect_dot_v1_dot_write__pb2.PatchRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_write__pb2.PatchResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -589,8 +592,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/Delete',
-            kubeconnect_dot_v1_dot_resource__service__pb2.DeleteRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.DeleteResponse.FromString,
+            kubeconnect_dot_v1_dot_write__pb2.DeleteRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_write__pb2.DeleteResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -616,8 +619,8 @@ class ResourceService(object):
             request,
             target,
             '/kubeconnect.v1.ResourceService/DeleteCollection',
-            kubeconnect_dot_v1_dot_resource__service__pb2.DeleteCollectionRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_resource__service__pb2.DeleteCollectionResponse.FromString,
+            kubeconnect_dot_v1_dot_write__pb2.DeleteCollectionRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_write__pb2.DeleteCollectionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,7 +7,10 @@ import abc
 import collections.abc
 import grpc
 import grpc.aio
-import kubeconnect.v1.resource_service_pb2
+import kubeconnect.v1.read_pb2
+import kubeconnect.v1.table_pb2
+import kubeconnect.v1.watch_pb2
+import kubeconnect.v1.write_pb2
 import sys
 import typing
 
@@ -28,176 +31,176 @@ GRPC_VERSION: str
 _ResourceServiceGetType = typing_extensions.TypeVar(
     '_ResourceServiceGetType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.GetRequest,
-        kubeconnect.v1.resource_service_pb2.GetResponse,
+        kubeconnect.v1.read_pb2.GetRequest,
+        kubeconnect.v1.read_pb2.GetResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.GetRequest,
-        kubeconnect.v1.resource_service_pb2.GetResponse,
+        kubeconnect.v1.read_pb2.GetRequest,
+        kubeconnect.v1.read_pb2.GetResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.GetRequest,
-        kubeconnect.v1.resource_service_pb2.GetResponse,
+        kubeconnect.v1.read_pb2.GetRequest,
+        kubeconnect.v1.read_pb2.GetResponse,
     ],
 )
 
 _ResourceServiceListType = typing_extensions.TypeVar(
     '_ResourceServiceListType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.ListRequest,
-        kubeconnect.v1.resource_service_pb2.ListResponse,
+        kubeconnect.v1.read_pb2.ListRequest,
+        kubeconnect.v1.read_pb2.ListResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.ListRequest,
-        kubeconnect.v1.resource_service_pb2.ListResponse,
+        kubeconnect.v1.read_pb2.ListRequest,
+        kubeconnect.v1.read_pb2.ListResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.ListRequest,
-        kubeconnect.v1.resource_service_pb2.ListResponse,
+        kubeconnect.v1.read_pb2.ListRequest,
+        kubeconnect.v1.read_pb2.ListResponse,
     ],
 )
 
 _ResourceServiceWatchType = typing_extensions.TypeVar(
     '_ResourceServiceWatchType',
     grpc.UnaryStreamMultiCallable[
-        kubeconnect.v1.resource_service_pb2.WatchRequest,
-        kubeconnect.v1.resource_service_pb2.WatchResponse,
+        kubeconnect.v1.watch_pb2.WatchRequest,
+        kubeconnect.v1.watch_pb2.WatchResponse,
     ],
     grpc.aio.UnaryStreamMultiCallable[
-        kubeconnect.v1.resource_service_pb2.WatchRequest,
-        kubeconnect.v1.resource_service_pb2.WatchResponse,
+        kubeconnect.v1.watch_pb2.WatchRequest,
+        kubeconnect.v1.watch_pb2.WatchResponse,
     ],
     default=grpc.UnaryStreamMultiCallable[
-        kubeconnect.v1.resource_service_pb2.WatchRequest,
-        kubeconnect.v1.resource_service_pb2.WatchResponse,
+        kubeconnect.v1.watch_pb2.WatchRequest,
+        kubeconnect.v1.watch_pb2.WatchResponse,
     ],
 )
 
 _ResourceServiceWatchManyType = typing_extensions.TypeVar(
     '_ResourceServiceWatchManyType',
     grpc.UnaryStreamMultiCallable[
-        kubeconnect.v1.resource_service_pb2.WatchManyRequest,
-        kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+        kubeconnect.v1.watch_pb2.WatchManyRequest,
+        kubeconnect.v1.watch_pb2.WatchManyResponse,
     ],
     grpc.aio.UnaryStreamMultiCallable[
-        kubeconnect.v1.resource_service_pb2.WatchManyRequest,
-        kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+        kubeconnect.v1.watch_pb2.WatchManyRequest,
+        kubeconnect.v1.watch_pb2.WatchManyResponse,
     ],
     default=grpc.UnaryStreamMultiCallable[
-        kubeconnect.v1.resource_service_pb2.WatchManyRequest,
-        kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+        kubeconnect.v1.watch_pb2.WatchManyRequest,
+        kubeconnect.v1.watch_pb2.WatchManyResponse,
     ],
 )
 
 _ResourceServiceCountObjectsType = typing_extensions.TypeVar(
     '_ResourceServiceCountObjectsType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
-        kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+        kubeconnect.v1.read_pb2.CountObjectsRequest,
+        kubeconnect.v1.read_pb2.CountObjectsResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
-        kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+        kubeconnect.v1.read_pb2.CountObjectsRequest,
+        kubeconnect.v1.read_pb2.CountObjectsResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
-        kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+        kubeconnect.v1.read_pb2.CountObjectsRequest,
+        kubeconnect.v1.read_pb2.CountObjectsResponse,
     ],
 )
 
 _ResourceServiceGetTableType = typing_extensions.TypeVar(
     '_ResourceServiceGetTableType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.GetTableRequest,
-        kubeconnect.v1.resource_service_pb2.GetTableResponse,
+        kubeconnect.v1.table_pb2.GetTableRequest,
+        kubeconnect.v1.table_pb2.GetTableResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.GetTableRequest,
-        kubeconnect.v1.resource_service_pb2.GetTableResponse,
+        kubeconnect.v1.table_pb2.GetTableRequest,
+        kubeconnect.v1.table_pb2.GetTableResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.GetTableRequest,
-        kubeconnect.v1.resource_service_pb2.GetTableResponse,
+        kubeconnect.v1.table_pb2.GetTableRequest,
+        kubeconnect.v1.table_pb2.GetTableResponse,
     ],
 )
 
 _ResourceServiceCreateType = typing_extensions.TypeVar(
     '_ResourceServiceCreateType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.CreateRequest,
-        kubeconnect.v1.resource_service_pb2.CreateResponse,
+        kubeconnect.v1.write_pb2.CreateRequest,
+        kubeconnect.v1.write_pb2.CreateResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.CreateRequest,
-        kubeconnect.v1.resource_service_pb2.CreateResponse,
+        kubeconnect.v1.write_pb2.CreateRequest,
+        kubeconnect.v1.write_pb2.CreateResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.CreateRequest,
-        kubeconnect.v1.resource_service_pb2.CreateResponse,
+        kubeconnect.v1.write_pb2.CreateRequest,
+        kubeconnect.v1.write_pb2.CreateResponse,
     ],
 )
 
 _ResourceServiceUpdateType = typing_extensions.TypeVar(
     '_ResourceServiceUpdateType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.UpdateRequest,
-        kubeconnect.v1.resource_service_pb2.UpdateResponse,
+        kubeconnect.v1.write_pb2.UpdateRequest,
+        kubeconnect.v1.write_pb2.UpdateResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.UpdateRequest,
-        kubeconnect.v1.resource_service_pb2.UpdateResponse,
+        kubeconnect.v1.write_pb2.UpdateRequest,
+        kubeconnect.v1.write_pb2.UpdateResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.UpdateRequest,
-        kubeconnect.v1.resource_service_pb2.UpdateResponse,
+        kubeconnect.v1.write_pb2.UpdateRequest,
+        kubeconnect.v1.write_pb2.UpdateResponse,
     ],
 )
 
 _ResourceServicePatchType = typing_extensions.TypeVar(
     '_ResourceServicePatchType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.PatchRequest,
-        kubeconnect.v1.resource_service_pb2.PatchResponse,
+        kubeconnect.v1.write_pb2.PatchRequest,
+        kubeconnect.v1.write_pb2.PatchResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.PatchRequest,
-        kubeconnect.v1.resource_service_pb2.PatchResponse,
+        kubeconnect.v1.write_pb2.PatchRequest,
+        kubeconnect.v1.write_pb2.PatchResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.PatchRequest,
-        kubeconnect.v1.resource_service_pb2.PatchResponse,
+        kubeconnect.v1.write_pb2.PatchRequest,
+        kubeconnect.v1.write_pb2.PatchResponse,
     ],
 )
 
 _ResourceServiceDeleteType = typing_extensions.TypeVar(
     '_ResourceServiceDeleteType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.DeleteRequest,
-        kubeconnect.v1.resource_service_pb2.DeleteResponse,
+        kubeconnect.v1.write_pb2.DeleteRequest,
+        kubeconnect.v1.write_pb2.DeleteResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.DeleteRequest,
-        kubeconnect.v1.resource_service_pb2.DeleteResponse,
+        kubeconnect.v1.write_pb2.DeleteRequest,
+        kubeconnect.v1.write_pb2.DeleteResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.DeleteRequest,
-        kubeconnect.v1.resource_service_pb2.DeleteResponse,
+        kubeconnect.v1.write_pb2.DeleteRequest,
+        kubeconnect.v1.write_pb2.DeleteResponse,
     ],
 )
 
 _ResourceServiceDeleteCollectionType = typing_extensions.TypeVar(
     '_ResourceServiceDeleteCollectionType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
-        kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse,
+        kubeconnect.v1.write_pb2.DeleteCollectionRequest,
+        kubeconnect.v1.write_pb2.DeleteCollectionResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
-        kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse,
+        kubeconnect.v1.write_pb2.DeleteCollectionRequest,
+        kubeconnect.v1.write_pb2.DeleteCollectionResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
-        kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse,
+        kubeconnect.v1.write_pb2.DeleteCollectionRequest,
+        kubeconnect.v1.write_pb2.DeleteCollectionResponse,
     ],
 )
 
@@ -227,96 +230,96 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     @typing.overload
     def __init__(self: ResourceServiceStub[
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.GetRequest,
-            kubeconnect.v1.resource_service_pb2.GetResponse,
+            kubeconnect.v1.read_pb2.GetRequest,
+            kubeconnect.v1.read_pb2.GetResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.ListRequest,
-            kubeconnect.v1.resource_service_pb2.ListResponse,
+            kubeconnect.v1.read_pb2.ListRequest,
+            kubeconnect.v1.read_pb2.ListResponse,
         ],
         grpc.UnaryStreamMultiCallable[
-            kubeconnect.v1.resource_service_pb2.WatchRequest,
-            kubeconnect.v1.resource_service_pb2.WatchResponse,
+            kubeconnect.v1.watch_pb2.WatchRequest,
+            kubeconnect.v1.watch_pb2.WatchResponse,
         ],
         grpc.UnaryStreamMultiCallable[
-            kubeconnect.v1.resource_service_pb2.WatchManyRequest,
-            kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+            kubeconnect.v1.watch_pb2.WatchManyRequest,
+            kubeconnect.v1.watch_pb2.WatchManyResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
-            kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+            kubeconnect.v1.read_pb2.CountObjectsRequest,
+            kubeconnect.v1.read_pb2.CountObjectsResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.GetTableRequest,
-            kubeconnect.v1.resource_service_pb2.GetTableResponse,
+            kubeconnect.v1.table_pb2.GetTableRequest,
+            kubeconnect.v1.table_pb2.GetTableResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.CreateRequest,
-            kubeconnect.v1.resource_service_pb2.CreateResponse,
+            kubeconnect.v1.write_pb2.CreateRequest,
+            kubeconnect.v1.write_pb2.CreateResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.UpdateRequest,
-            kubeconnect.v1.resource_service_pb2.UpdateResponse,
+            kubeconnect.v1.write_pb2.UpdateRequest,
+            kubeconnect.v1.write_pb2.UpdateResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.PatchRequest,
-            kubeconnect.v1.resource_service_pb2.PatchResponse,
+            kubeconnect.v1.write_pb2.PatchRequest,
+            kubeconnect.v1.write_pb2.PatchResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.DeleteRequest,
-            kubeconnect.v1.resource_service_pb2.DeleteResponse,
+            kubeconnect.v1.write_pb2.DeleteRequest,
+            kubeconnect.v1.write_pb2.DeleteResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
-            kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse,
+            kubeconnect.v1.write_pb2.DeleteCollectionRequest,
+            kubeconnect.v1.write_pb2.DeleteCollectionResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
     def __init__(self: ResourceServiceStub[
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.GetRequest,
-            kubeconnect.v1.resource_service_pb2.GetResponse,
+            kubeconnect.v1.read_pb2.GetRequest,
+            kubeconnect.v1.read_pb2.GetResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.ListRequest,
-            kubeconnect.v1.resource_service_pb2.ListResponse,
+            kubeconnect.v1.read_pb2.ListRequest,
+            kubeconnect.v1.read_pb2.ListResponse,
         ],
         grpc.aio.UnaryStreamMultiCallable[
-            kubeconnect.v1.resource_service_pb2.WatchRequest,
-            kubeconnect.v1.resource_service_pb2.WatchResponse,
+            kubeconnect.v1.watch_pb2.WatchRequest,
+            kubeconnect.v1.watch_pb2.WatchResponse,
         ],
         grpc.aio.UnaryStreamMultiCallable[
-            kubeconnect.v1.resource_service_pb2.WatchManyRequest,
-            kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+            kubeconnect.v1.watch_pb2.WatchManyRequest,
+            kubeconnect.v1.watch_pb2.WatchManyResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
-            kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+            kubeconnect.v1.read_pb2.CountObjectsRequest,
+            kubeconnect.v1.read_pb2.CountObjectsResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.GetTableRequest,
-            kubeconnect.v1.resource_service_pb2.GetTableResponse,
+            kubeconnect.v1.table_pb2.GetTableRequest,
+            kubeconnect.v1.table_pb2.GetTableResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.CreateRequest,
-            kubeconnect.v1.resource_service_pb2.CreateResponse,
+            kubeconnect.v1.write_pb2.CreateRequest,
+            kubeconnect.v1.write_pb2.CreateResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.UpdateRequest,
-            kubeconnect.v1.resource_service_pb2.UpdateResponse,
+            kubeconnect.v1.write_pb2.UpdateRequest,
+            kubeconnect.v1.write_pb2.UpdateResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.PatchRequest,
-            kubeconnect.v1.resource_service_pb2.PatchResponse,
+            kubeconnect.v1.write_pb2.PatchRequest,
+            kubeconnect.v1.write_pb2.PatchResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.DeleteRequest,
-            kubeconnect.v1.resource_service_pb2.DeleteResponse,
+            kubeconnect.v1.write_pb2.DeleteRequest,
+            kubeconnect.v1.write_pb2.DeleteResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
-            kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse,
+            kubeconnect.v1.write_pb2.DeleteCollectionRequest,
+            kubeconnect.v1.write_pb2.DeleteCollectionResponse,
         ],
     ], channel: grpc.aio.Channel) -> None: ...
 
@@ -394,48 +397,48 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
 
 ResourceServiceAsyncStub: typing_extensions.TypeAlias = ResourceServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.GetRequest,
-        kubeconnect.v1.resource_service_pb2.GetResponse,
+        kubeconnect.v1.read_pb2.GetRequest,
+        kubeconnect.v1.read_pb2.GetResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.ListRequest,
-        kubeconnect.v1.resource_service_pb2.ListResponse,
+        kubeconnect.v1.read_pb2.ListRequest,
+        kubeconnect.v1.read_pb2.ListResponse,
     ],
     grpc.aio.UnaryStreamMultiCallable[
-        kubeconnect.v1.resource_service_pb2.WatchRequest,
-        kubeconnect.v1.resource_service_pb2.WatchResponse,
+        kubeconnect.v1.watch_pb2.WatchRequest,
+        kubeconnect.v1.watch_pb2.WatchResponse,
     ],
     grpc.aio.UnaryStreamMultiCallable[
-        kubeconnect.v1.resource_service_pb2.WatchManyRequest,
-        kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+        kubeconnect.v1.watch_pb2.WatchManyRequest,
+        kubeconnect.v1.watch_pb2.WatchManyResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
-        kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+        kubeconnect.v1.read_pb2.CountObjectsRequest,
+        kubeconnect.v1.read_pb2.CountObjectsResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.GetTableRequest,
-        kubeconnect.v1.resource_service_pb2.GetTableResponse,
+        kubeconnect.v1.table_pb2.GetTableRequest,
+        kubeconnect.v1.table_pb2.GetTableResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.CreateRequest,
-        kubeconnect.v1.resource_service_pb2.CreateResponse,
+        kubeconnect.v1.write_pb2.CreateRequest,
+        kubeconnect.v1.write_pb2.CreateResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.UpdateRequest,
-        kubeconnect.v1.resource_service_pb2.UpdateResponse,
+        kubeconnect.v1.write_pb2.UpdateRequest,
+        kubeconnect.v1.write_pb2.UpdateResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.PatchRequest,
-        kubeconnect.v1.resource_service_pb2.PatchResponse,
+        kubeconnect.v1.write_pb2.PatchRequest,
+        kubeconnect.v1.write_pb2.PatchResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.DeleteRequest,
-        kubeconnect.v1.resource_service_pb2.DeleteResponse,
+        kubeconnect.v1.write_pb2.DeleteRequest,
+        kubeconnect.v1.write_pb2.DeleteResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
-        kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse,
+        kubeconnect.v1.write_pb2.DeleteCollectionRequest,
+        kubeconnect.v1.write_pb2.DeleteCollectionResponse,
     ],
 ]
 
@@ -465,17 +468,17 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def Get(
         self,
-        request: kubeconnect.v1.resource_service_pb2.GetRequest,
+        request: kubeconnect.v1.read_pb2.GetRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.GetResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.GetResponse]]:
+    ) -> typing.Union[kubeconnect.v1.read_pb2.GetResponse, collections.abc.Awaitable[kubeconnect.v1.read_pb2.GetResponse]]:
         """Get returns one object. NOT_FOUND if it does not exist."""
 
     @abc.abstractmethod
     def List(
         self,
-        request: kubeconnect.v1.resource_service_pb2.ListRequest,
+        request: kubeconnect.v1.read_pb2.ListRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.ListResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.ListResponse]]:
+    ) -> typing.Union[kubeconnect.v1.read_pb2.ListResponse, collections.abc.Awaitable[kubeconnect.v1.read_pb2.ListResponse]]:
         """List returns the objects that match a selection, ordered by namespace and name. All
         pages come from one snapshot.
         """
@@ -483,9 +486,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def Watch(
         self,
-        request: kubeconnect.v1.resource_service_pb2.WatchRequest,
+        request: kubeconnect.v1.watch_pb2.WatchRequest,
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.resource_service_pb2.WatchResponse], collections.abc.AsyncIterator[kubeconnect.v1.resource_service_pb2.WatchResponse]]:
+    ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.watch_pb2.WatchResponse], collections.abc.AsyncIterator[kubeconnect.v1.watch_pb2.WatchResponse]]:
         """Watch sends a snapshot of a selection and then every change to it, until the caller
         ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
         There is no "410 Gone", and the client need not restart anything: if the service has
@@ -512,9 +515,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def WatchMany(
         self,
-        request: kubeconnect.v1.resource_service_pb2.WatchManyRequest,
+        request: kubeconnect.v1.watch_pb2.WatchManyRequest,
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.resource_service_pb2.WatchManyResponse], collections.abc.AsyncIterator[kubeconnect.v1.resource_service_pb2.WatchManyResponse]]:
+    ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.watch_pb2.WatchManyResponse], collections.abc.AsyncIterator[kubeconnect.v1.watch_pb2.WatchManyResponse]]:
         """WatchMany combines several watches in one stream. Each watch has its own RESET,
         SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
         watch are those that Watch would send. There is no order between the events of
@@ -525,9 +528,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def CountObjects(
         self,
-        request: kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
+        request: kubeconnect.v1.read_pb2.CountObjectsRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.CountObjectsResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.CountObjectsResponse]]:
+    ) -> typing.Union[kubeconnect.v1.read_pb2.CountObjectsResponse, collections.abc.Awaitable[kubeconnect.v1.read_pb2.CountObjectsResponse]]:
         """CountObjects returns how many objects match a selection, in total and grouped by the
         values of paths, for example pods by node and phase. It returns no objects.
         """
@@ -535,9 +538,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def GetTable(
         self,
-        request: kubeconnect.v1.resource_service_pb2.GetTableRequest,
+        request: kubeconnect.v1.table_pb2.GetTableRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.GetTableResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.GetTableResponse]]:
+    ) -> typing.Union[kubeconnect.v1.table_pb2.GetTableResponse, collections.abc.Awaitable[kubeconnect.v1.table_pb2.GetTableResponse]]:
         """GetTable returns objects as the API server prints them for people, and as kubectl
         shows them: columns, and a row for each object. Each call reads from the API server
         with the caller's permissions.
@@ -546,17 +549,17 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def Create(
         self,
-        request: kubeconnect.v1.resource_service_pb2.CreateRequest,
+        request: kubeconnect.v1.write_pb2.CreateRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.CreateResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.CreateResponse]]:
+    ) -> typing.Union[kubeconnect.v1.write_pb2.CreateResponse, collections.abc.Awaitable[kubeconnect.v1.write_pb2.CreateResponse]]:
         """Create creates an object. ALREADY_EXISTS if an object with its name exists."""
 
     @abc.abstractmethod
     def Update(
         self,
-        request: kubeconnect.v1.resource_service_pb2.UpdateRequest,
+        request: kubeconnect.v1.write_pb2.UpdateRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.UpdateResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.UpdateResponse]]:
+    ) -> typing.Union[kubeconnect.v1.write_pb2.UpdateResponse, collections.abc.Awaitable[kubeconnect.v1.write_pb2.UpdateResponse]]:
         """Update replaces an object. ABORTED if its resource version is no longer the
         cluster's, or if a precondition is not met.
         """
@@ -564,9 +567,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def Patch(
         self,
-        request: kubeconnect.v1.resource_service_pb2.PatchRequest,
+        request: kubeconnect.v1.write_pb2.PatchRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.PatchResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.PatchResponse]]:
+    ) -> typing.Union[kubeconnect.v1.write_pb2.PatchResponse, collections.abc.Awaitable[kubeconnect.v1.write_pb2.PatchResponse]]:
         """Patch changes parts of an object. ABORTED on a conflict: of APPLY with other field
         managers (one cause for each field), or with a resource version in the patch.
         """
@@ -574,17 +577,17 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def Delete(
         self,
-        request: kubeconnect.v1.resource_service_pb2.DeleteRequest,
+        request: kubeconnect.v1.write_pb2.DeleteRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.DeleteResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.DeleteResponse]]:
+    ) -> typing.Union[kubeconnect.v1.write_pb2.DeleteResponse, collections.abc.Awaitable[kubeconnect.v1.write_pb2.DeleteResponse]]:
         """Delete deletes an object. ABORTED if a precondition is not met."""
 
     @abc.abstractmethod
     def DeleteCollection(
         self,
-        request: kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
+        request: kubeconnect.v1.write_pb2.DeleteCollectionRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse]]:
+    ) -> typing.Union[kubeconnect.v1.write_pb2.DeleteCollectionResponse, collections.abc.Awaitable[kubeconnect.v1.write_pb2.DeleteCollectionResponse]]:
         """DeleteCollection deletes all objects that match a selection: without selectors, all
         of the namespace.
         """
