@@ -115,11 +115,12 @@ func (c CustomResource) Create(version, namespace, name string, spec map[string]
 		"metadata":   map[string]any{"name": name},
 		"spec":       spec,
 	}}
-	created, err := c.Objects(version, namespace).Create(c.ctx, gadget, metav1.CreateOptions{})
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	return created
+	objects := c.Objects(version, namespace)
+	return Create(c.ctx, c.T,
+		func() (*unstructured.Unstructured, error) {
+			return objects.Create(c.ctx, gadget, metav1.CreateOptions{})
+		},
+		func() (*unstructured.Unstructured, error) { return objects.Get(c.ctx, name, metav1.GetOptions{}) })
 }
 
 // Get returns a gadget in an API version.

@@ -85,10 +85,11 @@ func createSecrets(ctx context.Context, t *testing.T, namespace string, count in
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx := context.WithoutCancel(ctx)
-		if err := kit.SecretsIn(t, namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Error(err)
-		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), harness.Patience(kit.WaitTimeout))
+		defer cancel()
+		kit.Eventually(ctx, t, "the Secrets are deleted", func() error { // the API server ends a request that takes too long
+			return kit.SecretsIn(t, namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		})
 	})
 }
 

@@ -88,12 +88,10 @@ func worstConfigMap(ctx context.Context, t *testing.T, namespace, name string, f
 	t.Helper()
 	data, want := map[string]string{}, map[string]any{}
 	fill(func(key, value string) { data[key], want[key] = value, value })
-	created, err := kit.Cluster(t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api, object := kit.Cluster(t).Client.CoreV1().ConfigMaps(namespace), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
+	created := kit.Create(ctx, t,
+		func() (*corev1.ConfigMap, error) { return api.Create(ctx, object, metav1.CreateOptions{}) },
+		func() (*corev1.ConfigMap, error) { return api.Get(ctx, name, metav1.GetOptions{}) })
 	return worstObject{"configmaps", name, "struct", want, "data", created.ResourceVersion}
 }
 
