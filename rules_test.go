@@ -72,7 +72,7 @@ var rules = []rule{
 		because: "only the binary uses server",
 	},
 	{
-		folders: []string{"server/encode", "server/internal"}, testing: true,
+		folders: []string{"server/encode", "server/write", "server/internal"}, testing: true,
 		exactly: []string{module + "server"},
 		because: "the handlers use the parts of server, and no part knows the handlers",
 	},
@@ -80,6 +80,11 @@ var rules = []rule{
 		folders: []string{"server/encode"}, testing: true,
 		imports: []string{module + "auth", connect, metrics},
 		because: "encode knows objects and messages, and neither calls nor callers",
+	},
+	{
+		folders: []string{"server/write"}, testing: true,
+		imports: []string{module + "gen", connect, metrics, module + "server/encode"},
+		because: "write makes changes by client-go only, and can be tested without RPCs",
 	},
 	{
 		folders: []string{"e2e", "clients", "bench"}, testing: true,
@@ -160,6 +165,14 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		"encode uses connect": {
 			file: "server/encode/a.go", source: `import "connectrpc.com/connect"`,
 			want: "neither calls nor callers",
+		},
+		"write uses generated code in a test": {
+			file: "server/write/a_test.go", source: `import "` + module + `gen/kubeconnect/v1"`,
+			want: "by client-go only",
+		},
+		"write uses connect": {
+			file: "server/write/a.go", source: `import "connectrpc.com/connect"`,
+			want: "by client-go only",
 		},
 		"a black-box test uses the server": {
 			file: "e2e/a_test.go", source: `import "` + module + `server"`,

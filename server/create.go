@@ -11,6 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // Create implements kubeconnect.v1.ResourceService.
@@ -24,7 +25,7 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 	if err != nil {
 		return nil, err
 	}
-	return &kubeconnectv1.CreateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings}, nil
+	return &kubeconnectv1.CreateResponse{Kind: done.kind, Object: done.object, Warnings: done.Warnings}, nil
 }
 
 func (s *resources) create(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.CreateRequest) (writeResponse, error) {
@@ -32,7 +33,7 @@ func (s *resources) create(ctx context.Context, resource informerhub.Resource, r
 	if err != nil {
 		return writeResponse{}, err
 	}
-	dest, err := createTarget(resource, request, body.head)
+	dest, err := createTarget(resource, request, body.Head)
 	if err != nil {
 		return writeResponse{}, err
 	}
@@ -40,19 +41,19 @@ func (s *resources) create(ctx context.Context, resource informerhub.Resource, r
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
 		return writeResponse{}, err
 	}
-	return s.change(ctx, dest, creation{body, options}, request.GetEncoding())
+	return s.change(ctx, dest, write.Create{Manifest: body, Options: options}, request.GetEncoding())
 }
 
 // createTarget returns the target of a create request. It has a name only if a subresource creates
 // the object.
-func createTarget(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head head) (target, error) {
+func createTarget(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head write.Head) (write.Target, error) {
 	dest := writeTarget(resource, request, head)
 	switch {
-	case dest.subresource != "":
-		return dest, errors.Join(checkName(resource, dest.namespace, dest.name), checkSubresource(dest.subresource))
-	case dest.name != "" && dest.name != head.Metadata.Name:
+	case dest.Subresource != "":
+		return dest, errors.Join(checkName(resource, dest.Namespace, dest.Name), checkSubresource(dest.Subresource))
+	case dest.Name != "" && dest.Name != head.Metadata.Name:
 		return dest, apierror.BadRequest("name is for subresources only: name the object in its metadata.name")
 	}
-	dest.name = ""
-	return dest, checkNamespace(resource, dest.namespace)
+	dest.Name = ""
+	return dest, checkNamespace(resource, dest.Namespace)
 }

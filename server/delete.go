@@ -12,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // Delete implements kubeconnect.v1.ResourceService.
@@ -24,13 +25,13 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 		return nil, err
 	}
 	options.Preconditions = preconditions(request.GetPreconditions())
-	var dest target
+	var dest write.Target
 	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
 		dest, err = existingTarget(resource, request)
 		if err != nil {
 			return writeResponse{}, err
 		}
-		done, err := s.change(ctx, dest, deletion{options}, request.GetEncoding())
+		done, err := s.change(ctx, dest, write.Delete{Options: options}, request.GetEncoding())
 		if err == nil && done.kind.GetKind() == "Status" { // the Status only reports success
 			done.kind, done.object = encode.Kind(resource), nil
 		}
@@ -40,7 +41,7 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 		return nil, err
 	}
 	return &kubeconnectv1.DeleteResponse{
-		Kind: done.kind, Object: done.object, Warnings: done.warnings,
+		Kind: done.kind, Object: done.object, Warnings: done.Warnings,
 		ResourceVersion: s.versionBehind(ctx, dest, request, done.object.GetResourceVersion()),
 	}, nil
 }
@@ -52,23 +53,23 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 		return nil, err
 	}
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
-	var dest target
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResult, error) {
+	var dest write.Target
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (write.Result, error) {
 		if err := checkNamespace(resource, request.GetNamespace()); err != nil {
-			return writeResult{}, err
+			return write.Result{}, err
 		}
-		dest = target{resource: resource, namespace: request.GetNamespace()}
-		return s.writer(ctx).make(ctx, dest, collectionDeletion{options, matching})
+		dest = write.Target{Resource: resource, Namespace: request.GetNamespace()}
+		return s.writer(ctx).Do(ctx, dest, write.DeleteCollection{Options: options, Matching: matching})
 	})
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := object.CountItems(done.body)
+	deleted, err := object.CountItems(done.Body)
 	if err != nil {
 		return nil, err
 	}
 	return &kubeconnectv1.DeleteCollectionResponse{
-		Deleted: int64(deleted), Warnings: done.warnings,
+		Deleted: int64(deleted), Warnings: done.Warnings,
 		// The objects in the response are in their state before the deletion.
 		ResourceVersion: s.versionBehind(ctx, dest, request, ""),
 	}, nil
@@ -82,7 +83,7 @@ const versionPatience = 3 * time.Second
 // the API server is asked for its version, with the service's permissions if the resource is
 // cacheable, because a caller may have the permission to delete without the permission to list. It
 // returns an empty string if the version cannot be found, because the deletion has succeeded.
-func (s *resources) versionBehind(ctx context.Context, dest target, request deleteRequest, deleted string) string {
+func (s *resources) versionBehind(ctx context.Context, dest write.Target, request deleteRequest, deleted string) string {
 	switch {
 	case request.GetDryRun():
 		return ""
@@ -92,11 +93,11 @@ func (s *resources) versionBehind(ctx context.Context, dest target, request dele
 	ctx, cancel := context.WithTimeout(ctx, versionPatience)
 	defer cancel()
 	clients := []*http.Client{s.clients.For(identityFrom(ctx)).HTTP}
-	if dest.resource.Cacheable() {
+	if dest.Resource.Cacheable() {
 		clients = []*http.Client{nil, clients[0]}
 	}
 	for _, client := range clients {
-		if version, err := s.hub.CurrentVersion(ctx, dest.resource, dest.namespace, client); err == nil && isVersion(version) {
+		if version, err := s.hub.CurrentVersion(ctx, dest.Resource, dest.Namespace, client); err == nil && isVersion(version) {
 			return version
 		}
 	}

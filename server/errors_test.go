@@ -17,12 +17,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 var (
 	podResource = schema.GroupResource{Resource: "pods"}
 	podKind     = schema.GroupKind{Kind: "Pod"}
-	widgets     = informerhub.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
+	widgets     = objecttest.Widgets
 )
 
 func TestConnectError_MapsErrorsToCodesAndReasons(t *testing.T) {

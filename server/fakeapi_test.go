@@ -20,6 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // fakeAPI is an API server with pods and widgets. It sends its objects as the snapshot of each
@@ -177,7 +178,7 @@ func newServiceWithHub(t *testing.T, api *fakeAPI, of Config, hubOptions informe
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Close)
-	clients, err := auth.NewClientFactory(config, NoteOutcome)
+	clients, err := auth.NewClientFactory(config, write.NoteOutcome)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func resourcesOf(t *testing.T, api *fakeAPI, limits Limits) *resources {
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Close)
-	clients, err := auth.NewClientFactory(config, NoteOutcome)
+	clients, err := auth.NewClientFactory(config, write.NoteOutcome)
 	if err != nil {
 		t.Fatal(err)
 	}

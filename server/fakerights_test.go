@@ -26,7 +26,7 @@ func newFakeRights(may auth.Namespaces) *fakeRights {
 	return &fakeRights{who: auth.Identity{Username: "jane"}, may: may, changed: make(chan struct{})}
 }
 
-// change makes a change, and notifies about it.
+// Change makes a change, and notifies about it.
 func (f *fakeRights) change(by func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/http"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -18,6 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // standstill is the time without new data after which an incomplete line of a log is sent.
@@ -99,11 +103,11 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, options *corev1.PodLogOptions) (*logReader, error) {
 	pods := s.clients.For(identityFrom(ctx)).Typed.CoreV1().Pods(request.GetNamespace())
 	reading, cancel := context.WithCancel(ctx)
-	reading, outcome := withOutcomeButBody(reading)
+	reading, outcome := write.WithOutcomeHead(reading)
 	body, err := pods.GetLogs(request.GetName(), options).Stream(reading)
 	if err != nil {
 		cancel()
-		return nil, nodeUnreachable(outcome.complete(apierror.Unavailable(ctx, err)), request.GetNamespace(), request.GetName())
+		return nil, nodeUnreachable(outcome.Complete(apierror.Unavailable(ctx, err)), request.GetNamespace(), request.GetName())
 	}
 	return newLogReader(body, cancel), nil
 }
@@ -220,4 +224,17 @@ func whyEnded(ctx context.Context, err error) error {
 	}
 	unreachableLog.warn("a log was cut off on its way from the API server", err)
 	return apierrors.NewServiceUnavailable("the log was cut off on its way from the API server: open it again with since_time of its last line")
+}
+
+// nodeUnreachable returns the error of a log whose node the API server cannot reach. The API server
+// reports it as an internal error, and its message contains the node's address.
+func nodeUnreachable(err error, namespace, pod string) error {
+	var failed *apierrors.StatusError
+	if !errors.As(err, &failed) || failed.ErrStatus.Code != http.StatusInternalServerError ||
+		!strings.Contains(failed.ErrStatus.Message, "/containerLogs/") {
+		return err
+	}
+	slog.Warn("the API server cannot reach the node of a log", "namespace", namespace, "pod", pod, "error", err)
+	return apierrors.NewServiceUnavailable("the log cannot be read now: the API server cannot reach the kubelet of the pod's node; " +
+		"check the state of the node, and retry")
 }

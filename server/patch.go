@@ -14,6 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // Patch implements kubeconnect.v1.ResourceService.
@@ -31,25 +32,25 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 			return writeResponse{}, err
 		}
 		done, err := s.change(ctx, dest, change, request.GetEncoding())
-		return done, mapUIDConflict(err, dest, request.GetPreconditions())
+		return done, write.MapUIDConflict(err, dest, preconditions(request.GetPreconditions()))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &kubeconnectv1.PatchResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings, Created: done.created}, nil
+	return &kubeconnectv1.PatchResponse{Kind: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
 }
 
-func readPatch(request *kubeconnectv1.PatchRequest) (p patch, err error) {
-	if p.kind, err = patchType(request.GetType()); err != nil {
-		return patch{}, err
+func readPatch(request *kubeconnectv1.PatchRequest) (p write.Patch, err error) {
+	if p.Kind, err = patchType(request.GetType()); err != nil {
+		return write.Patch{}, err
 	}
-	if p.body, err = patchBody(request); err != nil {
-		return patch{}, err
+	if p.Body, err = patchBody(request); err != nil {
+		return write.Patch{}, err
 	}
-	if p.options, err = patchOptions(request); err != nil {
-		return patch{}, err
+	if p.Options, err = patchOptions(request); err != nil {
+		return write.Patch{}, err
 	}
-	return p.withPreconditions(preconditions(request.GetPreconditions()))
+	return p.WithPreconditions(preconditions(request.GetPreconditions()))
 }
 
 func patchType(kind kubeconnectv1.PatchType) (types.PatchType, error) {

@@ -195,14 +195,14 @@ func FuzzPatch(f *testing.F) {
 			return
 		}
 		if kind == int32(jsonPatch) {
-			wantOperations(t, p.body)
+			wantOperations(t, p.Body)
 			return
 		}
 		var sent struct {
 			Metadata map[string]any `json:"metadata"`
 		}
-		if err := utiljson.Unmarshal(p.body, &sent); err != nil || sent.Metadata["uid"] != "u" || sent.Metadata["resourceVersion"] != "7" {
-			t.Fatalf("%q becomes %q, %v", text, p.body, err)
+		if err := utiljson.Unmarshal(p.Body, &sent); err != nil || sent.Metadata["uid"] != "u" || sent.Metadata["resourceVersion"] != "7" {
+			t.Fatalf("%q becomes %q, %v", text, p.Body, err)
 		}
 	})
 }

@@ -2,8 +2,14 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"syscall"
@@ -14,6 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // TestConnectError_NamesNoAddress has errors of net/http and net that have not been classified:
@@ -50,13 +59,88 @@ func TestConnectError_NamesNoAddress(t *testing.T) {
 // TestUnreachable_RefusedByTheService has callers that the service cannot act as: the message is
 // that of the error, without the request.
 func TestUnreachable_RefusedByTheService(t *testing.T) {
-	clients, err := auth.NewClientFactory(&rest.Config{Host: "http://10.1.2.3"}, NoteOutcome)
+	clients, err := auth.NewClientFactory(&rest.Config{Host: "http://10.1.2.3"}, write.NoteOutcome)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dest := target{resource: podLogs, namespace: "default", name: "a"}
-	_, err = writer{clients.For(auth.Identity{Username: "admin "})}.make(t.Context(), dest, deletion{})
+	dest := write.Target{Resource: podLogs, Namespace: "default", Name: "a"}
+	_, err = write.Writer{Clients: clients.For(auth.Identity{Username: "admin "})}.Do(t.Context(), dest, write.Delete{})
 	if err := connectError(err); connect.CodeOf(err) != connect.CodePermissionDenied || strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("the caller gets %v", err)
+	}
+}
+
+// TestWithoutAddresses_SaysHowAConnectionFailed expects no address in the error for callers, and
+// the address in the log.
+func TestWithoutAddresses_SaysHowAConnectionFailed(t *testing.T) {
+	const address = "10.1.2.3:6443"
+	for name, test := range map[string]struct {
+		err   error
+		words string
+	}{
+		"refused":     {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "the connection is refused"},
+		"not trusted": {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "its certificate is not trusted"},
+		"plain text":  {tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, "it does not speak TLS"},
+		"also plain":  {errors.New("http: server gave HTTP response to HTTPS client"), "it does not speak TLS"},
+		"no name":     {&net.DNSError{Err: "no such host", Name: "api.internal"}, "its name cannot be resolved"},
+		"slow":        {&net.DNSError{Err: "x", IsTimeout: true}, "its name cannot be resolved"},
+		"timeout":     {&url.Error{Op: "Get", URL: address, Err: timeoutError{}}, "it does not respond in time"},
+		"cut":         {errors.New("EOF"), "the connection fails"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var written strings.Builder
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&written, nil)))
+			defer slog.SetDefault(before)
+			unreachableLog = pacedLog{interval: unreachableLog.interval}
+			err := fmt.Errorf("get pods: %w", &informerhub.UnavailableError{Host: address, Err: fmt.Errorf("Get %q: %w", address, test.err)})
+			for range 3 {
+				text := connectError(err).Error()
+				if strings.Contains(text, "10.1.2.3") || strings.Contains(text, "internal") || !strings.Contains(text, test.words+"; try again") {
+					t.Errorf("the caller gets %q", text)
+				}
+			}
+			if lines := strings.Count(written.String(), "\n"); lines != 1 || !strings.Contains(written.String(), address) {
+				t.Errorf("the log has %d lines: %s", lines, written.String())
+			}
+		})
+	}
+}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "timeout" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+// TestGetLogs_UnreachableKubeletIsUnavailable has the API server respond as it does for a kubelet
+// that does not listen.
+func TestGetLogs_UnreachableKubeletIsUnavailable(t *testing.T) {
+	api := podsAPI()
+	api.log = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"Get \"https://10.1.2.3:10250/containerLogs/default/a/c\": dial tcp 10.1.2.3:10250: connect: connection refused"}`))
+	})
+	s := newService(t, api, auth.KubeconfigUser{})
+	err := openLog(t, s, &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a"}).end()
+	if connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" ||
+		strings.Contains(err.Error(), "10.1.2.3") || !strings.Contains(err.Error(), "kubelet") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestMeaningOf_NamesTLSErrors has the service use TLS with an API server that does not.
+func TestMeaningOf_NamesTLSErrors(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	_, err := http.Get("https" + strings.TrimPrefix(plain.URL, "http"))
+	if got := meaningOf(err); got != "it does not speak TLS" {
+		t.Errorf("%v means %q", err, got)
+	}
+	secret := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secret.Close()
+	_, err = http.Get(secret.URL)
+	if got := meaningOf(err); got != "its certificate is not trusted" {
+		t.Errorf("%v means %q", err, got)
 	}
 }

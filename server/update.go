@@ -10,6 +10,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // Update implements kubeconnect.v1.ResourceService.
@@ -23,7 +24,7 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 	if err != nil {
 		return nil, err
 	}
-	return &kubeconnectv1.UpdateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings, Created: done.created}, nil
+	return &kubeconnectv1.UpdateResponse{Kind: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
 }
 
 func (s *resources) replace(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.UpdateRequest) (writeResponse, error) {
@@ -31,27 +32,28 @@ func (s *resources) replace(ctx context.Context, resource informerhub.Resource, 
 	if err != nil {
 		return writeResponse{}, err
 	}
-	dest, err := updateTarget(resource, request, body.head)
+	dest, err := updateTarget(resource, request, body.Head)
 	if err != nil {
 		return writeResponse{}, err
 	}
-	if body, err = body.withPreconditions(preconditions(request.GetPreconditions())); err != nil {
+	required := preconditions(request.GetPreconditions())
+	if body, err = body.WithPreconditions(required); err != nil {
 		return writeResponse{}, err
 	}
 	options := metav1.UpdateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
 		return writeResponse{}, err
 	}
-	done, err := s.change(ctx, dest, update{body, options}, request.GetEncoding())
-	return done, mapUIDConflict(err, dest, request.GetPreconditions())
+	done, err := s.change(ctx, dest, write.Update{Manifest: body, Options: options}, request.GetEncoding())
+	return done, write.MapUIDConflict(err, dest, required)
 }
 
 // updateTarget returns the target of an update. A name or namespace that is missing in the request
 // is taken from the object.
-func updateTarget(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head head) (target, error) {
+func updateTarget(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head write.Head) (write.Target, error) {
 	dest := writeTarget(resource, request, head)
-	if dest.name == "" {
-		dest.name = head.Metadata.Name
+	if dest.Name == "" {
+		dest.Name = head.Metadata.Name
 	}
-	return dest, errors.Join(checkName(resource, dest.namespace, dest.name), checkSubresource(dest.subresource))
+	return dest, errors.Join(checkName(resource, dest.Namespace, dest.Name), checkSubresource(dest.Subresource))
 }

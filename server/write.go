@@ -5,42 +5,44 @@ import (
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
-// writer returns a writer that acts as the caller.
-func (s *resources) writer(ctx context.Context) writer {
-	return writer{s.clients.For(identityFrom(ctx))}
+// Writer returns a writer that acts as the caller.
+func (s *resources) writer(ctx context.Context) write.Writer {
+	return write.Writer{Clients: s.clients.For(identityFrom(ctx))}
 }
 
 // writeResponse is the response to a change.
 type writeResponse struct {
-	writeResult
+	write.Result
 	kind   *kubeconnectv1.ResourceKind
 	object *kubeconnectv1.Object
 }
 
-// change makes a change and encodes the object in the API server's response.
-func (s *resources) change(ctx context.Context, dest target, change change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
-	done, err := s.writer(ctx).make(ctx, dest, change)
+// Change makes a change and encodes the object in the API server's response.
+func (s *resources) change(ctx context.Context, dest write.Target, change write.Change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
+	done, err := s.writer(ctx).Do(ctx, dest, change)
 	if err != nil {
 		return writeResponse{}, err
 	}
-	object, err := object.Read(done.body)
+	object, err := object.Read(done.Body)
 	if err != nil {
 		return writeResponse{}, err
 	}
 	view := encode.View{Encoding: encoding, Messages: true}
-	if err := reserveWriteResponse(ctx, len(done.body)+view.Memory([]*informerhub.Object{object})); err != nil {
+	if err := reserveWriteResponse(ctx, len(done.Body)+view.Memory([]*informerhub.Object{object})); err != nil {
 		return writeResponse{}, err
 	}
 	encoded, err := encodeInSlot(ctx, object, encoding)
-	return writeResponse{done, encode.KindOf(object, dest.resource), encoded}, err
+	return writeResponse{done, encode.KindOf(object, dest.Resource), encoded}, err
 }
 
 // objectRequest is a request about one object.
@@ -52,12 +54,12 @@ type objectRequest interface {
 
 // existingTarget returns the target of a request that names an object, and optionally a
 // subresource.
-func existingTarget(resource informerhub.Resource, request objectRequest) (target, error) {
-	dest := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName()}
+func existingTarget(resource informerhub.Resource, request objectRequest) (write.Target, error) {
+	dest := write.Target{Resource: resource, Namespace: request.GetNamespace(), Name: request.GetName()}
 	if part, ok := request.(interface{ GetSubresource() string }); ok {
-		dest.subresource = part.GetSubresource()
+		dest.Subresource = part.GetSubresource()
 	}
-	return dest, errors.Join(checkName(dest.resource, dest.namespace, dest.name), checkSubresource(dest.subresource))
+	return dest, errors.Join(checkName(dest.Resource, dest.Namespace, dest.Name), checkSubresource(dest.Subresource))
 }
 
 // writeTarget returns the target of a request that contains a whole object. A namespace that is
@@ -65,31 +67,31 @@ func existingTarget(resource informerhub.Resource, request objectRequest) (targe
 func writeTarget(resource informerhub.Resource, request interface {
 	objectRequest
 	GetSubresource() string
-}, head head) target {
-	dest := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}
-	if dest.namespace == "" && resource.Namespaced {
-		dest.namespace = head.Metadata.Namespace
+}, head write.Head) write.Target {
+	dest := write.Target{Resource: resource, Namespace: request.GetNamespace(), Name: request.GetName(), Subresource: request.GetSubresource()}
+	if dest.Namespace == "" && resource.Namespaced {
+		dest.Namespace = head.Metadata.Namespace
 	}
 	return dest
 }
 
 // manifestOf parses the body of a request that contains a whole object.
-func manifestOf(body any, resource informerhub.Resource) (manifest, error) {
+func manifestOf(body any, resource informerhub.Resource) (write.Manifest, error) {
 	switch body := body.(type) {
 	case *kubeconnectv1.CreateRequest_Struct:
-		return manifestOfStruct(body.Struct)
+		return write.ParseStruct(body.Struct)
 	case *kubeconnectv1.UpdateRequest_Struct:
-		return manifestOfStruct(body.Struct)
+		return write.ParseStruct(body.Struct)
 	case *kubeconnectv1.CreateRequest_Data:
-		return manifestOfData(body.Data)
+		return write.ParseData(body.Data)
 	case *kubeconnectv1.UpdateRequest_Data:
-		return manifestOfData(body.Data)
+		return write.ParseData(body.Data)
 	case *kubeconnectv1.CreateRequest_Protobuf:
-		return manifestOfProtobuf(body.Protobuf, resource)
+		return write.ParseProtobuf(body.Protobuf, resource)
 	case *kubeconnectv1.UpdateRequest_Protobuf:
-		return manifestOfProtobuf(body.Protobuf, resource)
+		return write.ParseProtobuf(body.Protobuf, resource)
 	}
-	return manifest{}, apierror.BadRequest("body is required: give the object as struct (JSON), data (bytes of JSON or YAML) or protobuf")
+	return write.Manifest{}, apierror.BadRequest("body is required: give the object as struct (JSON), data (bytes of JSON or YAML) or protobuf")
 }
 
 // defaultFieldManager owns the fields of a change whose caller does not name a field manager.
@@ -114,4 +116,19 @@ func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
 		return metav1.FieldValidationStrict, nil
 	}
 	return "", apierror.BadRequest("unknown field_validation %d: give IGNORE, WARN or STRICT", level)
+}
+
+// preconditions returns the preconditions of a request, or nil if there are none.
+func preconditions(requested *kubeconnectv1.Preconditions) *metav1.Preconditions {
+	var wanted metav1.Preconditions
+	if uid := types.UID(requested.GetUid()); uid != "" {
+		wanted.UID = &uid
+	}
+	if version := requested.GetResourceVersion(); version != "" {
+		wanted.ResourceVersion = &version
+	}
+	if wanted == (metav1.Preconditions{}) {
+		return nil
+	}
+	return &wanted
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // logWindow bounds the bytes of a log that the API server can send ahead of a slow reader. The
@@ -25,7 +25,7 @@ func newLogClients(config *rest.Config) (*auth.ClientFactory, error) {
 	}
 	return auth.NewClientFactory(config, func(next http.RoundTripper) http.RoundTripper {
 		narrow(next)
-		return server.NoteOutcome(next)
+		return write.NoteOutcome(next)
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // startMetrics serves metrics until the test ends, and returns their address.
@@ -59,7 +60,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	hub, err := informerhub.New(config, informerhub.Options{})
 	succeeds(t, err)
 	t.Cleanup(hub.Close)
-	clients, err := auth.NewClientFactory(config, server.NoteOutcome)
+	clients, err := auth.NewClientFactory(config, write.NoteOutcome)
 	succeeds(t, err)
 	asked, cancel := context.WithCancel(t.Context())
 	cancel() // the request is sufficient: the cache need not have a snapshot

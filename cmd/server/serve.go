@@ -16,6 +16,7 @@ import (
 	web "github.com/kubeconnect/kubeconnect/clients/web"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 const (
@@ -61,7 +62,7 @@ func serve(ctx context.Context, s settings) error {
 	defer hub.Close()
 	asCallers := rest.CopyConfig(config)
 	hub.ObserveCallers(asCallers)
-	clients, err := auth.NewClientFactory(asCallers, server.NoteOutcome)
+	clients, err := auth.NewClientFactory(asCallers, write.NoteOutcome)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
-// WidgetText is a custom resource.
+// Widgets is a custom resource.
+var Widgets = informerhub.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
+
+// WidgetText is an object of Widgets.
 const WidgetText = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3"},"spec":{"size":3}}`
 
 // Pod returns a pod in the namespace "default" with a resource version.

@@ -1,8 +1,9 @@
-package server
+package write
 
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,14 +14,20 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
 var configMaps = informerhub.Resource{Version: "v1", Kind: "ConfigMap", Name: "configmaps", Namespaced: true}
 
 func wanting(uid, version string) *metav1.Preconditions {
-	return preconditions(&kubeconnectv1.Preconditions{Uid: uid, ResourceVersion: version})
+	var wanted metav1.Preconditions
+	if uid != "" {
+		wanted.UID = new(types.UID(uid))
+	}
+	if version != "" {
+		wanted.ResourceVersion = &version
+	}
+	return &wanted
 }
 
 func TestPreconditions_AreSetInManifests(t *testing.T) {
@@ -40,18 +47,18 @@ func TestPreconditions_AreSetInManifests(t *testing.T) {
 		"metadata:\n  name: a\n":                `{"metadata":{"resourceVersion":"7","uid":"u","name":"a"}}`,
 		"metadata:\n  uid: ''\n":                `{"metadata":{"resourceVersion":"7","uid":"u"}}`,
 	} {
-		m, err := manifestOfData([]byte(text))
+		m, err := ParseData([]byte(text))
 		if err == nil {
-			m, err = m.withPreconditions(wanting("u", "7"))
+			m, err = m.WithPreconditions(wanting("u", "7"))
 		}
 		if err != nil || string(m.body) != want || m.contentType != runtime.ContentTypeJSON {
 			t.Errorf("%s: sends %s as %s, %v; want %s", text, m.body, m.contentType, err, want)
 		}
 	}
 	for _, wrong := range []string{`{"metadata":{"uid":"other"}}`, `{"metadata":{"resourceVersion":"6"}}`, `{"metadata":null}`, `{"metadata":{},"metadata":{}}`, "null", "a: 1\na: 2\n"} {
-		m, err := manifestOfData([]byte(wrong))
+		m, err := ParseData([]byte(wrong))
 		if err == nil {
-			_, err = m.withPreconditions(wanting("u", "7"))
+			_, err = m.WithPreconditions(wanting("u", "7"))
 		}
 		if !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: %v", wrong, err)
@@ -64,9 +71,9 @@ func TestPreconditions_AreSetInProtobufManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifestOfProtobuf(message, configMaps)
+	m, err := ParseProtobuf(message, configMaps)
 	if err == nil {
-		m, err = m.withPreconditions(wanting("u", "7"))
+		m, err = m.WithPreconditions(wanting("u", "7"))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -84,11 +91,11 @@ func TestPreconditions_AreSetInProtobufManifests(t *testing.T) {
 
 func TestPreconditions_WithoutThemManifestsAreUnchanged(t *testing.T) {
 	text := []byte(" {\"metadata\" : {\"name\":\"a\"}} ")
-	m, err := manifestOfData(text)
+	m, err := ParseData(text)
 	if err == nil {
-		m, err = m.withPreconditions(wanting("", ""))
+		m, err = m.WithPreconditions(wanting("", ""))
 	}
-	if err != nil || !bytes.Equal(m.body, text) || m.head.Metadata.Name != "a" {
+	if err != nil || !bytes.Equal(m.body, text) || m.Head.Metadata.Name != "a" {
 		t.Errorf("sends %q, %v", m.body, err)
 	}
 }
@@ -99,15 +106,15 @@ func FuzzManifest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := manifestOfData(text)
+		m, err := ParseData(text)
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {
 				t.Fatal(err)
 			}
 			return
 		}
-		_, _ = m.unstructured(t.Context(), target{resource: configMaps}, "")
-		sent, err := m.withPreconditions(wanting("u", "7"))
+		_, _ = m.unstructured(t.Context(), Target{Resource: configMaps}, "")
+		sent, err := m.WithPreconditions(wanting("u", "7"))
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {
 				t.Fatal(err)
@@ -136,11 +143,27 @@ func FuzzManifest(f *testing.F) {
 }
 
 func TestPreconditions_AreAppendedToJSONPatches(t *testing.T) {
-	p, err := patch{kind: types.JSONPatchType, body: []byte(`[{"op":"remove","path":"/a"}]`)}.withPreconditions(wanting("", "7"))
-	if want := `[{"op":"remove","path":"/a"},{"op":"add","path":"/metadata/resourceVersion","value":"7"}]`; err != nil || string(p.body) != want {
-		t.Errorf("sends %s, %v; want %s", p.body, err, want)
+	p, err := Patch{Kind: types.JSONPatchType, Body: []byte(`[{"op":"remove","path":"/a"}]`)}.WithPreconditions(wanting("", "7"))
+	if want := `[{"op":"remove","path":"/a"},{"op":"add","path":"/metadata/resourceVersion","value":"7"}]`; err != nil || string(p.Body) != want {
+		t.Errorf("sends %s, %v; want %s", p.Body, err, want)
 	}
-	if _, err := (patch{kind: types.JSONPatchType, body: []byte(`{}`)}).withPreconditions(wanting("u", "")); !apierrors.IsBadRequest(err) {
+	if _, err := (Patch{Kind: types.JSONPatchType, Body: []byte(`{}`)}).WithPreconditions(wanting("u", "")); !apierrors.IsBadRequest(err) {
 		t.Errorf("of no list: %v", err)
+	}
+}
+
+// TestManifest_SaysWhichFieldIsWrong expects no Go types in the errors for callers.
+func TestManifest_SaysWhichFieldIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"metadata":"x"}`:        "metadata has the type string, and must be an object",
+		`{"metadata":{"name":1}}`: "metadata.name has the type number, and must be a string",
+		"metadata: {name: [1]}":   "metadata.name has the type array, and must be a string",
+		"- a":                     "it has the type array, and must be an object",
+		`{"metadata":{"uid":{}}}`: "metadata.uid has the type object, and must be a string",
+	} {
+		_, err := ParseData([]byte(text))
+		if err == nil || !strings.HasSuffix(err.Error(), ": "+want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }

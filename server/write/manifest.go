@@ -1,4 +1,4 @@
-package server
+package write
 
 import (
 	"bufio"
@@ -31,16 +31,16 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// manifest is an object in the form in which the client sent it. It is forwarded unchanged to the
+// Manifest is an object in the form in which the client sent it. It is forwarded unchanged to the
 // API server, which parses it by the same rules as for every client.
-type manifest struct {
+type Manifest struct {
 	contentType string
 	body        []byte
-	head        head
+	Head        Head
 }
 
-// head is the part of a manifest that identifies the object.
-type head struct {
+// Head is the part of a manifest that identifies the object.
+type Head struct {
 	Metadata struct {
 		Name            string `json:"name"`
 		Namespace       string `json:"namespace"`
@@ -49,37 +49,38 @@ type head struct {
 	} `json:"metadata"`
 }
 
-func manifestOfStruct(members *structpb.Struct) (manifest, error) {
+// ParseStruct returns the manifest of a Struct.
+func ParseStruct(members *structpb.Struct) (Manifest, error) {
 	text, err := members.MarshalJSON()
 	if err != nil {
-		return manifest{}, apierror.BadRequest("struct is not JSON: %v", err)
+		return Manifest{}, apierror.BadRequest("struct is not JSON: %v", err)
 	}
-	return manifestOfJSON("struct", text)
+	return parseJSON("struct", text)
 }
 
-// manifestOfData parses JSON or YAML, as kubectl does: data that begins with a brace is JSON.
-func manifestOfData(data []byte) (manifest, error) {
+// ParseData parses JSON or YAML, as kubectl does: data that begins with a brace is JSON.
+func ParseData(data []byte) (Manifest, error) {
 	if utilyaml.IsJSONBuffer(data) {
-		return manifestOfJSON("data", data)
+		return parseJSON("data", data)
 	}
 	if err := checkOneDocument(data); err != nil {
-		return manifest{}, err
+		return Manifest{}, err
 	}
-	m := manifest{contentType: runtime.ContentTypeYAML, body: data}
+	m := Manifest{contentType: runtime.ContentTypeYAML, body: data}
 	text, err := yaml.YAMLToJSON(data)
 	if err == nil {
-		err = utiljson.Unmarshal(text, &m.head)
+		err = utiljson.Unmarshal(text, &m.Head)
 	}
 	if err != nil {
-		return manifest{}, apierror.BadRequest("data is neither JSON nor YAML of an object: %s", withoutGoTypes(err))
+		return Manifest{}, apierror.BadRequest("data is neither JSON nor YAML of an object: %s", withoutGoTypes(err))
 	}
 	return m, nil
 }
 
-func manifestOfJSON(field string, text []byte) (manifest, error) {
-	m := manifest{contentType: runtime.ContentTypeJSON, body: text}
-	if err := utiljson.Unmarshal(text, &m.head); err != nil { // case-sensitive, like the API server
-		return manifest{}, apierror.BadRequest("%s is not the JSON of an object: %s", field, withoutGoTypes(err))
+func parseJSON(field string, text []byte) (Manifest, error) {
+	m := Manifest{contentType: runtime.ContentTypeJSON, body: text}
+	if err := utiljson.Unmarshal(text, &m.Head); err != nil { // case-sensitive, like the API server
+		return Manifest{}, apierror.BadRequest("%s is not the JSON of an object: %s", field, withoutGoTypes(err))
 	}
 	return m, nil
 }
@@ -136,47 +137,47 @@ func isEmptyDocument(document []byte) bool {
 // protobufPrefix begins the API server's envelope.
 var protobufPrefix = []byte("k8s\x00")
 
-// manifestOfProtobuf puts a message into the API server's envelope, without a kind: the API server
+// ParseProtobuf puts a message into the API server's envelope, without a kind: the API server
 // takes the kind that the path of the request expects.
-func manifestOfProtobuf(message []byte, resource informerhub.Resource) (manifest, error) {
+func ParseProtobuf(message []byte, resource informerhub.Resource) (Manifest, error) {
 	if !resource.BuiltIn() {
-		return manifest{}, apierror.BadRequest("%s have no protobuf form: give the object as struct or data", resource.GroupResource())
+		return Manifest{}, apierror.BadRequest("%s have no protobuf form: give the object as struct or data", resource.GroupResource())
 	}
 	enveloped, err := (&runtime.Unknown{Raw: message}).Marshal()
 	if err != nil {
-		return manifest{}, err
+		return Manifest{}, err
 	}
-	m := manifest{contentType: runtime.ContentTypeProtobuf, body: append(bytes.Clone(protobufPrefix), enveloped...)}
+	m := Manifest{contentType: runtime.ContentTypeProtobuf, body: append(bytes.Clone(protobufPrefix), enveloped...)}
 	object, err := object.Read(m.body)
 	if err != nil {
-		return manifest{}, apierror.BadRequest("protobuf is not the message of an object: %v", err)
+		return Manifest{}, apierror.BadRequest("protobuf is not the message of an object: %v", err)
 	}
-	m.head.Metadata.Name, m.head.Metadata.Namespace = object.Name(), object.Namespace()
-	m.head.Metadata.UID, m.head.Metadata.ResourceVersion = object.UID(), object.ResourceVersion()
+	m.Head.Metadata.Name, m.Head.Metadata.Namespace = object.Name(), object.Namespace()
+	m.Head.Metadata.UID, m.Head.Metadata.ResourceVersion = object.UID(), object.ResourceVersion()
 	return m, nil
 }
 
 // applyTo completes a request of a REST client.
-func (m manifest) applyTo(request *rest.Request, options runtime.Object) *rest.Request {
+func (m Manifest) applyTo(request *rest.Request, options runtime.Object) *rest.Request {
 	return request.VersionedParams(options, scheme.ParameterCodec).SetHeader("Content-Type", m.contentType).Body(m.body)
 }
 
 // unstructured returns the manifest in the form of the dynamic client: with a kind, and with the
 // name of the target. Duplicate fields are lost in this form and do not reach the API server, so
 // the errors or warnings about them, by the level of validation, are created here.
-func (m manifest) unstructured(ctx context.Context, at target, validation string) (*unstructured.Unstructured, error) {
+func (m Manifest) unstructured(ctx context.Context, at Target, validation string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	twice, err := m.read(&object.Object)
 	switch {
 	case err != nil:
-		return nil, apierror.BadRequest("%s: %v", at.resource.GroupResource(), err)
+		return nil, apierror.BadRequest("%s: %v", at.Resource.GroupResource(), err)
 	case len(twice) > 0 && validation == metav1.FieldValidationStrict:
 		return nil, apierror.BadRequest("strict decoding error: %v", errors.Join(twice...))
 	case validation != metav1.FieldValidationIgnore:
 		warnOf(ctx, twice)
 	}
-	kind := at.resource.GroupVersionKind()
-	if at.subresource == "scale" {
+	kind := at.Resource.GroupVersionKind()
+	if at.Subresource == "scale" {
 		kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	}
 	if object.GetKind() == "" {
@@ -185,14 +186,14 @@ func (m manifest) unstructured(ctx context.Context, at target, validation string
 	if object.GetAPIVersion() == "" {
 		object.SetAPIVersion(kind.GroupVersion().String())
 	}
-	if object.GetName() == "" && at.name != "" {
-		object.SetName(at.name)
+	if object.GetName() == "" && at.Name != "" {
+		object.SetName(at.Name)
 	}
 	return object, nil
 }
 
 // read parses the members of the object, and returns an error for each duplicate field.
-func (m manifest) read(members *map[string]any) (twice []error, err error) {
+func (m Manifest) read(members *map[string]any) (twice []error, err error) {
 	text := m.body
 	switch m.contentType {
 	case runtime.ContentTypeProtobuf:
@@ -210,10 +211,10 @@ func (m manifest) read(members *map[string]any) (twice []error, err error) {
 	return append(twice, inJSON...), err
 }
 
-// withPreconditions returns the manifest with preconditions in its metadata, which the API server
+// WithPreconditions returns the manifest with preconditions in its metadata, which the API server
 // compares with the stored object.
-func (m manifest) withPreconditions(preconditions *metav1.Preconditions) (manifest, error) {
-	wanted, err := m.head.missing(preconditions)
+func (m Manifest) WithPreconditions(preconditions *metav1.Preconditions) (Manifest, error) {
+	wanted, err := m.Head.missing(preconditions)
 	if err != nil || len(wanted) == 0 {
 		return m, err
 	}
@@ -233,7 +234,7 @@ func (m manifest) withPreconditions(preconditions *metav1.Preconditions) (manife
 }
 
 // missing returns the metadata to add for the preconditions.
-func (h head) missing(preconditions *metav1.Preconditions) (map[string]string, error) {
+func (h Head) missing(preconditions *metav1.Preconditions) (map[string]string, error) {
 	wanted := map[string]string{}
 	if preconditions == nil {
 		return wanted, nil

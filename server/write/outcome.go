@@ -1,4 +1,4 @@
-package server
+package write
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// outcome records a response of the API server, because not all of client-go's clients return all
+// Outcome records a response of the API server, because not all of client-go's clients return all
 // of it. It is owned by the call that made the request.
-type outcome struct {
+type Outcome struct {
 	headOnly   bool         // set once: the body is not recorded
 	body       bytes.Buffer // as far as the client has read it
 	status     int
@@ -27,28 +27,28 @@ type outcome struct {
 type outcomeKey struct{}
 
 // withOutcome returns a context whose requests record their outcome.
-func withOutcome(ctx context.Context) (context.Context, *outcome) {
-	o := &outcome{}
+func withOutcome(ctx context.Context) (context.Context, *Outcome) {
+	o := &Outcome{}
 	return context.WithValue(ctx, outcomeKey{}, o), o
 }
 
-// withOutcomeButBody returns a context whose requests record their outcome without the body, for
+// WithOutcomeHead returns a context whose requests record their outcome without the body, for
 // responses of any length.
-func withOutcomeButBody(ctx context.Context) (context.Context, *outcome) {
-	o := &outcome{headOnly: true}
+func WithOutcomeHead(ctx context.Context) (context.Context, *Outcome) {
+	o := &Outcome{headOnly: true}
 	return context.WithValue(ctx, outcomeKey{}, o), o
 }
 
 // warnOf adds warnings that the API server would send if its client sent it the duplicate fields.
 func warnOf(ctx context.Context, of []error) {
-	if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+	if o, ok := ctx.Value(outcomeKey{}).(*Outcome); ok {
 		for _, warning := range of {
 			o.unseen = append(o.unseen, warning.Error())
 		}
 	}
 }
 
-func (o *outcome) created() bool { return o.status == http.StatusCreated }
+func (o *Outcome) created() bool { return o.status == http.StatusCreated }
 
 // NoteOutcome wraps a transport to record responses. The clients of a server's ClientFactory must
 // use it.
@@ -64,7 +64,7 @@ type noteOutcome struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (n noteOutcome) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := n.next.RoundTrip(request)
-	if o, ok := request.Context().Value(outcomeKey{}).(*outcome); ok && err == nil {
+	if o, ok := request.Context().Value(outcomeKey{}).(*Outcome); ok && err == nil {
 		o.note(response)
 	}
 	return response, err
@@ -76,8 +76,8 @@ type notedBody struct {
 	io.Closer
 }
 
-// complete adds the retry time of the response's headers to an error whose body had none.
-func (o *outcome) complete(err error) error {
+// Complete adds the retry time of the response's headers to an error whose body had none.
+func (o *Outcome) Complete(err error) error {
 	var failed *apierrors.StatusError
 	if o.retryAfter == 0 || !errors.As(err, &failed) {
 		return err
@@ -91,7 +91,7 @@ func (o *outcome) complete(err error) error {
 	return err
 }
 
-func (o *outcome) note(response *http.Response) {
+func (o *Outcome) note(response *http.Response) {
 	o.status, o.warnings = response.StatusCode, nil
 	o.body.Reset()
 	if !o.headOnly {

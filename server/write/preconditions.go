@@ -1,4 +1,4 @@
-package server
+package write
 
 import (
 	"encoding/json"
@@ -13,46 +13,30 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// preconditions returns the preconditions of a request, or nil if there are none.
-func preconditions(requested *kubeconnectv1.Preconditions) *metav1.Preconditions {
-	var wanted metav1.Preconditions
-	if uid := types.UID(requested.GetUid()); uid != "" {
-		wanted.UID = &uid
-	}
-	if version := requested.GetResourceVersion(); version != "" {
-		wanted.ResourceVersion = &version
-	}
-	if wanted == (metav1.Preconditions{}) {
-		return nil
-	}
-	return &wanted
-}
-
-// withPreconditions returns the patch with preconditions. The API server has none for patches, but
+// WithPreconditions returns the patch with preconditions. The API server has none for patches, but
 // rejects a patch whose result has another resource version or UID than the object.
-func (p patch) withPreconditions(required *metav1.Preconditions) (patch, error) {
+func (p Patch) WithPreconditions(required *metav1.Preconditions) (Patch, error) {
 	if required == nil {
 		return p, nil
 	}
 	var err error
 	switch {
-	case p.kind == types.JSONPatchType:
-		p.body, err = withOperations(p.body, required)
+	case p.Kind == types.JSONPatchType:
+		p.Body, err = withOperations(p.Body, required)
 		return p, err
-	case !utilyaml.IsJSONBuffer(p.body):
-		if p.body, err = yaml.YAMLToJSONStrict(p.body); err != nil {
+	case !utilyaml.IsJSONBuffer(p.Body):
+		if p.Body, err = yaml.YAMLToJSONStrict(p.Body); err != nil {
 			return p, apierror.BadRequest("data is not YAML: %v", err)
 		}
 	}
-	m, err := manifestOfJSON("the patch", p.body)
+	m, err := parseJSON("the patch", p.Body)
 	if err == nil {
-		m, err = m.withPreconditions(required)
+		m, err = m.WithPreconditions(required)
 	}
-	p.body = m.body
+	p.Body = m.body
 	return p, err
 }
 
@@ -76,15 +60,15 @@ func withOperations(text []byte, required *metav1.Preconditions) ([]byte, error)
 	return json.Marshal(operations)
 }
 
-// mapUIDConflict replaces the error for an object with another UID than the required one. The API
+// MapUIDConflict replaces the error for an object with another UID than the required one. The API
 // server's own message is about its storage, or that a UID cannot be changed.
-func mapUIDConflict(err error, dest target, requested *kubeconnectv1.Preconditions) error {
+func MapUIDConflict(err error, dest Target, required *metav1.Preconditions) error {
 	var failed *apierrors.StatusError
-	if requested.GetUid() == "" || !errors.As(err, &failed) || !isAboutUID(failed.ErrStatus) {
+	if required == nil || required.UID == nil || !errors.As(err, &failed) || !isAboutUID(failed.ErrStatus) {
 		return err
 	}
-	return apierrors.NewConflict(dest.resource.GroupResource(), dest.name,
-		fmt.Errorf("its UID is not %s, as the precondition requires", requested.GetUid()))
+	return apierrors.NewConflict(dest.Resource.GroupResource(), dest.Name,
+		fmt.Errorf("its UID is not %s, as the precondition requires", *required.UID))
 }
 
 func isAboutUID(status metav1.Status) bool {

@@ -1,10 +1,8 @@
-package server
+package write
 
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"regexp"
 	"strings"
 
@@ -20,26 +18,26 @@ import (
 
 // clarified returns an error of the API server with a message that describes what is wrong with a
 // change.
-func clarified(err error, dest target, change change) error {
+func clarified(err error, dest Target, change Change) error {
 	var failed *apierrors.StatusError
 	if !errors.As(err, &failed) {
 		return err
 	}
-	patch, isPatch := change.(patch)
+	patch, isPatch := change.(Patch)
 	status := failed.Status()
 	switch {
 	case status.Reason == metav1.StatusReasonInvalid && strings.HasPrefix(status.Message, namelessInvalid):
 		return dest.invalid(strings.TrimPrefix(status.Message, namelessInvalid), status.Details)
-	case isPatch && patch.kind == types.ApplyYAMLPatchType && wrongApply.MatchString(status.Message):
+	case isPatch && patch.Kind == types.ApplyYAMLPatchType && wrongApply.MatchString(status.Message):
 		return dest.invalidApply(wrongApply.ReplaceAllString(status.Message, ""))
-	case isPatch && patch.kind == types.ApplyYAMLPatchType && strings.HasPrefix(status.Message, wrongApplyKind) && dest.subresource == "":
+	case isPatch && patch.Kind == types.ApplyYAMLPatchType && strings.HasPrefix(status.Message, wrongApplyKind) && dest.Subresource == "":
 		return apierror.BadRequest("the patch is not for %s: with PATCH_TYPE_APPLY it must have apiVersion %q and kind %q",
-			dest.resource.GroupResource(), dest.resource.GroupVersion(), dest.resource.Kind)
-	case isPatch && patch.kind == types.StrategicMergePatchType && status.Reason == metav1.StatusReasonUnsupportedMediaType:
+			dest.Resource.GroupResource(), dest.Resource.GroupVersion(), dest.Resource.Kind)
+	case isPatch && patch.Kind == types.StrategicMergePatchType && status.Reason == metav1.StatusReasonUnsupportedMediaType:
 		status.Message = fmt.Sprintf("%s do not support strategic merge patches, use PATCH_TYPE_MERGE, PATCH_TYPE_JSON or PATCH_TYPE_APPLY: %s",
-			dest.resource.GroupResource(), status.Message)
+			dest.Resource.GroupResource(), status.Message)
 		return &apierrors.StatusError{ErrStatus: status}
-	case isPatch && patch.kind == types.JSONPatchType && status.Message == wordlessJSONPatch:
+	case isPatch && patch.Kind == types.JSONPatchType && status.Message == wordlessJSONPatch:
 		return dest.invalid("the JSON patch cannot be applied: a \"test\" failed, or a path is not there; read the object again and create the patch for its current state", nil)
 	}
 	return err
@@ -66,10 +64,10 @@ var goValue = regexp.MustCompile(`&(?:value\.valueUnstructured)?\{(?:Value:)?(.*
 
 // invalid returns an error like the API server's for an invalid object. The causes are those of
 // details, which may be nil.
-func (t target) invalid(what string, details *metav1.StatusDetails) error {
-	kind := t.resource.GroupVersionKind().GroupKind()
-	failed := apierrors.NewInvalid(kind, t.name, nil)
-	failed.ErrStatus.Message = fmt.Sprintf("%s %q is invalid: %s", kind, t.name, what)
+func (t Target) invalid(what string, details *metav1.StatusDetails) error {
+	kind := t.Resource.GroupVersionKind().GroupKind()
+	failed := apierrors.NewInvalid(kind, t.Name, nil)
+	failed.ErrStatus.Message = fmt.Sprintf("%s %q is invalid: %s", kind, t.Name, what)
 	if details != nil {
 		failed.ErrStatus.Details.Causes = details.Causes
 		failed.ErrStatus.Details.RetryAfterSeconds = details.RetryAfterSeconds
@@ -79,7 +77,7 @@ func (t target) invalid(what string, details *metav1.StatusDetails) error {
 
 // invalidApply returns the error about an apply patch with invalid fields. Each line of what is
 // about one field.
-func (t target) invalidApply(what string) error {
+func (t Target) invalidApply(what string) error {
 	details := &metav1.StatusDetails{}
 	var all []string
 	for line := range strings.Lines(what) {
@@ -95,17 +93,4 @@ func (t target) invalidApply(what string) error {
 		}
 	}
 	return t.invalid(strings.Join(all, "; "), details)
-}
-
-// nodeUnreachable returns the error of a log whose node the API server cannot reach. The API server
-// reports it as an internal error, and its message contains the node's address.
-func nodeUnreachable(err error, namespace, pod string) error {
-	var failed *apierrors.StatusError
-	if !errors.As(err, &failed) || failed.ErrStatus.Code != http.StatusInternalServerError ||
-		!strings.Contains(failed.ErrStatus.Message, "/containerLogs/") {
-		return err
-	}
-	slog.Warn("the API server cannot reach the node of a log", "namespace", namespace, "pod", pod, "error", err)
-	return apierrors.NewServiceUnavailable("the log cannot be read now: the API server cannot reach the kubelet of the pod's node; " +
-		"check the state of the node, and retry")
 }
