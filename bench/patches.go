@@ -24,12 +24,12 @@ var statusChanges = []statusChange{
 // eventForms are the forms in which kubeconnect delivers a change.
 var eventForms = []struct {
 	name    string
-	patches kubeconnectv1.PatchType
+	patches kubeconnectv1.PatchFormat
 	first   string // the ratio to reach first
 }{
-	{"as a JSON patch", kubeconnectv1.PatchType_PATCH_TYPE_JSON, "10×"},
-	{"as a merge patch", kubeconnectv1.PatchType_PATCH_TYPE_MERGE, "10×"},
-	{"as a whole object", kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED, ""},
+	{"as a JSON patch", kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON, "10×"},
+	{"as a merge patch", kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE, "10×"},
+	{"as a whole object", kubeconnectv1.PatchFormat_PATCH_FORMAT_UNSPECIFIED, ""},
 }
 
 // comparePatches compares the bytes of a change of a pod's status in a watch: as patches and as whole
@@ -101,10 +101,10 @@ func (c *caller) changeSizes(ctx context.Context, change statusChange) (ours []f
 }
 
 // jsonPodsIn returns requests for the pods of a namespace as JSON.
-func jsonPodsIn(namespace string, patches kubeconnectv1.PatchType) func(int) *kubeconnectv1.WatchRequest {
+func jsonPodsIn(namespace string, patches kubeconnectv1.PatchFormat) func(int) *kubeconnectv1.WatchRequest {
 	return func(int) *kubeconnectv1.WatchRequest {
 		return &kubeconnectv1.WatchRequest{
-			Resource: "pods", Namespace: namespace, Patches: patches, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
+			Resource: "pods", Namespace: namespace, PatchFormat: patches, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
 		}
 	}
 }

@@ -161,8 +161,8 @@ func (c *caller) wantCounted(ctx context.Context) error {
 			}
 		})
 	}}
-	response, err := c.service.call(c.ours, kubeconnectv1connect.ResourceServiceCountObjectsProcedure,
-		&kubeconnectv1.CountObjectsRequest{
+	response, err := c.service.call(c.ours, kubeconnectv1connect.ResourceServiceCountProcedure,
+		&kubeconnectv1.CountRequest{
 			Resource: "pods", GroupBy: []string{"spec.nodeName"}, MaxGroups: maxGroups}, split.add)
 	if err != nil {
 		return err
@@ -176,4 +176,4 @@ func (c *caller) wantCounted(ctx context.Context) error {
 	return nil
 }
 
-var countResponseGroups = numberOf(&kubeconnectv1.CountObjectsResponse{}, "groups")
+var countResponseGroups = numberOf(&kubeconnectv1.CountResponse{}, "groups")

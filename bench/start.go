@@ -99,7 +99,7 @@ func (s *service) untilListed(ctx context.Context, client *http.Client, pods int
 		if connect.CodeOf(err) == connect.CodeUnavailable && pause(ctx, startPoll) == nil {
 			continue
 		}
-		if got := len(page.GetObjects()) + int(page.GetRemaining()); err == nil && got != pods {
+		if got := len(page.GetObjects()) + int(page.GetRemainingItemCount()); err == nil && got != pods {
 			err = fmt.Errorf("the list has %d pods, want %d", got, pods)
 		}
 		return err

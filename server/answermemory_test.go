@@ -59,8 +59,8 @@ func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 			_, err := s.Get(ctx, &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"})
 			return err
 		}, 1_000},
-		"CountObjects": {func(ctx context.Context) error {
-			_, err := s.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "pods", GroupBy: []string{"spec.nodeName"}})
+		"Count": {func(ctx context.Context) error {
+			_, err := s.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", GroupBy: []string{"spec.nodeName"}})
 			return err
 		}, groupsMemory},
 		"GetSchema": {func(ctx context.Context) error {

@@ -34,8 +34,8 @@ const (
 	groupsMemory, groupsStep = 2 << 20, 1 << 20
 )
 
-// CountObjects implements kubeconnect.v1.ResourceService.
-func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.CountObjectsRequest) (*kubeconnectv1.CountObjectsResponse, error) {
+// Count implements kubeconnect.v1.ResourceService.
+func (s *resources) Count(ctx context.Context, request *kubeconnectv1.CountRequest) (*kubeconnectv1.CountResponse, error) {
 	if err := errors.Join(checkConsistency(request.GetConsistency()), checkVersion(request.GetMinResourceVersion())); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.Cou
 		return nil, err
 	}
 	namespaces, warnings := found.coverage()
-	response := &kubeconnectv1.CountObjectsResponse{
+	response := &kubeconnectv1.CountResponse{
 		Kind:            encode.Kind(found.resource),
 		Total:           int64(len(found.snapshot.Objects)),
 		ResourceVersion: found.snapshot.ResourceVersion,
@@ -71,7 +71,7 @@ func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.Cou
 }
 
 // answerGroups adds the largest groups of objects to a response.
-func answerGroups(ctx context.Context, response *kubeconnectv1.CountObjectsResponse, paths []mask.Path, objects []*informerhub.Object, most int) error {
+func answerGroups(ctx context.Context, response *kubeconnectv1.CountResponse, paths []mask.Path, objects []*informerhub.Object, most int) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func answerGroups(ctx context.Context, response *kubeconnectv1.CountObjectsRespo
 	return nil
 }
 
-func groupsToAnswer(request *kubeconnectv1.CountObjectsRequest) (int, error) {
+func groupsToAnswer(request *kubeconnectv1.CountRequest) (int, error) {
 	if asked := request.GetMaxGroups(); asked < 0 || asked > mostGroups {
 		return 0, apierror.BadRequest("invalid max_groups %d: give 0 to %d", asked, mostGroups)
 	}

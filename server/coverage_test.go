@@ -69,7 +69,7 @@ func TestResponse_NamesCoveredNamespaces(t *testing.T) {
 		}
 		wantCoverage(t, name+", second page", second, listsTwo, "default", "other")
 	}
-	count, err := s.resources.CountObjects(t.Context(), &kubeconnectv1.CountObjectsRequest{Resource: "pods"})
+	count, err := s.resources.Count(t.Context(), &kubeconnectv1.CountRequest{Resource: "pods"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +129,8 @@ func TestWatchMany_SaysForEachWatchWhichNamespacesItCovers(t *testing.T) {
 		if response.GetKind() == nil {
 			continue
 		}
-		said[message.GetWatch()] = true
-		if message.GetWatch() == 0 {
+		said[message.GetWatchIndex()] = true
+		if message.GetWatchIndex() == 0 {
 			wantCoverage(t, "the watch of all namespaces", response, watchesTwo, "default", "other")
 		} else {
 			wantCoverage(t, "the watch of one namespace", response, "")
@@ -167,7 +167,7 @@ func TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed(t *testing.T) {
 			return err
 		},
 		"count": func(ctx context.Context) error {
-			_, err := s.resources.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "pods", RequireAllNamespaces: true})
+			_, err := s.resources.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", RequireAllNamespaces: true})
 			return err
 		},
 		"watch": func(ctx context.Context) error {

@@ -29,9 +29,9 @@ func TestToken_OfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			from, to := replicaOf(t, test.from), replicaOf(t, test.to)
-			for _, patches := range []kubeconnectv1.PatchType{encode.WholeObject, kubeconnectv1.PatchType_PATCH_TYPE_MERGE} {
+			for _, patches := range []kubeconnectv1.PatchFormat{encode.WholeObject, kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE} {
 				watch := func(s *service, token string) *follower {
-					stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, Patches: patches})
+					stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, PatchFormat: patches})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -42,8 +42,8 @@ func TestList_PagesReportRemainingObjectsAndNextToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(page.GetObjects()) != 3 || page.GetRemaining() != test.remaining || (page.GetNextPageToken() == "") != test.last {
-				t.Errorf("the page has %d objects, %d remain, and the next token is %q", len(page.GetObjects()), page.GetRemaining(), page.GetNextPageToken())
+			if len(page.GetObjects()) != 3 || page.GetRemainingItemCount() != test.remaining || (page.GetNextPageToken() == "") != test.last {
+				t.Errorf("the page has %d objects, %d remain, and the next token is %q", len(page.GetObjects()), page.GetRemainingItemCount(), page.GetNextPageToken())
 			}
 		})
 	}

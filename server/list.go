@@ -83,7 +83,7 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 		return response, err
 	}
 	next := list.nextToken(coming, added)
-	response.Remaining, response.NextPageToken = int64(next.left), next.write()
+	response.RemainingItemCount, response.NextPageToken = int64(next.left), next.write()
 	if !s.cacheList(ctx, list, request) && list.unshared && !list.first {
 		return nil, errPageNotKept // the next page would need another complete list of the API server
 	}

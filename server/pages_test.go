@@ -90,8 +90,8 @@ func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 				for _, object := range answer.GetObjects() {
 					got = append(got, object.GetName())
 				}
-				if left := n - len(got); answer.GetRemaining() != int64(left) || (answer.GetNextPageToken() == "") != (left == 0) {
-					t.Fatalf("%d left, but it says %d, with the token %q", left, answer.GetRemaining(), answer.GetNextPageToken())
+				if left := n - len(got); answer.GetRemainingItemCount() != int64(left) || (answer.GetNextPageToken() == "") != (left == 0) {
+					t.Fatalf("%d left, but it says %d, with the token %q", left, answer.GetRemainingItemCount(), answer.GetNextPageToken())
 				}
 				if answer.GetResourceVersion() != "100" {
 					t.Errorf("a page at version %s", answer.GetResourceVersion())

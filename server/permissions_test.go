@@ -101,7 +101,7 @@ func TestPages_NeedPermissionForTheNamespacesOfTheList(t *testing.T) {
 	s := withRights(t, twoNamespaces(), rights)
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1}
 	first, err := s.resources.List(t.Context(), request)
-	if err != nil || first.GetRemaining() != 2 {
+	if err != nil || first.GetRemainingItemCount() != 2 {
 		t.Fatalf("returned %v, %v", first, err)
 	}
 	request.PageToken = first.GetNextPageToken()

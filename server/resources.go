@@ -76,7 +76,7 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 // newSender returns the sender of the events of a watch of a stream.
 func (s *resources) newSender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *openStream, send outlet) *eventSender {
 	return &eventSender{
-		outlet: send, part: streamPart{stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx),
+		outlet: send, part: streamPart{stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatchFormat(), messages: wantsMessages(ctx),
 		memory: sendMemory{s.sending, callerOf(identityFrom(ctx))}, sent: s.metrics.events,
 	}
 }
@@ -101,7 +101,7 @@ func checkWatch(request *kubeconnectv1.WatchRequest) error {
 	if err := encode.Check(request.GetEncoding()); err != nil {
 		return err
 	}
-	return errors.Join(encode.CheckPatches(request.GetPatches(), request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
+	return errors.Join(encode.CheckPatches(request.GetPatchFormat(), request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
 }
 
 // watch starts a watch of the objects that a request selects. While it waits for a snapshot, the

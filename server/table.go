@@ -134,7 +134,7 @@ func answerTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTa
 func encodeTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
 	encoded := &kubeconnectv1.GetTableResponse{ResourceVersion: table.ResourceVersion, NextPageToken: table.Continue}
 	if table.RemainingItemCount != nil {
-		encoded.Remaining = *table.RemainingItemCount
+		encoded.RemainingItemCount = *table.RemainingItemCount
 	}
 	for _, column := range table.ColumnDefinitions {
 		encoded.Columns = append(encoded.Columns, &kubeconnectv1.TableColumn{

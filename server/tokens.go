@@ -107,11 +107,11 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
 	selects.RequireAllNamespaces = false // it selects nothing; see under
 	selects.Related = nil                // see relatedBy
-	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, encode.WholeObject
+	selects.Encoding, selects.PatchFormat = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, encode.WholeObject
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
 	created := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
-	if request.GetPatches() != encode.WholeObject {
+	if request.GetPatchFormat() != encode.WholeObject {
 		created.patched = patchesTo + encode.OrDefault(request.GetEncoding()).String()
 	}
 	return created

@@ -91,7 +91,7 @@ func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	seen := make(map[int32]bool)
 	for len(seen) < 2 && stream.Receive() {
-		seen[stream.Msg().GetWatch()] = eventsOf(stream.Msg().GetResponse()) == "BOOKMARK"
+		seen[stream.Msg().GetWatchIndex()] = eventsOf(stream.Msg().GetResponse()) == "BOOKMARK"
 	}
 	if !seen[0] || !seen[1] {
 		t.Errorf("these report that they wait: %v (%v)", seen, stream.Err())

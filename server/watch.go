@@ -74,7 +74,7 @@ type eventSender struct {
 	outlet   outlet
 	part     streamPart
 	encoding kubeconnectv1.Encoding
-	patches  kubeconnectv1.PatchType
+	patches  kubeconnectv1.PatchFormat
 	messages bool // the caller's codec needs decoded messages
 	memory   sendMemory
 	sent     prometheus.Counter

@@ -119,7 +119,7 @@ func (m *manySender) outletFor(index int) outlet {
 		defer m.mu.Unlock()
 		return under.send(ctx, guarded, func() error {
 			m.tokens[index], response.ResumeToken = response.GetResumeToken(), ""
-			m.response.Watch, m.response.Response = int32(index), response
+			m.response.WatchIndex, m.response.Response = int32(index), response
 			m.response.ResumeToken = joinTokens(m.tokens)
 			return m.stream.Send(&m.response)
 		})

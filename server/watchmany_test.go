@@ -58,7 +58,7 @@ func (f *manyFollower) want(watch int32, events string) {
 }
 
 func (f *manyFollower) take(message *kubeconnectv1.WatchManyResponse) {
-	watch := message.GetWatch()
+	watch := message.GetWatchIndex()
 	if message.GetResumeToken() == "" || message.GetResponse().GetResumeToken() != "" {
 		f.t.Errorf("the token of all is %q, that of watch %d alone %q", message.GetResumeToken(), watch, message.GetResponse().GetResumeToken())
 	}
@@ -106,7 +106,7 @@ func TestWatchMany_WatchWithoutPositionBeginsWithASnapshot(t *testing.T) {
 		t.Fatal(first.stream.Err())
 	}
 	first.take(first.stream.Msg())
-	index := first.stream.Msg().GetWatch()
+	index := first.stream.Msg().GetWatchIndex()
 	again := podsTwice()
 	again.ResumeToken = first.token
 	second := followMany(t, s, again)

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	merge      = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
-	operations = kubeconnectv1.PatchType_PATCH_TYPE_JSON
+	merge      = kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE
+	operations = kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON
 )
 
 func watchPatches(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) *connect.ServerStreamForClient[kubeconnectv1.WatchResponse] {
 	t.Helper()
 	request.Resource = "pods"
-	if request.GetPatches() == encode.WholeObject {
-		request.Patches = merge
+	if request.GetPatchFormat() == encode.WholeObject {
+		request.PatchFormat = merge
 	}
 	stream, err := s.resources.Watch(t.Context(), request)
 	if err != nil {
@@ -63,21 +63,21 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 			s := newService(t, api, auth.KubeconfigUser{}, options...)
 			streams := []*connect.ServerStreamForClient[kubeconnectv1.WatchResponse]{
 				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON}), watchPatches(t, s, &kubeconnectv1.WatchRequest{}),
-				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON, Patches: operations}),
+				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON, PatchFormat: operations}),
 			}
 			says := []string{
 				`{"metadata":{"resourceVersion":"11"}}`, `{"metadata":{"resourceVersion":"11"}}`,
 				`[{"op":"replace","path":"/metadata/resourceVersion","value":"11"}]`,
 			}
-			types := []kubeconnectv1.PatchType{merge, merge, operations}
+			types := []kubeconnectv1.PatchFormat{merge, merge, operations}
 			for _, stream := range streams {
 				receive(t, stream)
 			}
 			api.events <- watchEvent{"MODIFIED", largePod(11)}
 			for i, stream := range streams {
 				event := receive(t, stream).GetEvents()[0]
-				if got := contentOf(t, event); event.GetPatch() != types[i] || got != says[i] || event.GetObject().GetResourceVersion() != "11" {
-					t.Errorf("sends %s, a patch: %s", got, event.GetPatch())
+				if got := contentOf(t, event); event.GetPatchFormat() != types[i] || got != says[i] || event.GetObject().GetResourceVersion() != "11" {
+					t.Errorf("sends %s, a patch: %s", got, event.GetPatchFormat())
 				}
 			}
 			inWhole, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
@@ -87,7 +87,7 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 			defer func() { _ = inWhole.Close() }()
 			receive(t, inWhole)
 			api.events <- watchEvent{"MODIFIED", largePod(12)}
-			if event := receive(t, inWhole).GetEvents()[0]; event.GetPatch() != encode.WholeObject || !strings.Contains(contentOf(t, event), "xxx") {
+			if event := receive(t, inWhole).GetEvents()[0]; event.GetPatchFormat() != encode.WholeObject || !strings.Contains(contentOf(t, event), "xxx") {
 				t.Errorf("without patches, sends %v", event)
 			}
 		})
@@ -105,7 +105,7 @@ func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.WatchRequest
 		want    string
-		patch   kubeconnectv1.PatchType
+		patch   kubeconnectv1.PatchFormat
 	}{
 		"the same watch continues":    {&kubeconnectv1.WatchRequest{}, "MODIFIED:a", merge},
 		"its holder wants bytes now":  {&kubeconnectv1.WatchRequest{Encoding: asJSON}, "RESET ADDED:a SYNCED", encode.WholeObject},
@@ -115,15 +115,15 @@ func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 			request := proto.CloneOf(test.request)
 			request.ResumeToken = token
 			response := receive(t, watchPatches(t, s, request))
-			if got := eventsOf(response); got != test.want || response.GetEvents()[0].GetPatch() != test.patch {
-				t.Errorf("starts with %s, a patch: %s", got, response.GetEvents()[0].GetPatch())
+			if got := eventsOf(response); got != test.want || response.GetEvents()[0].GetPatchFormat() != test.patch {
+				t.Errorf("starts with %s, a patch: %s", got, response.GetEvents()[0].GetPatchFormat())
 			}
 		})
 	}
 	t.Run("without patches", func(t *testing.T) {
 		f := followPods(t, s, token)
 		f.want("MODIFIED default/a")
-		if f.last.GetEvents()[0].GetPatch() != encode.WholeObject {
+		if f.last.GetEvents()[0].GetPatchFormat() != encode.WholeObject {
 			t.Error("is sent as a patch")
 		}
 		behind := &kubeconnectv1.WatchRequest{ResumeToken: f.token}
@@ -135,23 +135,23 @@ func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 		asMerges := receive(t, watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON}))
 		api.events <- watchEvent{"MODIFIED", largePod(12)}
 		receive(t, stream)
-		request := &kubeconnectv1.WatchRequest{Encoding: asJSON, Patches: operations, ResumeToken: asMerges.GetResumeToken()}
+		request := &kubeconnectv1.WatchRequest{Encoding: asJSON, PatchFormat: operations, ResumeToken: asMerges.GetResumeToken()}
 		response := receive(t, watchPatches(t, s, request))
-		if got := eventsOf(response); got != "MODIFIED:a" || response.GetEvents()[0].GetPatch() != operations {
-			t.Errorf("starts with %s, a patch: %s", got, response.GetEvents()[0].GetPatch())
+		if got := eventsOf(response); got != "MODIFIED:a" || response.GetEvents()[0].GetPatchFormat() != operations {
+			t.Errorf("starts with %s, a patch: %s", got, response.GetEvents()[0].GetPatchFormat())
 		}
 	})
 }
 
-func TestPatches_UnsupportedTypesAreRejected(t *testing.T) {
+func TestPatches_UnsupportedFormatsAreRejected(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
-	for encoding, types := range map[kubeconnectv1.Encoding][]kubeconnectv1.PatchType{
+	for encoding, formats := range map[kubeconnectv1.Encoding][]kubeconnectv1.PatchFormat{
 		kubeconnectv1.Encoding_ENCODING_PROTOBUF:    {merge, operations},
 		kubeconnectv1.Encoding_ENCODING_UNSPECIFIED: {operations},
-		asJSON: {kubeconnectv1.PatchType_PATCH_TYPE_APPLY, kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE, 77},
+		asJSON: {3, 77},
 	} {
-		for _, of := range types {
-			err := watchError(t.Context(), s, &kubeconnectv1.WatchRequest{Resource: "pods", Patches: of, Encoding: encoding})
+		for _, of := range formats {
+			err := watchError(t.Context(), s, &kubeconnectv1.WatchRequest{Resource: "pods", PatchFormat: of, Encoding: encoding})
 			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "MERGE with STRUCT or JSON") {
 				t.Errorf("%s with %s returned %v", of, encoding, err)
 			}
@@ -168,7 +168,7 @@ func TestPatches_ObjectsSentAsErrorsAreNotPatched(t *testing.T) {
 	api := podsAPI()
 	api.objects = []any{widget("3", "0", encode.MaxObjectBytes)}
 	s := newService(t, api, auth.KubeconfigUser{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", Patches: merge})
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", PatchFormat: merge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestPatches_ObjectsSentAsErrorsAreNotPatched(t *testing.T) {
 	}
 	for i, number := range []string{"1", "2"} {
 		api.events <- watchEvent{"MODIFIED", widget(string(rune('4'+i)), number, 1000)}
-		if event := receive(t, stream).GetEvents()[0]; (event.GetPatch() == merge) != (i == 1) || event.GetObject().GetStruct() == nil {
+		if event := receive(t, stream).GetEvents()[0]; (event.GetPatchFormat() == merge) != (i == 1) || event.GetObject().GetStruct() == nil {
 			t.Errorf("with number %s it sent %v", number, event)
 		}
 	}

@@ -49,7 +49,7 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 		"a masked page": list("", encode.View{Fields: fields}),
 		"a sorted page": list("metadata.name desc", encode.View{}),
 		"a count": func(ctx context.Context) error {
-			return answerGroups(ctx, &kubeconnectv1.CountObjectsResponse{}, paths, objects, 1)
+			return answerGroups(ctx, &kubeconnectv1.CountResponse{}, paths, objects, 1)
 		},
 		"a table": func(ctx context.Context) error {
 			_, err := answerTable(ctx, table)

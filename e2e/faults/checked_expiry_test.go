@@ -155,8 +155,8 @@ func TestChecked_PagesOfAChangedDefinitionNeverMixObjects(t *testing.T) {
 				request := &kubeconnectv1.ListRequest{Resource: gadgets.Name(), Namespace: namespace, PageSize: 1, Consistency: consistency}
 				var page *kubeconnectv1.ListResponse
 				kit.Eventually(ctx, t, "all are read", func() (err error) {
-					if page, err = clients[0].List(ctx, request); err == nil && page.GetRemaining() != 3 {
-						err = fmt.Errorf("%d remain", page.GetRemaining())
+					if page, err = clients[0].List(ctx, request); err == nil && page.GetRemainingItemCount() != 3 {
+						err = fmt.Errorf("%d remain", page.GetRemainingItemCount())
 					}
 					return err
 				})
@@ -289,7 +289,7 @@ func TestChecked_PagesOfATableAreOfOneVersion(t *testing.T) {
 		return &kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: s.Namespace, LabelSelector: "app=web", PageSize: size, PageToken: token}
 	}
 	whole, err := clients[0].GetTable(ctx, request(0, ""))
-	if err != nil || len(whole.GetRows()) != 4 || whole.GetNextPageToken() != "" || whole.GetRemaining() != 0 || whole.GetResourceVersion() == "" {
+	if err != nil || len(whole.GetRows()) != 4 || whole.GetNextPageToken() != "" || whole.GetRemainingItemCount() != 0 || whole.GetResourceVersion() == "" {
 		t.Fatalf("%v, %v", whole, err)
 	}
 	for _, row := range whole.GetRows() {
@@ -364,7 +364,7 @@ func TestChecked_TablePagesHaveAtMost500Rows(t *testing.T) {
 	if err != nil || len(second.GetRows()) != 1 || second.GetNextPageToken() != "" {
 		t.Errorf("%d rows, token %q, %v", len(second.GetRows()), second.GetNextPageToken(), err)
 	}
-	t.Logf("%d remain after the first page", first.GetRemaining())
+	t.Logf("%d remain after the first page", first.GetRemainingItemCount())
 }
 
 // "in order of namespace and name" at a version, and a count of the same version.
@@ -378,11 +378,11 @@ func TestChecked_CountsMatchTheirVersion(t *testing.T) {
 		s.Delete(fmt.Sprintf("p-%02d", i))
 		s.Create(fmt.Sprintf("n-%02d", i), kit.Labels{"app": "web", "rank": fmt.Sprint(i % 2)})
 		for _, consistency := range []kubeconnectv1.Consistency{0, kit.Latest} {
-			request := &kubeconnectv1.CountObjectsRequest{Resource: "pods", Namespace: s.Namespace, LabelSelector: "app=web", GroupBy: []string{"metadata.labels.rank"}, Consistency: consistency}
+			request := &kubeconnectv1.CountRequest{Resource: "pods", Namespace: s.Namespace, LabelSelector: "app=web", GroupBy: []string{"metadata.labels.rank"}, Consistency: consistency}
 			if consistency != kit.Latest {
 				request.MinResourceVersion = s.Last
 			}
-			count, err := clients[i%2].CountObjects(ctx, request)
+			count, err := clients[i%2].Count(ctx, request)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -217,7 +217,7 @@ func TestChecked_GroupsAboveTheResponseSizeAreOmitted(t *testing.T) {
 		last = write.Patch(name, map[string]any{"data": map[string]any{"big": strings.Repeat("x", 900_000) + name}}).ResourceVersion
 	}
 	client := kit.NewReplicas(t, in, 1)[0]
-	count, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web", GroupBy: []string{"data.big"}, MinResourceVersion: last})
+	count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web", GroupBy: []string{"data.big"}, MinResourceVersion: last})
 	if err != nil || count.GetTotal() != 6 || len(count.GetGroups()) == 0 || int64(len(count.GetGroups()))+count.GetRemainingGroups() != 6 || count.GetRemainingGroups() < 2 {
 		t.Errorf("%d groups and %d more of %d, %v", len(count.GetGroups()), count.GetRemainingGroups(), count.GetTotal(), err)
 	}
@@ -454,7 +454,7 @@ func TestChecked_SeveralWatchesMoveToReplicasAtMaximumAge(t *testing.T) {
 	clients := kit.NewReplicas(t, kit.Cluster(t), 3, "--max-stream-age", "2s")
 	request := &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{
 		{Resource: "pods", Namespace: s.Namespace, LabelSelector: "app=web"},
-		{Resource: "configmaps", Namespace: s.Namespace, Patches: kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
+		{Resource: "configmaps", Namespace: s.Namespace, PatchFormat: kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE},
 		{Resource: "pods", Namespace: s.Namespace, Filter: "object.metadata.labels.rank == '0'", MetadataOnly: true},
 	}}
 	models := make([]validate.Model, 3)
@@ -471,13 +471,13 @@ func TestChecked_SeveralWatchesMoveToReplicasAtMaximumAge(t *testing.T) {
 			message := stream.Msg()
 			request.ResumeToken = message.GetResumeToken()
 			for _, event := range message.GetResponse().GetEvents() {
-				model := &models[message.GetWatch()]
+				model := &models[message.GetWatchIndex()]
 				event = model.Whole(event)
 				if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET && i > 0 {
-					t.Errorf("call %d: watch %d resyncs, after version %s", i, message.GetWatch(), model.Version)
+					t.Errorf("call %d: watch %d resyncs, after version %s", i, message.GetWatchIndex(), model.Version)
 				}
 				if held := model.Objects[validate.KeyOf(event.GetObject())]; held != nil && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_ADDED {
-					t.Errorf("watch %d: ADDED of what is held: %v", message.GetWatch(), record.Line(event))
+					t.Errorf("watch %d: ADDED of what is held: %v", message.GetWatchIndex(), record.Line(event))
 				}
 				model.Apply(event)
 			}
@@ -506,7 +506,7 @@ func TestChecked_SeveralWatchesMoveToReplicasAtMaximumAge(t *testing.T) {
 	}
 	for !(reached(0, s.Last) && reached(1, last) && reached(2, s.Last)) && stream.Receive() {
 		for _, event := range stream.Msg().GetResponse().GetEvents() {
-			model := &models[stream.Msg().GetWatch()]
+			model := &models[stream.Msg().GetWatchIndex()]
 			model.Apply(model.Whole(event))
 		}
 	}

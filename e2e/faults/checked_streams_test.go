@@ -127,7 +127,7 @@ func TestChecked_FreshnessMatchesTheLastContact(t *testing.T) {
 			if err != nil || stale(list.GetFreshness(), "") != nil {
 				t.Errorf("a list is as fresh as %v: %v", list.GetFreshness(), err)
 			}
-			count, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", Namespace: namespace})
+			count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "configmaps", Namespace: namespace})
 			if err != nil || stale(count.GetFreshness(), "") != nil {
 				t.Errorf("a count is as fresh as %v: %v", count.GetFreshness(), err)
 			}
@@ -209,7 +209,7 @@ func (f *checkedFollower) follow(ctx context.Context, until func(*validate.Model
 
 func (f *checkedFollower) take(resumed bool) {
 	for _, event := range f.last.GetEvents() {
-		if event.GetPatch() != 0 && f.model.Objects[validate.KeyOf(event.GetObject())] == nil {
+		if event.GetPatchFormat() != 0 && f.model.Objects[validate.KeyOf(event.GetObject())] == nil {
 			f.faults = append(f.faults, fmt.Sprintf("a patch to what is not held: %v", record.Line(event)))
 		}
 		event = f.model.Whole(event)
@@ -268,8 +268,8 @@ func continueAtOtherReplicas(t *testing.T, remembers bool, flags ...string) {
 		"rank":     {LabelSelector: "rank in (0,2)"},
 		"fields":   {FieldSelector: "metadata.name!=p-03", Fields: []string{"metadata.labels"}},
 		"filter":   {Filter: "object.metadata.labels.rank != '1'"},
-		"merge":    {Patches: kubeconnectv1.PatchType_PATCH_TYPE_MERGE, Encoding: json},
-		"patch":    {Patches: kubeconnectv1.PatchType_PATCH_TYPE_JSON, Encoding: json},
+		"merge":    {PatchFormat: kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE, Encoding: json},
+		"patch":    {PatchFormat: kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON, Encoding: json},
 		"metadata": {MetadataOnly: true},
 		"owned":    {Related: owned},
 		"selected": {Related: selected},

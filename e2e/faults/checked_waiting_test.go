@@ -56,17 +56,17 @@ func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	for stream.Receive() {
 		response := stream.Msg()
 		token = response.GetResumeToken()
-		t.Logf("after %v: watch %d, %d events, token %q", time.Since(began), response.GetWatch(), len(response.GetResponse().GetEvents()), token)
+		t.Logf("after %v: watch %d, %d events, token %q", time.Since(began), response.GetWatchIndex(), len(response.GetResponse().GetEvents()), token)
 		if response.GetResponse().GetResumeToken() != "" {
 			t.Errorf("a response within has the token %q", response.GetResponse().GetResumeToken())
 		}
 		for _, event := range response.GetResponse().GetEvents() {
 			switch {
-			case response.GetWatch() == 0 && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
+			case response.GetWatchIndex() == 0 && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
 				synced = true
-			case response.GetWatch() == 1 && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK && event.GetResourceVersion() == "":
+			case response.GetWatchIndex() == 1 && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK && event.GetResourceVersion() == "":
 				waits++
-			case response.GetWatch() == 1:
+			case response.GetWatchIndex() == 1:
 				t.Errorf("the watch that waits says %v", event)
 			}
 		}
@@ -91,9 +91,9 @@ func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	for !done && again.Receive() {
 		for _, event := range again.Msg().GetResponse().GetEvents() {
 			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET {
-				resets[again.Msg().GetWatch()]++
+				resets[again.Msg().GetWatchIndex()]++
 			}
-			done = done || again.Msg().GetWatch() == 1 && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
+			done = done || again.Msg().GetWatchIndex() == 1 && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
 		}
 	}
 	if !maps.Equal(resets, map[int32]int{1: 1}) {

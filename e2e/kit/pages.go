@@ -51,18 +51,18 @@ func WalkPages(ctx context.Context, t *testing.T, clients []ResourceClient, requ
 
 func checkPage(t *testing.T, number int, first, page *kubeconnectv1.ListResponse, seen, size int) {
 	t.Helper()
-	total := int64(len(first.GetObjects())) + first.GetRemaining()
+	total := int64(len(first.GetObjects())) + first.GetRemainingItemCount()
 	if page.GetResourceVersion() != first.GetResourceVersion() {
 		t.Errorf("page %d is at version %q, the first at %q", number, page.GetResourceVersion(), first.GetResourceVersion())
 	}
-	if int64(seen)+page.GetRemaining() != total {
-		t.Errorf("page %d: %d seen and %d remain, of %d", number, seen, page.GetRemaining(), total)
+	if int64(seen)+page.GetRemainingItemCount() != total {
+		t.Errorf("page %d: %d seen and %d remain, of %d", number, seen, page.GetRemainingItemCount(), total)
 	}
 	if size > 0 && len(page.GetObjects()) > size {
 		t.Errorf("page %d has %d objects, more than %d", number, len(page.GetObjects()), size)
 	}
-	if (page.GetNextPageToken() == "") != (page.GetRemaining() == 0) {
-		t.Errorf("page %d: %d remain, and the next page's token is %q", number, page.GetRemaining(), page.GetNextPageToken())
+	if (page.GetNextPageToken() == "") != (page.GetRemainingItemCount() == 0) {
+		t.Errorf("page %d: %d remain, and the next page's token is %q", number, page.GetRemainingItemCount(), page.GetNextPageToken())
 	}
 	if !proto.Equal(page.GetKind(), first.GetKind()) {
 		t.Errorf("page %d is of %v, the first of %v", number, page.GetKind(), first.GetKind())
@@ -114,13 +114,13 @@ func ListAllAt(ctx context.Context, t *testing.T, client ResourceClient, request
 		}
 		objects = append(objects, page.GetObjects()...)
 		if version == "" {
-			version, total = page.GetResourceVersion(), int64(len(objects))+page.GetRemaining()
+			version, total = page.GetResourceVersion(), int64(len(objects))+page.GetRemainingItemCount()
 		}
 		if page.GetResourceVersion() != version || version == "" {
 			t.Errorf("a page has version %q, the first page %q", page.GetResourceVersion(), version)
 		}
-		if got := int64(len(objects)) + page.GetRemaining(); got != total {
-			t.Errorf("remaining after %d objects: %d, total %d", len(objects), page.GetRemaining(), total)
+		if got := int64(len(objects)) + page.GetRemainingItemCount(); got != total {
+			t.Errorf("remaining after %d objects: %d, total %d", len(objects), page.GetRemainingItemCount(), total)
 		}
 		if page.GetNextPageToken() == "" {
 			break

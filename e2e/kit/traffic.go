@@ -138,7 +138,7 @@ func newResourceTraffic(ctx context.Context, t *testing.T, on Testbed, resource 
 	for _, name := range names[:followersOfResource] {
 		request := all[name]
 		form := forms[rnd.IntN(len(forms))]
-		request.Resource, request.Encoding, request.Patches = resource.Name(), form.encoding, form.patches
+		request.Resource, request.Encoding, request.PatchFormat = resource.Name(), form.encoding, form.patches
 		name = fmt.Sprintf("%s, %s, %s, patches: %s", resource.Name(), name, form.encoding, form.patches)
 		c.Followers = append(c.Followers, record.Follow(t, name, request, clients...))
 	}
@@ -148,13 +148,13 @@ func newResourceTraffic(ctx context.Context, t *testing.T, on Testbed, resource 
 // forms are the forms in which followers request their objects.
 var forms = []struct {
 	encoding kubeconnectv1.Encoding
-	patches  kubeconnectv1.PatchType
+	patches  kubeconnectv1.PatchFormat
 }{
-	{kubeconnectv1.Encoding_ENCODING_PROTOBUF, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
-	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
-	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_JSON},
-	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
-	{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
+	{kubeconnectv1.Encoding_ENCODING_PROTOBUF, kubeconnectv1.PatchFormat_PATCH_FORMAT_UNSPECIFIED},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchFormat_PATCH_FORMAT_UNSPECIFIED},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE},
+	{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE},
 }
 
 // selections returns watches of every kind. Their filters are those that package validate can

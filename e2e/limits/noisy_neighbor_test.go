@@ -105,7 +105,7 @@ func attackOn(ctx context.Context, t *testing.T, service *harness.Service) attac
 	order := attackOrder{Address: service.Address, Namespace: namespace, Token: account.Token()}
 	a := newAttackerAt(t, order)
 	kit.Eventually(ctx, t, "the attacker has its permissions", func() error {
-		_, err := a.clients.Resources.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "secrets", Namespace: namespace})
+		_, err := a.clients.Resources.Count(ctx, &kubeconnectv1.CountRequest{Resource: "secrets", Namespace: namespace})
 		return err
 	})
 	return order

@@ -122,9 +122,9 @@ func TestAggregatedAPI_EachUserGetsItsOwnObjects(t *testing.T) {
 	if names := kit.NamesOf(list.GetObjects()); !slices.Equal(names, []string{alpha}) {
 		t.Errorf("List returns %v, want only %s", names, alpha)
 	}
-	count, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: resource})
+	count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: resource})
 	if err != nil || count.GetTotal() != 1 {
-		t.Errorf("CountObjects returns %d (%v)", count.GetTotal(), err)
+		t.Errorf("Count returns %d (%v)", count.GetTotal(), err)
 	}
 	if got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Name: alpha}); err != nil || got.GetObject().GetName() != alpha {
 		t.Errorf("Get returns %v (%v)", got, err)

@@ -163,7 +163,7 @@ func TestAggregatedAPI_MetricsAreReadFromTheAPIServer(t *testing.T) {
 	if got, want := string(list.GetObjects()[1].GetJson()), `{"containers":[{"usage":{"cpu":"950m"}}],"metadata":{"name":"busy"}}`; got != want {
 		t.Errorf("metrics of the busy pod: %s, want %s", got, want)
 	}
-	hot, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{
+	hot, err := client.Count(ctx, &kubeconnectv1.CountRequest{
 		Resource: resource, Namespace: namespace, Filter: "object.containers.exists(c, quantity(c.usage.cpu).isGreaterThan(quantity('500m')))",
 	})
 	if err != nil || hot.GetTotal() != 1 {

@@ -52,7 +52,7 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	})
 	calls["Delete"] = kit.ErrorOf(resources.Delete, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
 	calls["DeleteCollection"] = kit.ErrorOf(resources.DeleteCollection, &kubeconnectv1.DeleteCollectionRequest{Resource: "configmaps", Namespace: namespace})
-	calls["CountObjects"] = kit.ErrorOf(resources.CountObjects, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", Namespace: namespace})
+	calls["Count"] = kit.ErrorOf(resources.Count, &kubeconnectv1.CountRequest{Resource: "configmaps", Namespace: namespace})
 	calls["GetTable"] = kit.ErrorOf(resources.GetTable, &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace})
 	calls["ListResourceTypes"] = kit.ErrorOf(clients.Discovery.ListResourceTypes, &kubeconnectv1.ListResourceTypesRequest{})
 	calls["GetSchema"] = kit.ErrorOf(clients.Discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "configmaps"})

@@ -203,7 +203,7 @@ func TestChecked_PagesExpireWithThePermissionForAllNamespaces(t *testing.T) {
 		var first *kubeconnectv1.ListResponse
 		for _, client := range clients {
 			kit.Eventually(d.Ctx, t, "all may be read", func() (err error) {
-				if first, err = client.List(d.Ctx, request); err == nil && (len(first.GetNamespaces()) > 0 || first.GetRemaining() != 3) {
+				if first, err = client.List(d.Ctx, request); err == nil && (len(first.GetNamespaces()) > 0 || first.GetRemainingItemCount() != 3) {
 					err = fmt.Errorf("it covers %v", first.GetNamespaces())
 				}
 				return err
@@ -334,9 +334,9 @@ func TestChecked_CountsAndTablesRespectPermissions(t *testing.T) {
 		clients := d.Clients(d.Reader)
 		may := d.Namespaces[:2]
 		d.UntilCovers(clients, consistency, may...)
-		count := &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", LabelSelector: "district=" + d.Mark, Consistency: consistency, GroupBy: []string{"metadata.namespace"}}
+		count := &kubeconnectv1.CountRequest{Resource: "configmaps", LabelSelector: "district=" + d.Mark, Consistency: consistency, GroupBy: []string{"metadata.namespace"}}
 		for _, client := range clients {
-			answer, err := client.CountObjects(d.Ctx, count)
+			answer, err := client.Count(d.Ctx, count)
 			if err != nil || answer.GetTotal() != 4 || len(answer.GetGroups()) != 2 || !slices.Equal(answer.GetNamespaces(), may) || len(answer.GetWarnings()) == 0 {
 				t.Errorf("the count is %v, %v", answer, err)
 			}
@@ -348,10 +348,10 @@ func TestChecked_CountsAndTablesRespectPermissions(t *testing.T) {
 			}
 		}
 		count.RequireAllNamespaces = true
-		_, err := clients[0].CountObjects(d.Ctx, count)
+		_, err := clients[0].Count(d.Ctx, count)
 		kit.WantError(t, err, connect.CodePermissionDenied)
 		nobody := kit.NewAccount(d.Ctx, t, d.Namespaces[0], "nobody")
-		_, err = nobody.Calling(services[0], harness.GRPC).Resources.CountObjects(d.Ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", Consistency: consistency})
+		_, err = nobody.Calling(services[0], harness.GRPC).Resources.Count(d.Ctx, &kubeconnectv1.CountRequest{Resource: "configmaps", Consistency: consistency})
 		kit.WantError(t, err, connect.CodePermissionDenied)
 	})
 }

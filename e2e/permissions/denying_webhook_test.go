@@ -84,7 +84,7 @@ func (c tenant) wantVaultClosed(when string) {
 			return resources.List(c.ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: vault, FieldSelector: "metadata.name=payroll"})
 		},
 		"Count": func() (any, error) {
-			return resources.CountObjects(c.ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", Namespace: vault})
+			return resources.Count(c.ctx, &kubeconnectv1.CountRequest{Resource: "configmaps", Namespace: vault})
 		},
 		"Watch": func() (any, error) {
 			return kit.FirstOf(c.ctx, resources, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: vault})

@@ -294,20 +294,20 @@ func (a *permissionAsker) count() permissionQuestion {
 	if a.rnd.IntN(4) == 0 {
 		a.relate(&s)
 	}
-	request := &kubeconnectv1.CountObjectsRequest{
+	request := &kubeconnectv1.CountRequest{
 		Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.selectors.label, FieldSelector: s.selectors.field, Filter: s.expression(),
 		Related: s.related, RequireAllNamespaces: s.strict, Consistency: s.consistency(), GroupBy: []string{"metadata.namespace", "metadata.name", "metadata.uid"}, MaxGroups: 10_000,
 	}
 	return permissionQuestion{
-		method: "CountObjects", text: fmt.Sprintf("CountObjects %s", s),
+		method: "Count", text: fmt.Sprintf("Count %s", s),
 		ask:  func(ctx context.Context) string { return a.counted(ctx, request) },
 		want: func(ctx context.Context) []string { return a.wantSelected(ctx, s, false) },
 	}
 }
 
 // counted returns the counted objects. The total must be that of the groups.
-func (a *permissionAsker) counted(ctx context.Context, request *kubeconnectv1.CountObjectsRequest) string {
-	count, err := a.caller.clients.Resources.CountObjects(ctx, request)
+func (a *permissionAsker) counted(ctx context.Context, request *kubeconnectv1.CountRequest) string {
+	count, err := a.caller.clients.Resources.Count(ctx, request)
 	if err != nil {
 		return answerOf(err)
 	}

@@ -208,7 +208,7 @@ func (m *matrix) watchMany(clients harness.Clients, watches ...*kubeconnectv1.Wa
 			if !stream.Receive() {
 				return "", stream.Err()
 			}
-			model := &held[stream.Msg().GetWatch()]
+			model := &held[stream.Msg().GetWatchIndex()]
 			was := model.Synced
 			for _, event := range stream.Msg().GetResponse().GetEvents() {
 				model.Apply(event)
@@ -225,7 +225,7 @@ func (m *matrix) watchMany(clients harness.Clients, watches ...*kubeconnectv1.Wa
 // count shows the number of the matrix's objects, in total and by namespace.
 func (m *matrix) count(clients harness.Clients, namespace string) answer {
 	return func(ctx context.Context) (string, error) {
-		count, err := clients.Resources.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{
+		count, err := clients.Resources.Count(ctx, &kubeconnectv1.CountRequest{
 			Resource: "configmaps", Namespace: namespace, LabelSelector: m.label(), GroupBy: []string{"metadata.namespace"},
 		})
 		text := fmt.Sprint(count.GetTotal())

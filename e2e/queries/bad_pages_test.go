@@ -53,8 +53,8 @@ func TestList_InvalidPageRequestsAreRejected(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(rest.GetObjects()) != 2 || rest.GetNextPageToken() != "" || rest.GetRemaining() != 0 {
-			t.Errorf("the rest has %d objects, %d remaining", len(rest.GetObjects()), rest.GetRemaining())
+		if len(rest.GetObjects()) != 2 || rest.GetNextPageToken() != "" || rest.GetRemainingItemCount() != 0 {
+			t.Errorf("the rest has %d objects, %d remaining", len(rest.GetObjects()), rest.GetRemainingItemCount())
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
-func groupLines(count *kubeconnectv1.CountObjectsResponse) (lines []string) {
+func groupLines(count *kubeconnectv1.CountResponse) (lines []string) {
 	for _, group := range count.GetGroups() {
 		line := fmt.Sprint(group.GetCount(), ":")
 		for _, value := range group.GetValues() {
@@ -44,9 +44,9 @@ func TestChecked_GroupsOfUnusualValuesAreOrdered(t *testing.T) {
 		}
 		last = kit.CreateGadget(t, gadgets, namespace, fmt.Sprintf("g-%02d", i), spec, "").GetResourceVersion()
 	}
-	request := &kubeconnectv1.CountObjectsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"spec.key"}, MinResourceVersion: last}
+	request := &kubeconnectv1.CountRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"spec.key"}, MinResourceVersion: last}
 	client := kit.NewReplicas(t, in, 1)[0]
-	whole, err := client.CountObjects(ctx, request)
+	whole, err := client.Count(ctx, request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,31 +71,31 @@ func TestChecked_GroupsOfUnusualValuesAreOrdered(t *testing.T) {
 	}
 	for _, most := range []int32{1, 5, 13, 14} {
 		request.MaxGroups = most
-		some, err := client.CountObjects(ctx, request)
+		some, err := client.Count(ctx, request)
 		count := min(int(most), len(lines))
 		if err != nil || !slices.Equal(groupLines(some), lines[:count]) || some.GetRemainingGroups() != int64(len(lines)-count) || some.GetTotal() != 14 {
 			t.Errorf("at most %d: %q and %d more of %d, %v", most, groupLines(some), some.GetRemainingGroups(), some.GetTotal(), err)
 		}
 	}
 	request.MaxGroups = -1
-	_, err = client.CountObjects(ctx, request)
+	_, err = client.Count(ctx, request)
 	kit.WantError(t, err, connect.CodeInvalidArgument)
 	request.MaxGroups = 10_001
-	answer, err := client.CountObjects(ctx, request)
+	answer, err := client.Count(ctx, request)
 	t.Logf("10001 groups: %d, %v", len(answer.GetGroups()), err)
 	request.MaxGroups, request.GroupBy = 0, []string{"spec"}
-	_, err = client.CountObjects(ctx, request)
+	_, err = client.Count(ctx, request)
 	kit.WantError(t, err, connect.CodeInvalidArgument)
 	request.GroupBy = slices.Repeat([]string{"spec.color"}, 9)
-	_, err = client.CountObjects(ctx, request)
+	_, err = client.Count(ctx, request)
 	kit.WantError(t, err, connect.CodeInvalidArgument)
 	request.GroupBy = slices.Repeat([]string{"spec.color"}, 8)
-	eight, err := client.CountObjects(ctx, request)
+	eight, err := client.Count(ctx, request)
 	if err != nil || len(eight.GetGroups()) != 1 || len(eight.GetGroups()[0].GetValues()) != 8 || eight.GetGroups()[0].GetCount() != 14 {
 		t.Errorf("eight paths: %v, %v", eight, err)
 	}
 	request.GroupBy, request.MinResourceVersion = nil, "9223372036854775"
-	_, err = client.CountObjects(ctx, request)
+	_, err = client.Count(ctx, request)
 	kit.WantError(t, err, connect.CodeDeadlineExceeded)
 	if kit.StatusIn(err).GetRetryAfterSeconds() <= 0 {
 		t.Errorf("a version from the future: no time to try again in %v", kit.StatusIn(err))
@@ -134,11 +134,11 @@ func TestChecked_ObjectsCountOnceInEachGroupOfTheirValues(t *testing.T) {
 		{nil, nil},
 	} {
 		for _, consistency := range []kubeconnectv1.Consistency{0, kit.Latest} {
-			request := &kubeconnectv1.CountObjectsRequest{Resource: "pods", Namespace: namespace, GroupBy: c.by, Consistency: consistency}
+			request := &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace, GroupBy: c.by, Consistency: consistency}
 			if consistency != kit.Latest {
 				request.MinResourceVersion = last
 			}
-			count, err := client.CountObjects(ctx, request)
+			count, err := client.Count(ctx, request)
 			if err != nil || count.GetTotal() != 3 {
 				t.Errorf("%v: %d, %v", c.by, count.GetTotal(), err)
 			}
@@ -149,11 +149,11 @@ func TestChecked_ObjectsCountOnceInEachGroupOfTheirValues(t *testing.T) {
 			}
 		}
 	}
-	nothing, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "pods", Namespace: namespace, LabelSelector: "app=none", GroupBy: []string{"spec.nodeName"}})
+	nothing, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace, LabelSelector: "app=none", GroupBy: []string{"spec.nodeName"}})
 	if err != nil || nothing.GetTotal() != 0 || len(nothing.GetGroups()) != 0 || nothing.GetResourceVersion() == "" || nothing.GetKind().GetKind() != "Pod" || nothing.GetFreshness() == nil {
 		t.Errorf("a count of nothing: %v, %v", nothing, err)
 	}
-	warned, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "pods", Namespace: namespace, Filter: "object.spec.nodeName == 'n'", MinResourceVersion: last})
+	warned, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace, Filter: "object.spec.nodeName == 'n'", MinResourceVersion: last})
 	if err != nil || warned.GetTotal() != 0 || len(warned.GetWarnings()) == 0 {
 		t.Errorf("a count by a filter without a value: %v, %v", warned, err)
 	}

@@ -165,8 +165,8 @@ func TestChecked_PageSizesAreExactAtTheirBoundaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (page.GetNextPageToken() != "") != (want != "") || int64(len(page.GetObjects()))+page.GetRemaining() != 4 {
-			t.Errorf("page_size %d: %v, %d remain, token %q", size, kit.NamesOf(page.GetObjects()), page.GetRemaining(), page.GetNextPageToken())
+		if (page.GetNextPageToken() != "") != (want != "") || int64(len(page.GetObjects()))+page.GetRemainingItemCount() != 4 {
+			t.Errorf("page_size %d: %v, %d remain, token %q", size, kit.NamesOf(page.GetObjects()), page.GetRemainingItemCount(), page.GetNextPageToken())
 		}
 	}
 	page, err := clients[0].List(ctx, request(3))
@@ -181,7 +181,7 @@ func TestChecked_PageSizesAreExactAtTheirBoundaries(t *testing.T) {
 				next := request(size)
 				next.PageToken = page.GetNextPageToken()
 				rest, err := client.List(ctx, next)
-				if err != nil || !slices.Equal(kit.NamesOf(rest.GetObjects()), []string{"p-03"}) || rest.GetNextPageToken() != "" || rest.GetRemaining() != 0 {
+				if err != nil || !slices.Equal(kit.NamesOf(rest.GetObjects()), []string{"p-03"}) || rest.GetNextPageToken() != "" || rest.GetRemainingItemCount() != 0 {
 					t.Errorf("page_size %d behind p-02: %v, %v", size, rest, err)
 				}
 			}
@@ -200,7 +200,7 @@ func TestChecked_PageSizesAreExactAtTheirBoundaries(t *testing.T) {
 		{Resource: "pods", Namespace: s.Namespace, LabelSelector: "app=none", PageSize: 1, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST},
 	} {
 		page, err := clients[0].List(ctx, nothing)
-		if err != nil || len(page.GetObjects()) != 0 || page.GetNextPageToken() != "" || page.GetRemaining() != 0 || page.GetResourceVersion() == "" || page.GetKind().GetKind() != "Pod" {
+		if err != nil || len(page.GetObjects()) != 0 || page.GetNextPageToken() != "" || page.GetRemainingItemCount() != 0 || page.GetResourceVersion() == "" || page.GetKind().GetKind() != "Pod" {
 			t.Errorf("%v: %v, %v", nothing, page, err)
 		}
 	}

@@ -43,7 +43,7 @@ func linesOf(groups []*kubeconnectv1.ObjectGroup) []string {
 	return lines
 }
 
-func TestCountObjects_CountsByGroups(t *testing.T) {
+func TestCount_CountsByGroups(t *testing.T) {
 	t.Parallel()
 	namespace := newPodsToOrder(kit.Deadline(t), t)
 	cpu := func(pod corev1.Pod) string {
@@ -61,13 +61,13 @@ func TestCountObjects_CountsByGroups(t *testing.T) {
 	}
 	kit.OverEachProtocol(t, kit.Cluster(t), func(t *testing.T, client kit.ResourceClient) {
 		ctx := kit.Deadline(t)
-		request := func(change func(*kubeconnectv1.CountObjectsRequest)) *kubeconnectv1.CountObjectsRequest {
-			request := &kubeconnectv1.CountObjectsRequest{Resource: "pods", Namespace: namespace}
+		request := func(change func(*kubeconnectv1.CountRequest)) *kubeconnectv1.CountRequest {
+			request := &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace}
 			change(request)
 			return request
 		}
 		kit.Eventually(ctx, t, "the service has cached all pods", func() error {
-			count, err := client.CountObjects(ctx, request(func(*kubeconnectv1.CountObjectsRequest) {}))
+			count, err := client.Count(ctx, request(func(*kubeconnectv1.CountRequest) {}))
 			if err == nil && (count.GetTotal() != 21 || len(count.GetGroups()) != 0 || count.GetKind().GetKind() != "Pod" || count.GetResourceVersion() == "" || count.GetSource() != kubeconnectv1.Source_SOURCE_CACHE) {
 				err = fmt.Errorf("%v", count)
 			}
@@ -75,7 +75,7 @@ func TestCountObjects_CountsByGroups(t *testing.T) {
 		})
 		for _, consistency := range []kubeconnectv1.Consistency{0, kubeconnectv1.Consistency_CONSISTENCY_LATEST} {
 			for groupBy, has := range cases {
-				count, err := client.CountObjects(ctx, request(func(r *kubeconnectv1.CountObjectsRequest) {
+				count, err := client.Count(ctx, request(func(r *kubeconnectv1.CountRequest) {
 					r.GroupBy, r.Consistency = strings.Split(groupBy, ","), consistency
 				}))
 				if err != nil {
@@ -90,13 +90,13 @@ func TestCountObjects_CountsByGroups(t *testing.T) {
 				}
 			}
 		}
-		some, err := client.CountObjects(ctx, request(func(r *kubeconnectv1.CountObjectsRequest) {
+		some, err := client.Count(ctx, request(func(r *kubeconnectv1.CountRequest) {
 			r.LabelSelector, r.GroupBy, r.MaxGroups = "tier in (t0,t1)", []string{"metadata.name"}, 5
 		}))
 		if err != nil || some.GetTotal() != 14 || len(some.GetGroups()) != 5 || some.GetRemainingGroups() != 9 || linesOf(some.GetGroups())[2] != "1 web-3" {
 			t.Errorf("count of a part: %v, %v", some, err)
 		}
-		everywhere, err := client.CountObjects(ctx, request(func(r *kubeconnectv1.CountObjectsRequest) {
+		everywhere, err := client.Count(ctx, request(func(r *kubeconnectv1.CountRequest) {
 			r.Namespace, r.FieldSelector = "", "metadata.namespace="+namespace
 		}))
 		if err != nil || everywhere.GetTotal() != 21 {
@@ -117,7 +117,7 @@ func tolerated(pod corev1.Pod) []string {
 	return keys
 }
 
-func TestCountObjects_CountsOnlyRelatedObjects(t *testing.T) {
+func TestCount_CountsOnlyRelatedObjects(t *testing.T) {
 	t.Parallel()
 	ctx, client := kit.Deadline(t), kit.NewClient(t, kit.Cluster(t))
 	f := newRelatedFixture(ctx, t)
@@ -131,7 +131,7 @@ func TestCountObjects_CountsOnlyRelatedObjects(t *testing.T) {
 		"selected":           {&kubeconnectv1.Relation{Type: relatedSelectedBy, Resource: "svc", Namespace: f.namespace, Name: "web"}, 4},
 	} {
 		kit.Eventually(ctx, t, name, func() error {
-			count, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "pods", Related: test.related, GroupBy: []string{"metadata.labels.app"}})
+			count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Related: test.related, GroupBy: []string{"metadata.labels.app"}})
 			if err == nil && (count.GetTotal() != test.want || len(count.GetGroups()) != 1) {
 				err = fmt.Errorf("got %v, want %d", count, test.want)
 			}
@@ -140,28 +140,28 @@ func TestCountObjects_CountsOnlyRelatedObjects(t *testing.T) {
 	}
 }
 
-func TestCountObjects_InvalidRequestsAreRejected(t *testing.T) {
+func TestCount_InvalidRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx, client := kit.Deadline(t), kit.NewClient(t, kit.Cluster(t))
 	for name, test := range map[string]struct {
-		request *kubeconnectv1.CountObjectsRequest
+		request *kubeconnectv1.CountRequest
 		words   string
 	}{
-		"no resource":                 {&kubeconnectv1.CountObjectsRequest{}, "resource is required"},
-		"an object":                   {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"metadata"}}, `"metadata" is an object`},
-		"an invalid path":             {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"a..b"}}, "group_by"},
-		"too many paths":              {&kubeconnectv1.CountObjectsRequest{GroupBy: strings.Split("a b c d e f g h i", " ")}, "9 paths"},
-		"too many groups":             {&kubeconnectv1.CountObjectsRequest{MaxGroups: 10_001}, "max_groups 10001"},
-		"a negative number of groups": {&kubeconnectv1.CountObjectsRequest{MaxGroups: -1}, "max_groups -1"},
-		"a bad selector":              {&kubeconnectv1.CountObjectsRequest{LabelSelector: "("}, "label_selector"},
-		"a bad consistency":           {&kubeconnectv1.CountObjectsRequest{Consistency: 9}, "consistency 9"},
-		"a bad version":               {&kubeconnectv1.CountObjectsRequest{MinResourceVersion: "x"}, "min_resource_version"},
+		"no resource":                 {&kubeconnectv1.CountRequest{}, "resource is required"},
+		"an object":                   {&kubeconnectv1.CountRequest{GroupBy: []string{"metadata"}}, `"metadata" is an object`},
+		"an invalid path":             {&kubeconnectv1.CountRequest{GroupBy: []string{"a..b"}}, "group_by"},
+		"too many paths":              {&kubeconnectv1.CountRequest{GroupBy: strings.Split("a b c d e f g h i", " ")}, "9 paths"},
+		"too many groups":             {&kubeconnectv1.CountRequest{MaxGroups: 10_001}, "max_groups 10001"},
+		"a negative number of groups": {&kubeconnectv1.CountRequest{MaxGroups: -1}, "max_groups -1"},
+		"a bad selector":              {&kubeconnectv1.CountRequest{LabelSelector: "("}, "label_selector"},
+		"a bad consistency":           {&kubeconnectv1.CountRequest{Consistency: 9}, "consistency 9"},
+		"a bad version":               {&kubeconnectv1.CountRequest{MinResourceVersion: "x"}, "min_resource_version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "no resource" {
 				test.request.Resource = "namespaces"
 			}
-			_, err := client.CountObjects(ctx, test.request)
+			_, err := client.Count(ctx, test.request)
 			kit.WantError(t, err, connect.CodeInvalidArgument, test.words)
 		})
 	}

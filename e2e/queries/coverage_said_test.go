@@ -39,7 +39,7 @@ func coverageCalls(client kit.ResourceClient, requireAll bool) map[string]func(c
 		"ordered":    list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name" }),
 		"filtered":   list(func(r *kubeconnectv1.ListRequest) { r.Filter = "has(object.metadata)" }),
 		"count": func(ctx context.Context) (coverage, error) {
-			return client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", RequireAllNamespaces: requireAll})
+			return client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "configmaps", RequireAllNamespaces: requireAll})
 		},
 		"watch": func(ctx context.Context) (coverage, error) {
 			ctx, end := context.WithCancel(ctx)

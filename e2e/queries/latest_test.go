@@ -131,8 +131,8 @@ func TestLatest_PagesAreOneSnapshot(t *testing.T) {
 	}
 	request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "many=true", PageSize: 400, Consistency: kit.Latest}
 	page, err := client.List(ctx, request)
-	if err != nil || page.GetRemaining() != n-400 {
-		t.Fatalf("%d remaining (%v)", page.GetRemaining(), err)
+	if err != nil || page.GetRemainingItemCount() != n-400 {
+		t.Fatalf("%d remaining (%v)", page.GetRemainingItemCount(), err)
 	}
 	write.Delete("many-1000")
 	request.PageToken = page.GetNextPageToken()

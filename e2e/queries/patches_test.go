@@ -20,27 +20,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// patchForm is a patch type with an encoding.
+// patchForm is a patch format with an encoding.
 type patchForm struct {
-	patches  kubeconnectv1.PatchType
+	patches  kubeconnectv1.PatchFormat
 	encoding kubeconnectv1.Encoding
 }
 
 func (f patchForm) String() string { return f.patches.String() + " " + f.encoding.String() }
 
 // operations are patches that can change elements of lists.
-var operations = patchForm{kubeconnectv1.PatchType_PATCH_TYPE_JSON, kubeconnectv1.Encoding_ENCODING_JSON}
+var operations = patchForm{kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON, kubeconnectv1.Encoding_ENCODING_JSON}
 
 // patchForms are all supported forms.
 var patchForms = []patchForm{
-	{kubeconnectv1.PatchType_PATCH_TYPE_MERGE, kubeconnectv1.Encoding_ENCODING_STRUCT},
-	{kubeconnectv1.PatchType_PATCH_TYPE_MERGE, kubeconnectv1.Encoding_ENCODING_JSON},
+	{kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE, kubeconnectv1.Encoding_ENCODING_STRUCT},
+	{kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE, kubeconnectv1.Encoding_ENCODING_JSON},
 	operations,
 }
 
 // watchInPatches returns a watch of a resource in a namespace, with patches.
 func watchInPatches(resource, namespace string, form patchForm) *kubeconnectv1.WatchRequest {
-	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace, Encoding: form.encoding, Patches: form.patches}
+	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace, Encoding: form.encoding, PatchFormat: form.patches}
 }
 
 // wantHeldAsListed fails the test unless a client's state is exactly that of a list, byte for byte
@@ -144,7 +144,7 @@ func TestWatchPatches_StatusChangesAreSmall(t *testing.T) {
 	}
 	for _, form := range patchForms {
 		objects := watchInPatches("pods", namespace, form)
-		objects.Patches = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+		objects.PatchFormat = kubeconnectv1.PatchFormat_PATCH_FORMAT_UNSPECIFIED
 		var sizes []int
 		for _, request := range []*kubeconnectv1.WatchRequest{objects, watchInPatches("pods", namespace, form)} {
 			event := nextChange(ctx, t, client, request, func() { markReady(ctx, t, namespace) })
@@ -211,8 +211,8 @@ func TestWatchPatches_OperationsChangeSingleElements(t *testing.T) {
 		changed = ready(corev1.ConditionTrue).ResourceVersion
 	})
 	want := fmt.Sprintf(`[{"op":"replace","path":"/metadata/resourceVersion","value":%q},{"op":"replace","path":"/status/conditions/3/status","value":"True"}]`, changed)
-	if got := string(event.GetObject().GetJson()); got != want || event.GetPatch() != operations.patches {
-		t.Errorf("got %s, a patch of type %s, want %s", got, event.GetPatch(), want)
+	if got := string(event.GetObject().GetJson()); got != want || event.GetPatchFormat() != operations.patches {
+		t.Errorf("got %s, a patch of type %s, want %s", got, event.GetPatchFormat(), want)
 	}
 }
 
@@ -299,16 +299,15 @@ func TestWatchPatches_ApplyToTheNewSnapshotAfterAResync(t *testing.T) {
 	wantHeldAsListed(ctx, t, another, request, view.Model)
 }
 
-func TestWatchPatches_UnsupportedTypesAreRejected(t *testing.T) {
+func TestWatchPatches_UnsupportedFormatsAreRejected(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
 	client := kit.NewClient(t, kit.Cluster(t))
 	for _, form := range []patchForm{
-		{kubeconnectv1.PatchType_PATCH_TYPE_MERGE, kubeconnectv1.Encoding_ENCODING_PROTOBUF},
-		{kubeconnectv1.PatchType_PATCH_TYPE_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF},
-		{kubeconnectv1.PatchType_PATCH_TYPE_JSON, kubeconnectv1.Encoding_ENCODING_STRUCT},
-		{kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE, kubeconnectv1.Encoding_ENCODING_JSON},
-		{kubeconnectv1.PatchType_PATCH_TYPE_APPLY, kubeconnectv1.Encoding_ENCODING_JSON},
+		{kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE, kubeconnectv1.Encoding_ENCODING_PROTOBUF},
+		{kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF},
+		{kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON, kubeconnectv1.Encoding_ENCODING_STRUCT},
+		{3, kubeconnectv1.Encoding_ENCODING_JSON},
 		{77, kubeconnectv1.Encoding_ENCODING_JSON},
 	} {
 		err := kit.WatchError(ctx, client, watchInPatches("pods", "default", form))

@@ -94,7 +94,7 @@ func (m *many) receive() bool {
 	if m.request.ResumeToken = message.GetResumeToken(); m.request.ResumeToken == "" {
 		m.t.Error("a message has no token")
 	}
-	watch, response := message.GetWatch(), validate.ResponseOf(message.GetResponse())
+	watch, response := message.GetWatchIndex(), validate.ResponseOf(message.GetResponse())
 	if response.Token != "" {
 		m.t.Errorf("watch %d has its own token", watch)
 	}

@@ -198,7 +198,7 @@ func (v *View) take(response *kubeconnectv1.WatchResponse) {
 		v.Freshness = response.GetFreshness()
 	}
 	for i, event := range response.GetEvents() {
-		if event.GetPatch() != kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED {
+		if event.GetPatchFormat() != kubeconnectv1.PatchFormat_PATCH_FORMAT_UNSPECIFIED {
 			v.Patches++
 		}
 		response.Events[i] = v.Model.Whole(event)

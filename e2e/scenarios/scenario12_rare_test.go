@@ -46,7 +46,7 @@ func wantPage(t *testing.T, page *kubeconnectv1.ListResponse, name string, remai
 	if len(page.GetObjects()) != 1 || page.GetObjects()[0].GetName() != name {
 		t.Errorf("a page of %d objects, want only %s", len(page.GetObjects()), name)
 	}
-	if page.GetRemaining() != int64(remaining) {
-		t.Errorf("remaining %d, want %d", page.GetRemaining(), remaining)
+	if page.GetRemainingItemCount() != int64(remaining) {
+		t.Errorf("remaining %d, want %d", page.GetRemainingItemCount(), remaining)
 	}
 }

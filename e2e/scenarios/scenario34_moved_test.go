@@ -28,7 +28,7 @@ func gadgetCalls(clients harness.Clients, gadgets kit.CustomResource, version, n
 		"Get status":      kit.ErrorOf(client.Get, &kubeconnectv1.GetRequest{Resource: name, Namespace: namespace, Name: "one", Subresource: "status"}),
 		"List":            kit.ErrorOf(client.List, &kubeconnectv1.ListRequest{Resource: name, Namespace: namespace}),
 		"List latest":     kit.ErrorOf(client.List, &kubeconnectv1.ListRequest{Resource: name, Namespace: namespace, Consistency: kit.Latest}),
-		"CountObjects":    kit.ErrorOf(client.CountObjects, &kubeconnectv1.CountObjectsRequest{Resource: name, Namespace: namespace}),
+		"Count":           kit.ErrorOf(client.Count, &kubeconnectv1.CountRequest{Resource: name, Namespace: namespace}),
 		"GetTable":        kit.ErrorOf(client.GetTable, &kubeconnectv1.GetTableRequest{Resource: name, Namespace: namespace}),
 		"GetTable of one": kit.ErrorOf(client.GetTable, &kubeconnectv1.GetTableRequest{Resource: name, Namespace: namespace, Name: "one"}),
 		"Watch": func(ctx context.Context) error {

@@ -11,22 +11,22 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// noPatch is the patch type of an event with a complete object.
-const noPatch = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+// noPatch is the patch format of an event with a complete object.
+const noPatch = kubeconnectv1.PatchFormat_PATCH_FORMAT_UNSPECIFIED
 
 // Whole returns an event as it would have been without a patch: with the object that results from
 // applying the patch to the client's object. An event whose patch cannot be applied is returned
 // unchanged; it violates a rule.
 func (m *Model) Whole(event *kubeconnectv1.Event) *kubeconnectv1.Event {
 	held, ok := m.Objects[KeyOf(event.GetObject())]
-	if event.GetPatch() == noPatch || !ok || held.GetUid() != event.GetObject().GetUid() {
+	if event.GetPatchFormat() == noPatch || !ok || held.GetUid() != event.GetObject().GetUid() {
 		return event
 	}
 	complete := proto.CloneOf(event)
-	if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || !applyTo(held, complete.GetObject(), event.GetPatch()) {
+	if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || !applyTo(held, complete.GetObject(), event.GetPatchFormat()) {
 		return event
 	}
-	complete.Patch = noPatch
+	complete.PatchFormat = noPatch
 	return complete
 }
 
@@ -34,7 +34,7 @@ var patchAppliesToState = rule{
 	guarantee: Complete,
 	name:      "a patch applies to the client's object",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
-		if event.GetPatch() != noPatch {
+		if event.GetPatchFormat() != noPatch {
 			return "it cannot be applied"
 		}
 		return ""
@@ -43,10 +43,10 @@ var patchAppliesToState = rule{
 
 // applyTo replaces the content of object, which is a patch, with the result of applying it to held.
 // It returns false if the patch does not apply to held.
-func applyTo(held, object *kubeconnectv1.Object, patchType kubeconnectv1.PatchType) bool {
+func applyTo(held, object *kubeconnectv1.Object, format kubeconnectv1.PatchFormat) bool {
 	switch patch := object.GetContent().(type) {
 	case *kubeconnectv1.Object_Struct:
-		if held.GetStruct() == nil || patchType != kubeconnectv1.PatchType_PATCH_TYPE_MERGE {
+		if held.GetStruct() == nil || format != kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE {
 			return false
 		}
 		merged, err := structpb.NewStruct(mergePatch(held.GetStruct().AsMap(), patch.Struct.AsMap()).(map[string]any))
@@ -54,7 +54,7 @@ func applyTo(held, object *kubeconnectv1.Object, patchType kubeconnectv1.PatchTy
 		return err == nil
 	case *kubeconnectv1.Object_Json:
 		apply := mergeJSON
-		if patchType == kubeconnectv1.PatchType_PATCH_TYPE_JSON {
+		if format == kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON {
 			apply = operateOn
 		}
 		text, err := apply(held.GetJson(), patch.Json)

@@ -13,14 +13,14 @@ func withJSON(event *kubeconnectv1.Event, text string) *kubeconnectv1.Event {
 	return event
 }
 
-func asPatch(event *kubeconnectv1.Event, patchType kubeconnectv1.PatchType) *kubeconnectv1.Event {
-	event.Patch = patchType
+func asPatch(event *kubeconnectv1.Event, format kubeconnectv1.PatchFormat) *kubeconnectv1.Event {
+	event.PatchFormat = format
 	return event
 }
 
 const (
-	merge      = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
-	operations = kubeconnectv1.PatchType_PATCH_TYPE_JSON
+	merge      = kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE
+	operations = kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON
 )
 
 func TestModel_AppliesPatchesToHeldObjects(t *testing.T) {
@@ -28,13 +28,13 @@ func TestModel_AppliesPatchesToHeldObjects(t *testing.T) {
 	for _, event := range []*kubeconnectv1.Event{reset(), withJSON(object(added, "a", "1"), `{"a":{"b":1,"c":9007199254740993}}`), synced("1")} {
 		model.Apply(event)
 	}
-	for patchType, patch := range map[kubeconnectv1.PatchType]string{
+	for format, patch := range map[kubeconnectv1.PatchFormat]string{
 		merge:      `{"a":{"b":null},"d":[null]}`,
 		operations: `[{"op":"remove","path":"/a/b"},{"op":"add","path":"/d","value":[null]}]`,
 	} {
-		complete := model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), patchType))
-		if got := string(complete.GetObject().GetJson()); complete.GetPatch() != noPatch || got != `{"a":{"c":9007199254740993},"d":[null]}` {
-			t.Errorf("patch of type %s: object %s, patch type %s", patchType, got, complete.GetPatch())
+		complete := model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), format))
+		if got := string(complete.GetObject().GetJson()); complete.GetPatchFormat() != noPatch || got != `{"a":{"c":9007199254740993},"d":[null]}` {
+			t.Errorf("patch of format %s: object %s, patch format %s", format, got, complete.GetPatchFormat())
 		}
 	}
 	structured := object(modified, "a", "2")
@@ -49,16 +49,16 @@ func TestModel_AppliesPatchesToHeldObjects(t *testing.T) {
 		"that is not JSON":    withJSON(object(modified, "a", "2"), `{`),
 		"without content":     object(modified, "a", "2"),
 	} {
-		if model.Whole(asPatch(event, merge)).GetPatch() != merge {
+		if model.Whole(asPatch(event, merge)).GetPatchFormat() != merge {
 			t.Errorf("a patch %s is applied", name)
 		}
 	}
 	for name, patch := range map[string]string{
 		"that remove a missing member":  `[{"op":"remove","path":"/b"}]`,
 		"that replace a missing member": `[{"op":"replace","path":"/b/c","value":1}]`,
-		"of another patch type":         `{"a":null}`,
+		"of another patch format":       `{"a":null}`,
 	} {
-		if model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), operations)).GetPatch() != operations {
+		if model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), operations)).GetPatchFormat() != operations {
 			t.Errorf("operations %s are applied", name)
 		}
 	}

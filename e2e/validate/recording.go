@@ -97,7 +97,7 @@ func (r *Recording) modelBefore(call int) Model {
 func ResponseOf(message *kubeconnectv1.WatchResponse) Response {
 	patches := 0
 	for _, event := range message.GetEvents() {
-		if event.GetPatch() != noPatch {
+		if event.GetPatchFormat() != noPatch {
 			patches++
 		}
 	}

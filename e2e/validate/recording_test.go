@@ -262,7 +262,7 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 			correctRecording(), func(*Recording) {}, Evidence{Writes: historyWithContent()}, Complete, 1,
 		},
 		"a patch that cannot be applied": {
-			correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Events[0].Patch = merge }, Evidence{}, Complete, 4,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Events[0].PatchFormat = merge }, Evidence{}, Complete, 4,
 		},
 		"a missing step": {
 			correctRecording(), leaveOutOneStep, all(), Complete, 5,

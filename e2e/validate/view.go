@@ -126,7 +126,7 @@ var changeIsVisible = check{
 	name:      "a change outside the requested part is not sent",
 	broken: func(j *judge) string {
 		held := j.model.Objects[KeyOf(j.event.GetObject())]
-		if !j.recording.Selection.View.hides() || j.catchUp || held == nil || j.event.GetPatch() != noPatch ||
+		if !j.recording.Selection.View.hides() || j.catchUp || held == nil || j.event.GetPatchFormat() != noPatch ||
 			j.event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || held.GetUid() != j.event.GetObject().GetUid() {
 			return ""
 		}

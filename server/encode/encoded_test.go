@@ -175,7 +175,7 @@ func wantForm(t *testing.T, encoded []byte, want string) {
 // of their forms.
 func TestEvents_PatchesObjectsThatWereSent(t *testing.T) {
 	const struct_, json = kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.Encoding_ENCODING_JSON
-	const merge = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
+	const merge = kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE
 	numbers := func(count int) string { return "[" + strings.Repeat("1,", count) + "1]" }
 	text := func(bytes int) string { return `"` + strings.Repeat("x", bytes) + `"` }
 	spec := func(big, small string) string {

@@ -18,7 +18,7 @@ var (
 	eventType           = FieldNumber(&kubeconnectv1.Event{}, "type")
 	eventObject         = FieldNumber(&kubeconnectv1.Event{}, "object")
 	eventVersion        = FieldNumber(&kubeconnectv1.Event{}, "resource_version")
-	eventPatch          = FieldNumber(&kubeconnectv1.Event{}, "patch")
+	eventPatch          = FieldNumber(&kubeconnectv1.Event{}, "patch_format")
 )
 
 // MaxEventsBytes is the size of several events at which a message is sent and not filled further. A
@@ -29,7 +29,7 @@ const MaxEventsBytes = 64 << 10
 type Events struct {
 	Batch    informerhub.Batch
 	Encoding kubeconnectv1.Encoding
-	Patches  kubeconnectv1.PatchType // the patch type of events whose Before is known
+	Patches  kubeconnectv1.PatchFormat // the patch format of events whose Before is known
 	Tokens   Tokens
 	Heavy    bool // encoded in processor slots
 }
@@ -46,7 +46,7 @@ type Tokens interface {
 // depends on.
 type encodedBatch struct {
 	encoding kubeconnectv1.Encoding
-	patches  kubeconnectv1.PatchType
+	patches  kubeconnectv1.PatchFormat
 	tokens   string
 }
 
@@ -143,7 +143,7 @@ type responseEncoder struct {
 	next    int    // index of the next event
 	encoded bool   // object and patch belong to the next event
 	object  []byte // nil if it has none
-	patch   kubeconnectv1.PatchType
+	patch   kubeconnectv1.PatchFormat
 }
 
 func (e Events) begin() *responseEncoder {
@@ -179,7 +179,7 @@ func (r *responseEncoder) response() Response {
 }
 
 // object returns the encoded object of an event, or the patch from the object before it.
-func (e Events) object(event informerhub.Event) (encoded []byte, patch kubeconnectv1.PatchType) {
+func (e Events) object(event informerhub.Event) (encoded []byte, patch kubeconnectv1.PatchFormat) {
 	if event.Object == nil {
 		return nil, WholeObject
 	}
@@ -215,7 +215,7 @@ func (e Events) tokenAfter(last int) string {
 }
 
 // appendEvent appends an event, with its encoded object, to a response.
-func appendEvent(dst []byte, event informerhub.Event, object []byte, patch kubeconnectv1.PatchType) []byte {
+func appendEvent(dst []byte, event informerhub.Event, object []byte, patch kubeconnectv1.PatchFormat) []byte {
 	dst = protowire.AppendTag(dst, watchResponseEvents, protowire.BytesType)
 	dst = protowire.AppendVarint(dst, uint64(eventSize(event, object, patch)))
 	dst = protowire.AppendTag(dst, eventType, protowire.VarintType)
@@ -232,7 +232,7 @@ func appendEvent(dst []byte, event informerhub.Event, object []byte, patch kubec
 	return dst
 }
 
-func eventSize(event informerhub.Event, object []byte, patch kubeconnectv1.PatchType) int {
+func eventSize(event informerhub.Event, object []byte, patch kubeconnectv1.PatchFormat) int {
 	size := protowire.SizeTag(eventType) + protowire.SizeVarint(uint64(eventTypes[event.Type])) +
 		protowire.SizeTag(eventVersion) + protowire.SizeBytes(len(event.ResourceVersion))
 	if event.Object != nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// WholeObject is the patch type of an event with a whole object.
-const WholeObject = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+// WholeObject is the patch format of an event with a whole object.
+const WholeObject = kubeconnectv1.PatchFormat_PATCH_FORMAT_UNSPECIFIED
 
-// CheckPatches rejects a combination of patch type and encoding that is not supported.
-func CheckPatches(patches kubeconnectv1.PatchType, encoding kubeconnectv1.Encoding) error {
+// CheckPatches rejects a combination of patch format and encoding that is not supported.
+func CheckPatches(patches kubeconnectv1.PatchFormat, encoding kubeconnectv1.Encoding) error {
 	encoding = OrDefault(encoding)
 	switch {
 	case patches == WholeObject:
 		return nil
-	case patches == kubeconnectv1.PatchType_PATCH_TYPE_JSON && encoding == kubeconnectv1.Encoding_ENCODING_JSON:
+	case patches == kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON && encoding == kubeconnectv1.Encoding_ENCODING_JSON:
 		return nil
-	case patches == kubeconnectv1.PatchType_PATCH_TYPE_MERGE && encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF:
+	case patches == kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE && encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF:
 		return nil
 	}
-	return apierror.BadRequest("patches of type %s are not supported for encoding %s: use MERGE with STRUCT or JSON, use JSON with JSON, or leave patches out",
-		strings.TrimPrefix(patches.String(), "PATCH_TYPE_"), strings.TrimPrefix(encoding.String(), "ENCODING_"))
+	return apierror.BadRequest("patch_format %s is not supported for encoding %s: use MERGE with STRUCT or JSON, use JSON with JSON, or leave patch_format out",
+		strings.TrimPrefix(patches.String(), "PATCH_FORMAT_"), strings.TrimPrefix(encoding.String(), "ENCODING_"))
 }
 
 // The forms in which encoded patches are cached.
@@ -39,10 +39,10 @@ const (
 // encodedPatch returns the bytes of an object's message whose content is the patch from the object
 // before the event. It returns nil if there is none. The bytes may be shared and must not be
 // modified.
-func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patches kubeconnectv1.PatchType) []byte {
+func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patches kubeconnectv1.PatchFormat) []byte {
 	form, by, field := mergeStruct, diff.MergePatch, objectStruct
 	switch {
-	case patches == kubeconnectv1.PatchType_PATCH_TYPE_JSON:
+	case patches == kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON:
 		form, by, field = operationsJSON, diff.JSONPatch, objectJSON
 	case encoding == kubeconnectv1.Encoding_ENCODING_JSON:
 		form, field = mergeJSON, objectJSON

@@ -142,23 +142,23 @@ class FakeService(
             objects=self.objects[start:end],
             next_page_token=str(end) if remaining else "",
             resource_version=SNAPSHOT,
-            remaining=remaining,
+            remaining_item_count=remaining,
             freshness=self.freshness,
             source=source_of(request),
             warnings=["2 left out"] if request.filter else [],
             namespaces=self.namespaces,
         )
 
-    def CountObjects(
-        self, request: read_pb2.CountObjectsRequest, context: grpc.ServicerContext
-    ) -> read_pb2.CountObjectsResponse:
+    def Count(
+        self, request: read_pb2.CountRequest, context: grpc.ServicerContext
+    ) -> read_pb2.CountResponse:
         self._begin(request, context)
         names = Counter(each.name[:1] for each in self.objects)
         groups = [
             read_pb2.ObjectGroup(values=[Value(string_value=name)], count=count)
             for name, count in names.most_common(request.max_groups or None)
         ]
-        return read_pb2.CountObjectsResponse(
+        return read_pb2.CountResponse(
             kind=PODS,
             total=len(self.objects),
             groups=groups if request.group_by else [],
@@ -187,7 +187,7 @@ class FakeService(
             ],
             rows=[row(each) for each in self.objects[start:end]],
             next_page_token=str(end) if remaining else "",
-            remaining=remaining,
+            remaining_item_count=remaining,
             resource_version=SNAPSHOT,
             warnings=["old"],
         )
@@ -397,7 +397,7 @@ def row(pod: object_pb2.Object) -> table_pb2.TableRow:
 
 
 def source_of(
-    request: read_pb2.GetRequest | read_pb2.ListRequest | read_pb2.CountObjectsRequest,
+    request: read_pb2.GetRequest | read_pb2.ListRequest | read_pb2.CountRequest,
 ) -> consistency_pb2.Source:
     latest = request.consistency == consistency_pb2.CONSISTENCY_LATEST
     return consistency_pb2.SOURCE_API_SERVER if latest else consistency_pb2.SOURCE_CACHE
@@ -410,7 +410,7 @@ def batch(token: str, *events: watch_pb2.Event, kind: bool = False) -> watch_pb2
 def of_watch(index: int, token: str, *events: watch_pb2.Event) -> watch_pb2.WatchManyResponse:
     """Return a message with events of one of several watches."""
     return watch_pb2.WatchManyResponse(
-        watch=index, response=batch("", *events, kind=True), resume_token=token
+        watch_index=index, response=batch("", *events, kind=True), resume_token=token
     )
 
 

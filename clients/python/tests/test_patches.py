@@ -10,7 +10,7 @@ import pytest
 
 from kubeconnect._errors import KubeconnectError
 from kubeconnect._patches import ObjectCache, apply_patch
-from kubeconnect.v1 import object_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import object_pb2, watch_pb2
 
 
 def object_event(kind: watch_pb2.EventType, content: Any, uid: str = "u") -> watch_pb2.Event:
@@ -20,11 +20,11 @@ def object_event(kind: watch_pb2.EventType, content: Any, uid: str = "u") -> wat
 
 
 def patch(
-    operations: Any, type: write_pb2.PatchType = write_pb2.PATCH_TYPE_JSON
+    operations: Any, type: watch_pb2.PatchFormat = watch_pb2.PATCH_FORMAT_JSON
 ) -> watch_pb2.Event:
     """Return a change of that object."""
     event = object_event(watch_pb2.EVENT_TYPE_MODIFIED, operations)
-    event.patch = type
+    event.patch_format = type
     return event
 
 
@@ -48,7 +48,7 @@ def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
     cache = ObjectCache()
     cache.complete(ADDED)
     patched = cache.complete(PATCH)
-    assert patched.patch == write_pb2.PATCH_TYPE_UNSPECIFIED
+    assert patched.patch_format == watch_pb2.PATCH_FORMAT_UNSPECIFIED
     assert json.loads(patched.object.json) == {"spec": {"b": [1], "c": "é"}, "n": 2**53 + 1}
     again = cache.complete(patch([remove("/n"), add("/spec/b/0", 0)]))
     assert json.loads(again.object.json) == {"spec": {"b": [0, 1], "c": "é"}}
@@ -75,11 +75,11 @@ def test_a_patch_to_what_is_not_held_is_an_error(before: list[watch_pb2.Event]) 
         cache.complete(PATCH)
 
 
-@pytest.mark.parametrize("type", [write_pb2.PATCH_TYPE_MERGE, 99])
-def test_a_patch_of_another_type_is_an_error(type: write_pb2.PatchType) -> None:
+@pytest.mark.parametrize("type", [watch_pb2.PATCH_FORMAT_MERGE, 99])
+def test_a_patch_of_another_type_is_an_error(type: watch_pb2.PatchFormat) -> None:
     cache = ObjectCache()
     cache.complete(ADDED)
-    with pytest.raises(KubeconnectError, match="a type that was not requested") as raised:
+    with pytest.raises(KubeconnectError, match="a format that was not requested") as raised:
         cache.complete(patch([], type))
     assert raised.value.code is grpc.StatusCode.DATA_LOSS
 

@@ -11,7 +11,7 @@ import pytest
 from kubeconnect import Connection, EventType, Freshness, Object
 from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect._watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS, WatchSession
-from kubeconnect.v1 import consistency_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import consistency_pb2, watch_pb2
 from kubeconnect.v1.status_pb2 import Status
 from tests.fake import batch, event, pod
 
@@ -284,7 +284,7 @@ def test_opens_a_stream_whose_token_has_ended_once_more(renews: bool, reconnect:
 def test_holds_what_changes_while_the_snapshot_is_sent() -> None:
     patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="8"), "8")
     patch.object.json = b'[{"op":"add","path":"/spec","value":{"x":1}}]'
-    patch.patch = write_pb2.PATCH_TYPE_JSON
+    patch.patch_format = watch_pb2.PATCH_FORMAT_JSON
     steps = [
         RESET,
         ADDED,
@@ -295,7 +295,7 @@ def test_holds_what_changes_while_the_snapshot_is_sent() -> None:
         event(watch_pb2.EVENT_TYPE_ADDED, pod("b", version="11"), "11"),
         event(watch_pb2.EVENT_TYPE_SYNCED, None, "11"),
     ]
-    request = watch_pb2.WatchRequest(resource="pods", patches=write_pb2.PATCH_TYPE_JSON)
+    request = watch_pb2.WatchRequest(resource="pods", patch_format=watch_pb2.PATCH_FORMAT_JSON)
     watch = WatchSession(request)
     held: dict[str, Object] = {}
     for step, token in zip(steps, [""] * 7 + ["t11"], strict=True):

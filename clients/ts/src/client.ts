@@ -188,7 +188,7 @@ export function createClient(transport: Transport): Client {
 
     async count(resource: string, options: CountOptions = {}) {
       const request = countRequest(resource, options);
-      return countFrom(await unary(options, (call) => service.countObjects(request, call)));
+      return countFrom(await unary(options, (call) => service.count(request, call)));
     },
 
     table(resource: string, options: TableOptions = {}) {

@@ -1,10 +1,7 @@
 import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import type { ReadOptions } from "./call.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
-import type {
-  CountObjectsRequestSchema,
-  CountObjectsResponse,
-} from "./gen/kubeconnect/v1/read_pb.js";
+import type { CountRequestSchema, CountResponse } from "./gen/kubeconnect/v1/read_pb.js";
 import { required } from "./message.js";
 import type { ResourceKind } from "./object.js";
 import {
@@ -57,7 +54,7 @@ export interface CountResult {
 export function countRequest(
   resource: string,
   { groupBy = [], maxGroups = 0, minResourceVersion = "", ...options }: CountOptions,
-): MessageInitShape<typeof CountObjectsRequestSchema> {
+): MessageInitShape<typeof CountRequestSchema> {
   return {
     resource,
     ...selectionFields(options),
@@ -68,7 +65,7 @@ export function countRequest(
   };
 }
 
-export function countFrom(response: CountObjectsResponse): CountResult {
+export function countFrom(response: CountResponse): CountResult {
   return {
     kind: required(response.kind, "the kind of the objects"),
     total: Number(response.total),

@@ -163,7 +163,7 @@ function pageFrom<T>(response: ListResponse): ListPage<T> {
     kind,
     objects: response.objects.map((message) => new KubeObject<T>(message, kind)),
     resourceVersion: response.resourceVersion,
-    remaining: Number(response.remaining),
+    remaining: Number(response.remainingItemCount),
     freshness: freshnessFrom(response.freshness),
     source: sourceFrom(response.source),
     namespaces: response.namespaces,

@@ -1,8 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { KubeconnectError } from "./error.js";
 import type { Object$ as ObjectMessage } from "./gen/kubeconnect/v1/object_pb.js";
-import { EventSchema, EventType, type Event } from "./gen/kubeconnect/v1/watch_pb.js";
-import { PatchType } from "./gen/kubeconnect/v1/write_pb.js";
+import { EventSchema, EventType, PatchFormat, type Event } from "./gen/kubeconnect/v1/watch_pb.js";
 import { applyPatch } from "./jsonpatch.js";
 import { keyOf } from "./object.js";
 
@@ -18,25 +17,25 @@ export class ObjectCache {
     if (event.type === EventType.RESET) this.#objects.clear();
     if (event.object === undefined) return event;
     const key = keyOf(event.object);
-    const isComplete = event.patch === PatchType.UNSPECIFIED;
+    const isComplete = event.patchFormat === PatchFormat.UNSPECIFIED;
     const object = isComplete
       ? event.object
-      : patched(this.#objects.get(key), event.object, event.patch);
+      : patched(this.#objects.get(key), event.object, event.patchFormat);
     if (event.type === EventType.DELETED) this.#objects.delete(key);
     else this.#objects.set(key, object);
     return isComplete
       ? event
-      : create(EventSchema, { ...event, object, patch: PatchType.UNSPECIFIED });
+      : create(EventSchema, { ...event, object, patchFormat: PatchFormat.UNSPECIFIED });
   }
 }
 
 function patched(
   cached: ObjectMessage | undefined,
   object: ObjectMessage,
-  type: PatchType,
+  format: PatchFormat,
 ): ObjectMessage {
-  if (type !== PatchType.JSON) {
-    throw KubeconnectError.dataLoss(`patch of ${object.name} has a type that was not requested`);
+  if (format !== PatchFormat.JSON) {
+    throw KubeconnectError.dataLoss(`patch of ${object.name} has a format that was not requested`);
   }
   if (
     cached?.uid !== object.uid ||

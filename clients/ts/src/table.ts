@@ -121,7 +121,7 @@ function pageFrom(response: GetTableResponse): TablePage {
     columns: response.columns,
     rows: response.rows.map(rowFrom),
     resourceVersion: response.resourceVersion,
-    remaining: Number(response.remaining),
+    remaining: Number(response.remainingItemCount),
     warnings: response.warnings,
   };
 }

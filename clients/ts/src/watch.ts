@@ -4,7 +4,7 @@ import { EventReader } from "./eventreader.js";
 import { EventStream, type EventStreamOptions } from "./eventstream.js";
 import type { Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
-import { PatchType } from "./gen/kubeconnect/v1/write_pb.js";
+import { PatchFormat } from "./gen/kubeconnect/v1/watch_pb.js";
 import type { ResourceServiceClient } from "./message.js";
 import type { KubeValue } from "./object.js";
 import { objectFields, type FieldOptions, type Source } from "./read.js";
@@ -125,6 +125,6 @@ export function watchFields(
     minResourceVersion: isReached ? "" : minResourceVersion,
     encoding: Encoding.JSON,
     ...objectFields(selection),
-    patches: patches ? PatchType.JSON : PatchType.UNSPECIFIED,
+    patchFormat: patches ? PatchFormat.JSON : PatchFormat.UNSPECIFIED,
   };
 }

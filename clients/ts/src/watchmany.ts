@@ -96,7 +96,7 @@ export class WatchMany<V> extends EventStream<WatchManyBatch<V>, WatchManyEvent<
     for await (const response of stream({ signal, headers }, (call) =>
       this.#service.watchMany(request, call),
     )) {
-      const watch = required(this.#watches[response.watch], "a watch with this index");
+      const watch = required(this.#watches[response.watchIndex], "a watch with this index");
       const batch = watch.read(response);
       const synced = this.#watches.every((each) => each.synced);
       yield { ...batch, watch: watch.key, synced } as WatchManyBatch<V>;

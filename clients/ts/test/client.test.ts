@@ -170,7 +170,7 @@ suite("list", () => {
             objects: [pod("a"), pod("b")],
             nextPageToken: "2",
             resourceVersion: "9",
-            remaining: 1n,
+            remainingItemCount: 1n,
             freshness: { stale: true, lastContact },
             source: Source.CACHE,
             warnings: ["2 left out"],

@@ -4,10 +4,10 @@ import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { ValueSchema, type Value } from "@bufbuild/protobuf/wkt";
 import {
   Consistency,
-  CountObjectsRequestSchema,
+  CountRequestSchema,
   RelationType,
   Source,
-  type CountObjectsRequest,
+  type CountRequest,
 } from "../src/proto.js";
 import { clientOf, podKind } from "./fixture.js";
 
@@ -18,7 +18,7 @@ function value(json: JsonValue): Value {
 suite("count", () => {
   test("returns the total, and the groups by values", async () => {
     const client = clientOf({
-      countObjects: () => ({
+      count: () => ({
         kind: podKind,
         total: 6n,
         groups: [
@@ -50,9 +50,9 @@ suite("count", () => {
   });
 
   test("sends all options", async () => {
-    let sent: CountObjectsRequest | undefined;
+    let sent: CountRequest | undefined;
     const client = clientOf({
-      countObjects(request) {
+      count(request) {
         sent = request;
         return { kind: podKind };
       },
@@ -62,7 +62,7 @@ suite("count", () => {
     const related = { type: "ownerOf", ...owner } as const;
     const options = { groupBy: ["g.h"], maxGroups: 5, minResourceVersion: "8" };
     await client.count("po", { ...selection, related, ...options, consistency: "latest" });
-    const want = create(CountObjectsRequestSchema, {
+    const want = create(CountRequestSchema, {
       ...selection,
       ...options,
       resource: "po",
@@ -73,7 +73,7 @@ suite("count", () => {
   });
 
   test("rejects an unknown option value, and a path without a list", async () => {
-    const client = clientOf({ countObjects: () => ({ kind: podKind }) });
+    const client = clientOf({ count: () => ({ kind: podKind }) });
     const consistency = "newest" as "latest";
     await assert.rejects(client.count("pods", { consistency }), TypeError);
     const groupBy = "spec.nodeName" as unknown as string[];

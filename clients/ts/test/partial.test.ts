@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import {
-  CountObjectsRequestSchema,
+  CountRequestSchema,
   EventType,
   ListRequestSchema,
   WatchRequestSchema,
-  type CountObjectsRequest,
+  type CountRequest,
   type ListRequest,
   type WatchRequest,
 } from "../src/proto.js";
@@ -70,9 +70,9 @@ suite("a response that covers only some namespaces", () => {
   test("lists them in each of several watches", async () => {
     const client = clientOf({
       async *watchMany() {
-        yield { watch: 0, response: { kind: podKind, warnings, namespaces } };
-        yield { watch: 1, response: { kind: podKind, events: [{ type: EventType.RESET }] } };
-        yield { watch: 0, response: { events: [{ type: EventType.RESET }] } };
+        yield { watchIndex: 0, response: { kind: podKind, warnings, namespaces } };
+        yield { watchIndex: 1, response: { kind: podKind, events: [{ type: EventType.RESET }] } };
+        yield { watchIndex: 0, response: { events: [{ type: EventType.RESET }] } };
       },
     });
     const watches = { pods: { resource: "pods" }, nodes: { resource: "nodes" } };
@@ -86,13 +86,13 @@ suite("a response that covers only some namespaces", () => {
 });
 
 test("requireAllNamespaces is sent with a list, a count and each kind of watch", async () => {
-  const requests: (ListRequest | CountObjectsRequest | WatchRequest | undefined)[] = [];
+  const requests: (ListRequest | CountRequest | WatchRequest | undefined)[] = [];
   const client = clientOf({
     list(request) {
       requests.push(request);
       return { kind: podKind };
     },
-    countObjects(request) {
+    count(request) {
       requests.push(request);
       return { kind: podKind };
     },
@@ -115,7 +115,7 @@ test("requireAllNamespaces is sent with a list, a count and each kind of watch",
     .next();
   assert.deepEqual(
     requests.map((request) => [request?.$typeName, request?.requireAllNamespaces]),
-    [ListRequestSchema, CountObjectsRequestSchema, WatchRequestSchema, WatchRequestSchema].map(
+    [ListRequestSchema, CountRequestSchema, WatchRequestSchema, WatchRequestSchema].map(
       (schema) => [create(schema).$typeName, true],
     ),
   );

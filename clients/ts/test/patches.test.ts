@@ -4,7 +4,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { KubeconnectError, type KubeValue, type WatchOptions } from "../src/index.js";
 import { applyPatch } from "../src/jsonpatch.js";
-import { EventType, PatchType, type EventSchema, type WatchRequest } from "../src/proto.js";
+import { EventType, PatchFormat, type EventSchema, type WatchRequest } from "../src/proto.js";
 import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
 
 type EventInit = MessageInitShape<typeof EventSchema>;
@@ -16,10 +16,10 @@ const snapshot: EventInit[] = [
 ];
 
 /** Returns a change of pod a in the format of the service. */
-function patchTo(version: string, operations: unknown, patch = PatchType.JSON): EventInit {
+function patchTo(version: string, operations: unknown, patchFormat = PatchFormat.JSON): EventInit {
   const value = new TextEncoder().encode(JSON.stringify(operations));
   const object = { ...pod("a", version), content: { case: "json" as const, value } };
-  return { type: EventType.MODIFIED, object, patch };
+  return { type: EventType.MODIFIED, object, patchFormat };
 }
 
 const add = (path: string, value: unknown) => ({ op: "add", path, value });
@@ -184,10 +184,10 @@ suite("patches", () => {
       spec: { a: 1 },
     });
     assert.deepEqual(
-      requests.map(({ resumeToken, patches }) => [resumeToken, patches]),
+      requests.map(({ resumeToken, patchFormat }) => [resumeToken, patchFormat]),
       [
-        ["", PatchType.JSON],
-        ["t1", PatchType.JSON],
+        ["", PatchFormat.JSON],
+        ["t1", PatchFormat.JSON],
       ],
     );
   });
@@ -196,8 +196,8 @@ suite("patches", () => {
     const { client, requests } = streams([], []);
     await last(client, { ...twoStreams(), resumeToken: "t0" });
     assert.deepEqual(
-      requests.map((request) => request.patches),
-      [PatchType.UNSPECIFIED, PatchType.UNSPECIFIED],
+      requests.map((request) => request.patchFormat),
+      [PatchFormat.UNSPECIFIED, PatchFormat.UNSPECIFIED],
     );
   });
 
@@ -208,8 +208,8 @@ suite("patches", () => {
     );
     await last(client, twoStreams());
     assert.deepEqual(
-      requests.map((request) => request.patches),
-      [PatchType.JSON, PatchType.UNSPECIFIED],
+      requests.map((request) => request.patchFormat),
+      [PatchFormat.JSON, PatchFormat.UNSPECIFIED],
     );
   });
 
@@ -219,8 +219,8 @@ suite("patches", () => {
   });
 
   test("of another type are an error", async () => {
-    const { client } = streams([...snapshot, patchTo("2", {}, PatchType.MERGE)]);
-    await rejects(last(client), "patch of a has a type that was not requested");
+    const { client } = streams([...snapshot, patchTo("2", {}, PatchFormat.MERGE)]);
+    await rejects(last(client), "patch of a has a format that was not requested");
   });
 
   for (const [name, operations, why] of misfits) {
@@ -235,7 +235,7 @@ suite("patches", () => {
   test("that are not JSON are an error", async () => {
     const value = new TextEncoder().encode("[");
     const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
-    const patch: EventInit = { type: EventType.MODIFIED, object, patch: PatchType.JSON };
+    const patch: EventInit = { type: EventType.MODIFIED, object, patchFormat: PatchFormat.JSON };
     const { client } = streams([...snapshot, patch]);
     await assert.rejects(last(client), KubeconnectError);
   });

@@ -22,7 +22,7 @@ suite("table", () => {
       requests.push(request);
       const head = { kind: podKind, columns, resourceVersion: "9", warnings: ["old"] };
       return request.pageToken === ""
-        ? { ...head, rows: [row("x"), row("y")], nextPageToken: "2", remaining: 1n }
+        ? { ...head, rows: [row("x"), row("y")], nextPageToken: "2", remainingItemCount: 1n }
         : { ...head, rows: [row("z")] };
     },
   });

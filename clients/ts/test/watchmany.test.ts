@@ -6,7 +6,7 @@ import { RetryPolicy } from "../src/retry.js";
 import {
   Encoding,
   EventType,
-  PatchType,
+  PatchFormat,
   Source,
   WatchManyRequestSchema,
   type EventSchema,
@@ -26,8 +26,8 @@ const waiting: EventInit = { type: EventType.BOOKMARK };
 const watches = { web: { resource: "pods" }, all: { resource: "nodes" } };
 
 /** Returns a message of one watch. */
-function message(watch: number, resumeToken: string, ...events: EventInit[]): ResponseInit {
-  return { watch, resumeToken, response: { kind: podKind, events } };
+function message(watchIndex: number, resumeToken: string, ...events: EventInit[]): ResponseInit {
+  return { watchIndex, resumeToken, response: { kind: podKind, events } };
 }
 
 /** Creates a client whose nth stream sends the nth messages, then ends. */
@@ -121,7 +121,7 @@ suite("watchMany", () => {
     const operations = [{ op: "replace", path: "/metadata/resourceVersion", value: "2" }];
     const value = new TextEncoder().encode(JSON.stringify(operations));
     const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
-    const patch: EventInit = { type: EventType.MODIFIED, object, patch: PatchType.JSON };
+    const patch: EventInit = { type: EventType.MODIFIED, object, patchFormat: PatchFormat.JSON };
     const { client, requests } = streams(
       [message(0, "t1", reset, added, synced), message(1, "t2", reset, synced)],
       [message(0, "t3", patch)],
@@ -142,10 +142,13 @@ suite("watchMany", () => {
       break;
     }
     assert.deepEqual(
-      requests.map(({ resumeToken, watches }) => [resumeToken, ...watches.map((w) => w.patches)]),
+      requests.map(({ resumeToken, watches }) => [
+        resumeToken,
+        ...watches.map((w) => w.patchFormat),
+      ]),
       [
-        ["", PatchType.JSON, PatchType.UNSPECIFIED],
-        ["t2", PatchType.JSON, PatchType.UNSPECIFIED],
+        ["", PatchFormat.JSON, PatchFormat.UNSPECIFIED],
+        ["t2", PatchFormat.JSON, PatchFormat.UNSPECIFIED],
       ],
     );
     assert.deepEqual(
@@ -159,13 +162,13 @@ suite("watchMany", () => {
     const pods: WatchSpec = { resource: "pods", patches: true };
     const many = client.watchMany({ pods }, { resumeToken: "t0", reconnect: false });
     assert.deepEqual(await untilEnd(many.batches()), []);
-    assert.equal(requests[0]?.watches[0]?.patches, PatchType.UNSPECIFIED);
+    assert.equal(requests[0]?.watches[0]?.patchFormat, PatchFormat.UNSPECIFIED);
   });
 
   test("reports how current each watch is", async () => {
     const stale = { kind: podKind, events: [bookmark], freshness: { stale: true } };
     const { client } = streams([
-      { watch: 1, resumeToken: "t1", response: stale },
+      { watchIndex: 1, resumeToken: "t1", response: stale },
       message(0, "t2", bookmark),
       message(1, "t3", bookmark),
     ]);
@@ -181,9 +184,9 @@ suite("watchMany", () => {
   test("reports the source of each watch", async () => {
     const cached = { kind: podKind, source: Source.CACHE, events: [reset, synced] };
     const { client } = streams([
-      { watch: 1, resumeToken: "t1", response: cached },
+      { watchIndex: 1, resumeToken: "t1", response: cached },
       message(0, "t2", reset, synced),
-      { watch: 1, resumeToken: "t3", response: { events: [bookmark] } },
+      { watchIndex: 1, resumeToken: "t3", response: { events: [bookmark] } },
     ]);
     const many = client.watchMany(watches, { reconnect: false });
     const seen = await untilEnd(many.batches(), ({ watch, source }) => [watch, source]);

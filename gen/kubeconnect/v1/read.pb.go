@@ -465,7 +465,7 @@ type ListResponse struct {
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The number of objects after this page. On later pages it is computed from the first
 	// page's number.
-	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	RemainingItemCount int64 `protobuf:"varint,5,opt,name=remaining_item_count,json=remainingItemCount,proto3" json:"remaining_item_count,omitempty"`
 	// How current the replica was when it produced this page. The objects of later pages
 	// are nevertheless those of resource_version.
 	Freshness *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
@@ -540,9 +540,9 @@ func (x *ListResponse) GetResourceVersion() string {
 	return ""
 }
 
-func (x *ListResponse) GetRemaining() int64 {
+func (x *ListResponse) GetRemainingItemCount() int64 {
 	if x != nil {
-		return x.Remaining
+		return x.RemainingItemCount
 	}
 	return 0
 }
@@ -575,8 +575,8 @@ func (x *ListResponse) GetNamespaces() []string {
 	return nil
 }
 
-// CountObjectsRequest asks how many objects match a selection.
-type CountObjectsRequest struct {
+// CountRequest asks how many objects match a selection.
+type CountRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in ListRequest. Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -609,20 +609,20 @@ type CountObjectsRequest struct {
 	sizeCache            protoimpl.SizeCache
 }
 
-func (x *CountObjectsRequest) Reset() {
-	*x = CountObjectsRequest{}
+func (x *CountRequest) Reset() {
+	*x = CountRequest{}
 	mi := &file_kubeconnect_v1_read_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CountObjectsRequest) String() string {
+func (x *CountRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CountObjectsRequest) ProtoMessage() {}
+func (*CountRequest) ProtoMessage() {}
 
-func (x *CountObjectsRequest) ProtoReflect() protoreflect.Message {
+func (x *CountRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_kubeconnect_v1_read_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -634,90 +634,90 @@ func (x *CountObjectsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CountObjectsRequest.ProtoReflect.Descriptor instead.
-func (*CountObjectsRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use CountRequest.ProtoReflect.Descriptor instead.
+func (*CountRequest) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_read_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *CountObjectsRequest) GetResource() string {
+func (x *CountRequest) GetResource() string {
 	if x != nil {
 		return x.Resource
 	}
 	return ""
 }
 
-func (x *CountObjectsRequest) GetNamespace() string {
+func (x *CountRequest) GetNamespace() string {
 	if x != nil {
 		return x.Namespace
 	}
 	return ""
 }
 
-func (x *CountObjectsRequest) GetLabelSelector() string {
+func (x *CountRequest) GetLabelSelector() string {
 	if x != nil {
 		return x.LabelSelector
 	}
 	return ""
 }
 
-func (x *CountObjectsRequest) GetFieldSelector() string {
+func (x *CountRequest) GetFieldSelector() string {
 	if x != nil {
 		return x.FieldSelector
 	}
 	return ""
 }
 
-func (x *CountObjectsRequest) GetFilter() string {
+func (x *CountRequest) GetFilter() string {
 	if x != nil {
 		return x.Filter
 	}
 	return ""
 }
 
-func (x *CountObjectsRequest) GetRelated() *Relation {
+func (x *CountRequest) GetRelated() *Relation {
 	if x != nil {
 		return x.Related
 	}
 	return nil
 }
 
-func (x *CountObjectsRequest) GetGroupBy() []string {
+func (x *CountRequest) GetGroupBy() []string {
 	if x != nil {
 		return x.GroupBy
 	}
 	return nil
 }
 
-func (x *CountObjectsRequest) GetMaxGroups() int32 {
+func (x *CountRequest) GetMaxGroups() int32 {
 	if x != nil {
 		return x.MaxGroups
 	}
 	return 0
 }
 
-func (x *CountObjectsRequest) GetMinResourceVersion() string {
+func (x *CountRequest) GetMinResourceVersion() string {
 	if x != nil {
 		return x.MinResourceVersion
 	}
 	return ""
 }
 
-func (x *CountObjectsRequest) GetConsistency() Consistency {
+func (x *CountRequest) GetConsistency() Consistency {
 	if x != nil {
 		return x.Consistency
 	}
 	return Consistency_CONSISTENCY_UNSPECIFIED
 }
 
-func (x *CountObjectsRequest) GetRequireAllNamespaces() bool {
+func (x *CountRequest) GetRequireAllNamespaces() bool {
 	if x != nil {
 		return x.RequireAllNamespaces
 	}
 	return false
 }
 
-// CountObjectsResponse contains the number of objects that match.
-type CountObjectsResponse struct {
+// CountResponse contains the number of objects that match.
+type CountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of the counted objects.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -743,20 +743,20 @@ type CountObjectsResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CountObjectsResponse) Reset() {
-	*x = CountObjectsResponse{}
+func (x *CountResponse) Reset() {
+	*x = CountResponse{}
 	mi := &file_kubeconnect_v1_read_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CountObjectsResponse) String() string {
+func (x *CountResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CountObjectsResponse) ProtoMessage() {}
+func (*CountResponse) ProtoMessage() {}
 
-func (x *CountObjectsResponse) ProtoReflect() protoreflect.Message {
+func (x *CountResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_kubeconnect_v1_read_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -768,68 +768,68 @@ func (x *CountObjectsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CountObjectsResponse.ProtoReflect.Descriptor instead.
-func (*CountObjectsResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use CountResponse.ProtoReflect.Descriptor instead.
+func (*CountResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_read_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *CountObjectsResponse) GetKind() *ResourceKind {
+func (x *CountResponse) GetKind() *ResourceKind {
 	if x != nil {
 		return x.Kind
 	}
 	return nil
 }
 
-func (x *CountObjectsResponse) GetTotal() int64 {
+func (x *CountResponse) GetTotal() int64 {
 	if x != nil {
 		return x.Total
 	}
 	return 0
 }
 
-func (x *CountObjectsResponse) GetGroups() []*ObjectGroup {
+func (x *CountResponse) GetGroups() []*ObjectGroup {
 	if x != nil {
 		return x.Groups
 	}
 	return nil
 }
 
-func (x *CountObjectsResponse) GetRemainingGroups() int64 {
+func (x *CountResponse) GetRemainingGroups() int64 {
 	if x != nil {
 		return x.RemainingGroups
 	}
 	return 0
 }
 
-func (x *CountObjectsResponse) GetResourceVersion() string {
+func (x *CountResponse) GetResourceVersion() string {
 	if x != nil {
 		return x.ResourceVersion
 	}
 	return ""
 }
 
-func (x *CountObjectsResponse) GetFreshness() *Freshness {
+func (x *CountResponse) GetFreshness() *Freshness {
 	if x != nil {
 		return x.Freshness
 	}
 	return nil
 }
 
-func (x *CountObjectsResponse) GetSource() Source {
+func (x *CountResponse) GetSource() Source {
 	if x != nil {
 		return x.Source
 	}
 	return Source_SOURCE_UNSPECIFIED
 }
 
-func (x *CountObjectsResponse) GetWarnings() []string {
+func (x *CountResponse) GetWarnings() []string {
 	if x != nil {
 		return x.Warnings
 	}
 	return nil
 }
 
-func (x *CountObjectsResponse) GetNamespaces() []string {
+func (x *CountResponse) GetNamespaces() []string {
 	if x != nil {
 		return x.Namespaces
 	}
@@ -930,20 +930,20 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"page_token\x18\f \x01(\tR\tpageToken\x12#\n" +
 	"\rmetadata_only\x18\r \x01(\bR\fmetadataOnly\x122\n" +
 	"\arelated\x18\x0e \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x124\n" +
-	"\x16require_all_namespaces\x18\x0f \x01(\bR\x14requireAllNamespaces\"\x88\x03\n" +
+	"\x16require_all_namespaces\x18\x0f \x01(\bR\x14requireAllNamespaces\"\x9c\x03\n" +
 	"\fListResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x120\n" +
 	"\aobjects\x18\x02 \x03(\v2\x16.kubeconnect.v1.ObjectR\aobjects\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12)\n" +
-	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x1c\n" +
-	"\tremaining\x18\x05 \x01(\x03R\tremaining\x127\n" +
+	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x120\n" +
+	"\x14remaining_item_count\x18\x05 \x01(\x03R\x12remainingItemCount\x127\n" +
 	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
 	"\x06source\x18\a \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\x12\x1a\n" +
 	"\bwarnings\x18\b \x03(\tR\bwarnings\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\t \x03(\tR\n" +
-	"namespaces\"\xca\x03\n" +
-	"\x13CountObjectsRequest\x12\x1a\n" +
+	"namespaces\"\xc3\x03\n" +
+	"\fCountRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
 	"\x0elabel_selector\x18\x03 \x01(\tR\rlabelSelector\x12%\n" +
@@ -956,8 +956,8 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\x14min_resource_version\x18\t \x01(\tR\x12minResourceVersion\x12=\n" +
 	"\vconsistency\x18\n" +
 	" \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\x124\n" +
-	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\"\x8e\x03\n" +
-	"\x14CountObjectsResponse\x120\n" +
+	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\"\x87\x03\n" +
+	"\rCountResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x123\n" +
 	"\x06groups\x18\x03 \x03(\v2\x1b.kubeconnect.v1.ObjectGroupR\x06groups\x12)\n" +
@@ -988,21 +988,21 @@ func file_kubeconnect_v1_read_proto_rawDescGZIP() []byte {
 
 var file_kubeconnect_v1_read_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_kubeconnect_v1_read_proto_goTypes = []any{
-	(*GetRequest)(nil),           // 0: kubeconnect.v1.GetRequest
-	(*GetResponse)(nil),          // 1: kubeconnect.v1.GetResponse
-	(*ListRequest)(nil),          // 2: kubeconnect.v1.ListRequest
-	(*ListResponse)(nil),         // 3: kubeconnect.v1.ListResponse
-	(*CountObjectsRequest)(nil),  // 4: kubeconnect.v1.CountObjectsRequest
-	(*CountObjectsResponse)(nil), // 5: kubeconnect.v1.CountObjectsResponse
-	(*ObjectGroup)(nil),          // 6: kubeconnect.v1.ObjectGroup
-	(Encoding)(0),                // 7: kubeconnect.v1.Encoding
-	(Consistency)(0),             // 8: kubeconnect.v1.Consistency
-	(*ResourceKind)(nil),         // 9: kubeconnect.v1.ResourceKind
-	(*Object)(nil),               // 10: kubeconnect.v1.Object
-	(*Freshness)(nil),            // 11: kubeconnect.v1.Freshness
-	(Source)(0),                  // 12: kubeconnect.v1.Source
-	(*Relation)(nil),             // 13: kubeconnect.v1.Relation
-	(*structpb.Value)(nil),       // 14: google.protobuf.Value
+	(*GetRequest)(nil),     // 0: kubeconnect.v1.GetRequest
+	(*GetResponse)(nil),    // 1: kubeconnect.v1.GetResponse
+	(*ListRequest)(nil),    // 2: kubeconnect.v1.ListRequest
+	(*ListResponse)(nil),   // 3: kubeconnect.v1.ListResponse
+	(*CountRequest)(nil),   // 4: kubeconnect.v1.CountRequest
+	(*CountResponse)(nil),  // 5: kubeconnect.v1.CountResponse
+	(*ObjectGroup)(nil),    // 6: kubeconnect.v1.ObjectGroup
+	(Encoding)(0),          // 7: kubeconnect.v1.Encoding
+	(Consistency)(0),       // 8: kubeconnect.v1.Consistency
+	(*ResourceKind)(nil),   // 9: kubeconnect.v1.ResourceKind
+	(*Object)(nil),         // 10: kubeconnect.v1.Object
+	(*Freshness)(nil),      // 11: kubeconnect.v1.Freshness
+	(Source)(0),            // 12: kubeconnect.v1.Source
+	(*Relation)(nil),       // 13: kubeconnect.v1.Relation
+	(*structpb.Value)(nil), // 14: google.protobuf.Value
 }
 var file_kubeconnect_v1_read_proto_depIdxs = []int32{
 	7,  // 0: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
@@ -1018,12 +1018,12 @@ var file_kubeconnect_v1_read_proto_depIdxs = []int32{
 	10, // 10: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
 	11, // 11: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
 	12, // 12: kubeconnect.v1.ListResponse.source:type_name -> kubeconnect.v1.Source
-	13, // 13: kubeconnect.v1.CountObjectsRequest.related:type_name -> kubeconnect.v1.Relation
-	8,  // 14: kubeconnect.v1.CountObjectsRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	9,  // 15: kubeconnect.v1.CountObjectsResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	6,  // 16: kubeconnect.v1.CountObjectsResponse.groups:type_name -> kubeconnect.v1.ObjectGroup
-	11, // 17: kubeconnect.v1.CountObjectsResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	12, // 18: kubeconnect.v1.CountObjectsResponse.source:type_name -> kubeconnect.v1.Source
+	13, // 13: kubeconnect.v1.CountRequest.related:type_name -> kubeconnect.v1.Relation
+	8,  // 14: kubeconnect.v1.CountRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	9,  // 15: kubeconnect.v1.CountResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	6,  // 16: kubeconnect.v1.CountResponse.groups:type_name -> kubeconnect.v1.ObjectGroup
+	11, // 17: kubeconnect.v1.CountResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	12, // 18: kubeconnect.v1.CountResponse.source:type_name -> kubeconnect.v1.Source
 	14, // 19: kubeconnect.v1.ObjectGroup.values:type_name -> google.protobuf.Value
 	20, // [20:20] is the sub-list for method output_type
 	20, // [20:20] is the sub-list for method input_type

@@ -24,13 +24,13 @@ var File_kubeconnect_v1_resource_service_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\n" +
-	"%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x19kubeconnect/v1/read.proto\x1a\x1akubeconnect/v1/table.proto\x1a\x1akubeconnect/v1/watch.proto\x1a\x1akubeconnect/v1/write.proto2\xf6\x06\n" +
+	"%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x19kubeconnect/v1/read.proto\x1a\x1akubeconnect/v1/table.proto\x1a\x1akubeconnect/v1/watch.proto\x1a\x1akubeconnect/v1/write.proto2\xe1\x06\n" +
 	"\x0fResourceService\x12C\n" +
 	"\x03Get\x12\x1a.kubeconnect.v1.GetRequest\x1a\x1b.kubeconnect.v1.GetResponse\"\x03\x90\x02\x01\x12F\n" +
 	"\x04List\x12\x1b.kubeconnect.v1.ListRequest\x1a\x1c.kubeconnect.v1.ListResponse\"\x03\x90\x02\x01\x12F\n" +
 	"\x05Watch\x12\x1c.kubeconnect.v1.WatchRequest\x1a\x1d.kubeconnect.v1.WatchResponse0\x01\x12R\n" +
-	"\tWatchMany\x12 .kubeconnect.v1.WatchManyRequest\x1a!.kubeconnect.v1.WatchManyResponse0\x01\x12^\n" +
-	"\fCountObjects\x12#.kubeconnect.v1.CountObjectsRequest\x1a$.kubeconnect.v1.CountObjectsResponse\"\x03\x90\x02\x01\x12R\n" +
+	"\tWatchMany\x12 .kubeconnect.v1.WatchManyRequest\x1a!.kubeconnect.v1.WatchManyResponse0\x01\x12I\n" +
+	"\x05Count\x12\x1c.kubeconnect.v1.CountRequest\x1a\x1d.kubeconnect.v1.CountResponse\"\x03\x90\x02\x01\x12R\n" +
 	"\bGetTable\x12\x1f.kubeconnect.v1.GetTableRequest\x1a .kubeconnect.v1.GetTableResponse\"\x03\x90\x02\x01\x12G\n" +
 	"\x06Create\x12\x1d.kubeconnect.v1.CreateRequest\x1a\x1e.kubeconnect.v1.CreateResponse\x12G\n" +
 	"\x06Update\x12\x1d.kubeconnect.v1.UpdateRequest\x1a\x1e.kubeconnect.v1.UpdateResponse\x12D\n" +
@@ -44,7 +44,7 @@ var file_kubeconnect_v1_resource_service_proto_goTypes = []any{
 	(*ListRequest)(nil),              // 1: kubeconnect.v1.ListRequest
 	(*WatchRequest)(nil),             // 2: kubeconnect.v1.WatchRequest
 	(*WatchManyRequest)(nil),         // 3: kubeconnect.v1.WatchManyRequest
-	(*CountObjectsRequest)(nil),      // 4: kubeconnect.v1.CountObjectsRequest
+	(*CountRequest)(nil),             // 4: kubeconnect.v1.CountRequest
 	(*GetTableRequest)(nil),          // 5: kubeconnect.v1.GetTableRequest
 	(*CreateRequest)(nil),            // 6: kubeconnect.v1.CreateRequest
 	(*UpdateRequest)(nil),            // 7: kubeconnect.v1.UpdateRequest
@@ -55,7 +55,7 @@ var file_kubeconnect_v1_resource_service_proto_goTypes = []any{
 	(*ListResponse)(nil),             // 12: kubeconnect.v1.ListResponse
 	(*WatchResponse)(nil),            // 13: kubeconnect.v1.WatchResponse
 	(*WatchManyResponse)(nil),        // 14: kubeconnect.v1.WatchManyResponse
-	(*CountObjectsResponse)(nil),     // 15: kubeconnect.v1.CountObjectsResponse
+	(*CountResponse)(nil),            // 15: kubeconnect.v1.CountResponse
 	(*GetTableResponse)(nil),         // 16: kubeconnect.v1.GetTableResponse
 	(*CreateResponse)(nil),           // 17: kubeconnect.v1.CreateResponse
 	(*UpdateResponse)(nil),           // 18: kubeconnect.v1.UpdateResponse
@@ -68,7 +68,7 @@ var file_kubeconnect_v1_resource_service_proto_depIdxs = []int32{
 	1,  // 1: kubeconnect.v1.ResourceService.List:input_type -> kubeconnect.v1.ListRequest
 	2,  // 2: kubeconnect.v1.ResourceService.Watch:input_type -> kubeconnect.v1.WatchRequest
 	3,  // 3: kubeconnect.v1.ResourceService.WatchMany:input_type -> kubeconnect.v1.WatchManyRequest
-	4,  // 4: kubeconnect.v1.ResourceService.CountObjects:input_type -> kubeconnect.v1.CountObjectsRequest
+	4,  // 4: kubeconnect.v1.ResourceService.Count:input_type -> kubeconnect.v1.CountRequest
 	5,  // 5: kubeconnect.v1.ResourceService.GetTable:input_type -> kubeconnect.v1.GetTableRequest
 	6,  // 6: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
 	7,  // 7: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
@@ -79,7 +79,7 @@ var file_kubeconnect_v1_resource_service_proto_depIdxs = []int32{
 	12, // 12: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
 	13, // 13: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
 	14, // 14: kubeconnect.v1.ResourceService.WatchMany:output_type -> kubeconnect.v1.WatchManyResponse
-	15, // 15: kubeconnect.v1.ResourceService.CountObjects:output_type -> kubeconnect.v1.CountObjectsResponse
+	15, // 15: kubeconnect.v1.ResourceService.Count:output_type -> kubeconnect.v1.CountResponse
 	16, // 16: kubeconnect.v1.ResourceService.GetTable:output_type -> kubeconnect.v1.GetTableResponse
 	17, // 17: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
 	18, // 18: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse

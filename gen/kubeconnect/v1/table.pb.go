@@ -137,7 +137,7 @@ type GetTableResponse struct {
 	// The token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The number of rows after this page, if the API server reports it.
-	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	RemainingItemCount int64 `protobuf:"varint,5,opt,name=remaining_item_count,json=remainingItemCount,proto3" json:"remaining_item_count,omitempty"`
 	// The version at which the table was made.
 	ResourceVersion string `protobuf:"bytes,6,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The API server's warnings, for people.
@@ -204,9 +204,9 @@ func (x *GetTableResponse) GetNextPageToken() string {
 	return ""
 }
 
-func (x *GetTableResponse) GetRemaining() int64 {
+func (x *GetTableResponse) GetRemainingItemCount() int64 {
 	if x != nil {
-		return x.Remaining
+		return x.RemainingItemCount
 	}
 	return 0
 }
@@ -402,13 +402,13 @@ const file_kubeconnect_v1_table_proto_rawDesc = "" +
 	"\x0efield_selector\x18\x05 \x01(\tR\rfieldSelector\x12\x1b\n" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\a \x01(\tR\tpageToken\"\xb6\x02\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\"\xca\x02\n" +
 	"\x10GetTableResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x125\n" +
 	"\acolumns\x18\x02 \x03(\v2\x1b.kubeconnect.v1.TableColumnR\acolumns\x12,\n" +
 	"\x04rows\x18\x03 \x03(\v2\x18.kubeconnect.v1.TableRowR\x04rows\x12&\n" +
-	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\x12\x1c\n" +
-	"\tremaining\x18\x05 \x01(\x03R\tremaining\x12)\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\x120\n" +
+	"\x14remaining_item_count\x18\x05 \x01(\x03R\x12remainingItemCount\x12)\n" +
 	"\x10resource_version\x18\x06 \x01(\tR\x0fresourceVersion\x12\x1a\n" +
 	"\bwarnings\x18\a \x03(\tR\bwarnings\"\x8b\x01\n" +
 	"\vTableColumn\x12\x12\n" +

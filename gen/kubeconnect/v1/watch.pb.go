@@ -105,6 +105,61 @@ func (EventType) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{0}
 }
 
+// PatchFormat is the format of patches in events.
+type PatchFormat int32
+
+const (
+	// No patch: the whole object.
+	PatchFormat_PATCH_FORMAT_UNSPECIFIED PatchFormat = 0
+	// JSON patch (RFC 6902) with only the operations "add", "remove" and "replace".
+	// Describes changes within lists, too.
+	PatchFormat_PATCH_FORMAT_JSON PatchFormat = 1
+	// JSON merge patch (RFC 7386): null deletes a field. The easiest to apply, but a list
+	// with any change is sent completely.
+	PatchFormat_PATCH_FORMAT_MERGE PatchFormat = 2
+)
+
+// Enum value maps for PatchFormat.
+var (
+	PatchFormat_name = map[int32]string{
+		0: "PATCH_FORMAT_UNSPECIFIED",
+		1: "PATCH_FORMAT_JSON",
+		2: "PATCH_FORMAT_MERGE",
+	}
+	PatchFormat_value = map[string]int32{
+		"PATCH_FORMAT_UNSPECIFIED": 0,
+		"PATCH_FORMAT_JSON":        1,
+		"PATCH_FORMAT_MERGE":       2,
+	}
+)
+
+func (x PatchFormat) Enum() *PatchFormat {
+	p := new(PatchFormat)
+	*p = x
+	return p
+}
+
+func (x PatchFormat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PatchFormat) Descriptor() protoreflect.EnumDescriptor {
+	return file_kubeconnect_v1_watch_proto_enumTypes[1].Descriptor()
+}
+
+func (PatchFormat) Type() protoreflect.EnumType {
+	return &file_kubeconnect_v1_watch_proto_enumTypes[1]
+}
+
+func (x PatchFormat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PatchFormat.Descriptor instead.
+func (PatchFormat) EnumDescriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{1}
+}
+
 // WatchRequest asks for a selection and every change to it.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -163,12 +218,12 @@ type WatchRequest struct {
 	// Only objects with this relation to another object, as the relation is when the stream
 	// begins.
 	Related *Relation `protobuf:"bytes,12,opt,name=related,proto3" json:"related,omitempty"`
-	// Send MODIFIED objects as patches if the previous state is known and the patch is
-	// smaller than half of the object: see Event.patch. PATCH_TYPE_MERGE is the easiest to
-	// apply, but a list with any change is sent completely. PATCH_TYPE_JSON also describes
-	// changes within lists, and requires ENCODING_JSON. ENCODING_PROTOBUF has no patches.
-	// Other combinations are INVALID_ARGUMENT. Default: whole objects.
-	Patches PatchType `protobuf:"varint,13,opt,name=patches,proto3,enum=kubeconnect.v1.PatchType" json:"patches,omitempty"`
+	// Send MODIFIED objects as patches in this format, if the previous state is known and
+	// the patch is smaller than half of the object: see Event.patch_format.
+	// PATCH_FORMAT_MERGE requires ENCODING_STRUCT or ENCODING_JSON, PATCH_FORMAT_JSON
+	// requires ENCODING_JSON; other combinations are INVALID_ARGUMENT. Default: whole
+	// objects.
+	PatchFormat PatchFormat `protobuf:"varint,13,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
 	// As in ListRequest, for both list and watch. If the caller loses the permission for
 	// all namespaces while the stream runs, the stream ends with PERMISSION_DENIED. A token
 	// from a stream without this field is valid with it, and the reverse. If the stream of
@@ -292,11 +347,11 @@ func (x *WatchRequest) GetRelated() *Relation {
 	return nil
 }
 
-func (x *WatchRequest) GetPatches() PatchType {
+func (x *WatchRequest) GetPatchFormat() PatchFormat {
 	if x != nil {
-		return x.Patches
+		return x.PatchFormat
 	}
-	return PatchType_PATCH_TYPE_UNSPECIFIED
+	return PatchFormat_PATCH_FORMAT_UNSPECIFIED
 }
 
 func (x *WatchRequest) GetRequireAllNamespaces() bool {
@@ -439,12 +494,11 @@ type Event struct {
 	// knows which object it was.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The format of the patch, if the object's content (its struct or json) is a patch to
-	// the state of the object that this stream sent last. It is the type that
-	// WatchRequest.patches requested: either a JSON merge patch, or a JSON patch whose
-	// operations are "add", "remove" and "replace". Only for MODIFIED, and even a MODIFIED
-	// can contain the whole object: check this field. Unspecified: the content is the whole
+	// the state of the object that this stream sent last. It is the format that
+	// WatchRequest.patch_format requested. Only for MODIFIED, and even a MODIFIED can
+	// contain the whole object: check this field. Unspecified: the content is the whole
 	// object.
-	Patch         PatchType `protobuf:"varint,4,opt,name=patch,proto3,enum=kubeconnect.v1.PatchType" json:"patch,omitempty"`
+	PatchFormat   PatchFormat `protobuf:"varint,4,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,11 +554,11 @@ func (x *Event) GetResourceVersion() string {
 	return ""
 }
 
-func (x *Event) GetPatch() PatchType {
+func (x *Event) GetPatchFormat() PatchFormat {
 	if x != nil {
-		return x.Patch
+		return x.PatchFormat
 	}
-	return PatchType_PATCH_TYPE_UNSPECIFIED
+	return PatchFormat_PATCH_FORMAT_UNSPECIFIED
 }
 
 // WatchManyRequest asks for several watches in one stream.
@@ -568,7 +622,7 @@ func (x *WatchManyRequest) GetResumeToken() string {
 type WatchManyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The index of the watch in the request, from 0.
-	Watch int32 `protobuf:"varint,1,opt,name=watch,proto3" json:"watch,omitempty"`
+	WatchIndex int32 `protobuf:"varint,1,opt,name=watch_index,json=watchIndex,proto3" json:"watch_index,omitempty"`
 	// The response of this watch. Its resume_token is empty.
 	Response *WatchResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
 	// The token to resume all watches after this response. A watch that cannot be resumed
@@ -608,9 +662,9 @@ func (*WatchManyResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *WatchManyResponse) GetWatch() int32 {
+func (x *WatchManyResponse) GetWatchIndex() int32 {
 	if x != nil {
-		return x.Watch
+		return x.WatchIndex
 	}
 	return 0
 }
@@ -633,7 +687,7 @@ var File_kubeconnect_v1_watch_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\n" +
-	"\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\x1a\x1akubeconnect/v1/write.proto\"\xa9\x04\n" +
+	"\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xb4\x04\n" +
 	"\fWatchRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -647,8 +701,8 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\fresume_token\x18\n" +
 	" \x01(\tR\vresumeToken\x12#\n" +
 	"\rmetadata_only\x18\v \x01(\bR\fmetadataOnly\x122\n" +
-	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x123\n" +
-	"\apatches\x18\r \x01(\x0e2\x19.kubeconnect.v1.PatchTypeR\apatches\x124\n" +
+	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x12>\n" +
+	"\fpatch_format\x18\r \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\x124\n" +
 	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespaces\"\xb8\x02\n" +
 	"\rWatchResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12-\n" +
@@ -659,17 +713,18 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\bwarnings\x18\x06 \x03(\tR\bwarnings\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\a \x03(\tR\n" +
-	"namespaces\"\xc2\x01\n" +
+	"namespaces\"\xd1\x01\n" +
 	"\x05Event\x12-\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x19.kubeconnect.v1.EventTypeR\x04type\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12)\n" +
-	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\x12/\n" +
-	"\x05patch\x18\x04 \x01(\x0e2\x19.kubeconnect.v1.PatchTypeR\x05patch\"m\n" +
+	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\x12>\n" +
+	"\fpatch_format\x18\x04 \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\"m\n" +
 	"\x10WatchManyRequest\x126\n" +
 	"\awatches\x18\x01 \x03(\v2\x1c.kubeconnect.v1.WatchRequestR\awatches\x12!\n" +
-	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x87\x01\n" +
-	"\x11WatchManyResponse\x12\x14\n" +
-	"\x05watch\x18\x01 \x01(\x05R\x05watch\x129\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x92\x01\n" +
+	"\x11WatchManyResponse\x12\x1f\n" +
+	"\vwatch_index\x18\x01 \x01(\x05R\n" +
+	"watchIndex\x129\n" +
 	"\bresponse\x18\x02 \x01(\v2\x1d.kubeconnect.v1.WatchResponseR\bresponse\x12!\n" +
 	"\fresume_token\x18\x03 \x01(\tR\vresumeToken*\xb4\x01\n" +
 	"\tEventType\x12\x1a\n" +
@@ -679,7 +734,11 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\x12EVENT_TYPE_DELETED\x10\x03\x12\x14\n" +
 	"\x10EVENT_TYPE_RESET\x10\x04\x12\x15\n" +
 	"\x11EVENT_TYPE_SYNCED\x10\x05\x12\x17\n" +
-	"\x13EVENT_TYPE_BOOKMARK\x10\x06B\xbe\x01\n" +
+	"\x13EVENT_TYPE_BOOKMARK\x10\x06*Z\n" +
+	"\vPatchFormat\x12\x1c\n" +
+	"\x18PATCH_FORMAT_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11PATCH_FORMAT_JSON\x10\x01\x12\x16\n" +
+	"\x12PATCH_FORMAT_MERGE\x10\x02B\xbe\x01\n" +
 	"\x12com.kubeconnect.v1B\n" +
 	"WatchProtoP\x01ZCgithub.com/kubeconnect/kubeconnect/gen/kubeconnect/v1;kubeconnectv1\xa2\x02\x03KXX\xaa\x02\x0eKubeconnect.V1\xca\x02\x0eKubeconnect\\V1\xe2\x02\x1aKubeconnect\\V1\\GPBMetadata\xea\x02\x0fKubeconnect::V1b\x06proto3"
 
@@ -695,36 +754,36 @@ func file_kubeconnect_v1_watch_proto_rawDescGZIP() []byte {
 	return file_kubeconnect_v1_watch_proto_rawDescData
 }
 
-var file_kubeconnect_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_kubeconnect_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_kubeconnect_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_kubeconnect_v1_watch_proto_goTypes = []any{
 	(EventType)(0),            // 0: kubeconnect.v1.EventType
-	(*WatchRequest)(nil),      // 1: kubeconnect.v1.WatchRequest
-	(*WatchResponse)(nil),     // 2: kubeconnect.v1.WatchResponse
-	(*Event)(nil),             // 3: kubeconnect.v1.Event
-	(*WatchManyRequest)(nil),  // 4: kubeconnect.v1.WatchManyRequest
-	(*WatchManyResponse)(nil), // 5: kubeconnect.v1.WatchManyResponse
-	(Encoding)(0),             // 6: kubeconnect.v1.Encoding
-	(*Relation)(nil),          // 7: kubeconnect.v1.Relation
-	(PatchType)(0),            // 8: kubeconnect.v1.PatchType
+	(PatchFormat)(0),          // 1: kubeconnect.v1.PatchFormat
+	(*WatchRequest)(nil),      // 2: kubeconnect.v1.WatchRequest
+	(*WatchResponse)(nil),     // 3: kubeconnect.v1.WatchResponse
+	(*Event)(nil),             // 4: kubeconnect.v1.Event
+	(*WatchManyRequest)(nil),  // 5: kubeconnect.v1.WatchManyRequest
+	(*WatchManyResponse)(nil), // 6: kubeconnect.v1.WatchManyResponse
+	(Encoding)(0),             // 7: kubeconnect.v1.Encoding
+	(*Relation)(nil),          // 8: kubeconnect.v1.Relation
 	(*ResourceKind)(nil),      // 9: kubeconnect.v1.ResourceKind
 	(*Freshness)(nil),         // 10: kubeconnect.v1.Freshness
 	(Source)(0),               // 11: kubeconnect.v1.Source
 	(*Object)(nil),            // 12: kubeconnect.v1.Object
 }
 var file_kubeconnect_v1_watch_proto_depIdxs = []int32{
-	6,  // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	7,  // 1: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
-	8,  // 2: kubeconnect.v1.WatchRequest.patches:type_name -> kubeconnect.v1.PatchType
+	7,  // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	8,  // 1: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
+	1,  // 2: kubeconnect.v1.WatchRequest.patch_format:type_name -> kubeconnect.v1.PatchFormat
 	9,  // 3: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	3,  // 4: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
+	4,  // 4: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
 	10, // 5: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
 	11, // 6: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
 	0,  // 7: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
 	12, // 8: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
-	8,  // 9: kubeconnect.v1.Event.patch:type_name -> kubeconnect.v1.PatchType
-	1,  // 10: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchRequest
-	2,  // 11: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
+	1,  // 9: kubeconnect.v1.Event.patch_format:type_name -> kubeconnect.v1.PatchFormat
+	2,  // 10: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchRequest
+	3,  // 11: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
 	12, // [12:12] is the sub-list for method output_type
 	12, // [12:12] is the sub-list for method input_type
 	12, // [12:12] is the sub-list for extension type_name
@@ -740,13 +799,12 @@ func file_kubeconnect_v1_watch_proto_init() {
 	file_kubeconnect_v1_consistency_proto_init()
 	file_kubeconnect_v1_object_proto_init()
 	file_kubeconnect_v1_relation_proto_init()
-	file_kubeconnect_v1_write_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kubeconnect_v1_watch_proto_rawDesc), len(file_kubeconnect_v1_watch_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,

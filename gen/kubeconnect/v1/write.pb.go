@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PatchType is the format of a patch.
+// PatchType is the format of the patch in a PatchRequest. Events have a PatchFormat.
 type PatchType int32
 
 const (

@@ -47,7 +47,7 @@ class CountResult:
     to list all of them; empty if the count is complete."""
 
     @classmethod
-    def from_message(cls, message: pb.CountObjectsResponse) -> CountResult:
+    def from_message(cls, message: pb.CountResponse) -> CountResult:
         """Return the result for the API's message."""
         return cls(
             kind=ResourceKind.from_message(message.kind),

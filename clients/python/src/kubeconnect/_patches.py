@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 
 from kubeconnect._errors import KubeconnectError
-from kubeconnect.v1 import object_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import object_pb2, watch_pb2
 
 _PATH = re.compile(r"(/([^/~]|~[01])*)+")
 _INDEX = re.compile(r"0|[1-9][0-9]*")
@@ -31,7 +31,7 @@ class ObjectCache:
         apply to it. All objects are dropped then, because the change in that patch is lost.
         """
         key = (event.object.namespace, event.object.name)
-        if event.patch:
+        if event.patch_format:
             try:
                 event = self._patched(event, self._objects.get(key))
             except KubeconnectError:
@@ -47,8 +47,8 @@ class ObjectCache:
 
     def _patched(self, event: watch_pb2.Event, cached: object_pb2.Object | None) -> watch_pb2.Event:
         name = event.object.name
-        if event.patch != write_pb2.PATCH_TYPE_JSON:
-            raise _data_loss(f"patch of {name} has a type that was not requested")
+        if event.patch_format != watch_pb2.PATCH_FORMAT_JSON:
+            raise _data_loss(f"patch of {name} has a format that was not requested")
         if cached is None or not cached.json or cached.uid != event.object.uid:
             raise _data_loss(f"patch of {name}, which is not cached")
         try:

@@ -46,7 +46,7 @@ class WatchManySession(
         )
         self._keys = keys
         self._request = request
-        self._each = [EventReader(patches=bool(watch.patches)) for watch in request.watches]
+        self._each = [EventReader(patches=bool(watch.patch_format)) for watch in request.watches]
         self._awaiting_events = set(range(len(keys)))
         self._within_snapshot: set[int] = set()
         self._watch = 0  # the index of the watch whose events are ready
@@ -97,7 +97,7 @@ class WatchManySession(
 
     def receive(self, response: pb.WatchManyResponse) -> None:
         """Queue the events of one message, which are all of one watch, for ``take``."""
-        self._watch = response.watch
+        self._watch = response.watch_index
         events = self._each[self._watch].read(response.response)
         self._receive_events(events, response.resume_token)
 

@@ -258,7 +258,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
             clock=clock,
         )
         self._request = request
-        self._reader = EventReader(patches=bool(request.patches))
+        self._reader = EventReader(patches=bool(request.patch_format))
 
     @property
     def request(self) -> pb.WatchRequest:

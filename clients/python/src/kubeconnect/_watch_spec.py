@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from kubeconnect._reads import paths
 from kubeconnect._relations import Relation
-from kubeconnect.v1 import watch_pb2, write_pb2
+from kubeconnect.v1 import watch_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 
 
@@ -29,11 +29,11 @@ class WatchSpec:
     patches: bool = False
     require_all_namespaces: bool = False
 
-    def to_message(self, *, resumes: bool) -> watch_pb2.WatchRequest:
+    def to_message(self, *, resumes: bool) -> pb.WatchRequest:
         """Return the API's message. A watch that resumes requests no patches, because it has no
         objects cached.
         """
-        return watch_pb2.WatchRequest(
+        return pb.WatchRequest(
             resource=self.resource,
             namespace=self.namespace,
             name=self.name,
@@ -45,6 +45,6 @@ class WatchSpec:
             metadata_only=self.metadata_only,
             min_resource_version=self.min_resource_version,
             encoding=ENCODING_JSON,
-            patches=write_pb2.PATCH_TYPE_JSON if self.patches and not resumes else None,
+            patch_format=pb.PATCH_FORMAT_JSON if self.patches and not resumes else None,
             require_all_namespaces=self.require_all_namespaces,
         )

@@ -51,7 +51,7 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
         require_all_namespaces=True,
     )
     assert service.requests == [
-        read_pb2.CountObjectsRequest(
+        read_pb2.CountRequest(
             resource="pods",
             namespace="demo",
             label_selector="app=web",

@@ -20,7 +20,7 @@ from kubeconnect import (
     Unavailable,
     selected_by,
 )
-from kubeconnect.v1 import consistency_pb2, relation_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import consistency_pb2, relation_pb2, watch_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import PODS, End, Failure, FakeService, Silence, batch, event, pod, serve
 
@@ -83,7 +83,7 @@ def test_makes_whole_objects_of_patches_across_a_lost_stream(
 ) -> None:
     patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
     patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
-    patch.patch = write_pb2.PATCH_TYPE_JSON
+    patch.patch_format = watch_pb2.PATCH_FORMAT_JSON
     service.play(batch("t9", RESET, ADDED, SYNCED), Failure(Code.UNAVAILABLE), batch("t10", patch))
     with client.watch("pods", patches=True) as events:
         before = [next(events) for _ in range(3)][1].object
@@ -91,7 +91,9 @@ def test_makes_whole_objects_of_patches_across_a_lost_stream(
     assert before is not None
     assert after is not None
     assert after["metadata"] == {**before["metadata"], "resourceVersion": "10"}
-    assert [request.patches for request in service.requests] == [write_pb2.PATCH_TYPE_JSON] * 2
+    assert [request.patch_format for request in service.requests] == [
+        watch_pb2.PATCH_FORMAT_JSON
+    ] * 2
     assert service.requests[1].resume_token == "t9"
 
 
@@ -101,7 +103,7 @@ def test_is_sent_whole_objects_behind_a_token_of_before(
     service.play([BOOKMARK])
     with client.watch("pods", patches=True, resume_token="t9") as events:
         next(events)
-    assert service.requests[0].patches == write_pb2.PATCH_TYPE_UNSPECIFIED
+    assert service.requests[0].patch_format == watch_pb2.PATCH_FORMAT_UNSPECIFIED
 
 
 def test_asks_for_the_selection(client: Client, service: FakeService) -> None:

@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from kubeconnect import Client, Forbidden, Freshness, KubeconnectError, Source, WatchSpec, owned_by
-from kubeconnect.v1 import consistency_pb2, relation_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import consistency_pb2, relation_pb2, watch_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import End, Failure, FakeService, Silence, event, of_watch, pod
 
@@ -122,7 +122,7 @@ def test_makes_whole_objects_of_the_patches_of_each_watch(
 ) -> None:
     patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
     patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
-    patch.patch = write_pb2.PATCH_TYPE_JSON
+    patch.patch_format = watch_pb2.PATCH_FORMAT_JSON
     service.play(
         of_watch(0, "t1", RESET, ADDED, SYNCED),
         of_watch(1, "t2", RESET, SYNCED),
@@ -137,8 +137,8 @@ def test_makes_whole_objects_of_the_patches_of_each_watch(
     assert changed.object is not None
     expected = {"name": "a", "namespace": "demo", "resourceVersion": "10"}
     assert changed.object["metadata"] == expected
-    requested = [[watch.patches for watch in request.watches] for request in service.requests]
-    assert requested == [[write_pb2.PATCH_TYPE_JSON, write_pb2.PATCH_TYPE_UNSPECIFIED]] * 2
+    requested = [[watch.patch_format for watch in request.watches] for request in service.requests]
+    assert requested == [[watch_pb2.PATCH_FORMAT_JSON, watch_pb2.PATCH_FORMAT_UNSPECIFIED]] * 2
 
 
 def test_tells_how_current_each_watch_is(client: Client, service: FakeService) -> None:

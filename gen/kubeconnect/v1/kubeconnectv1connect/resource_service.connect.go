@@ -42,9 +42,8 @@ const (
 	// ResourceServiceWatchManyProcedure is the fully-qualified name of the ResourceService's WatchMany
 	// RPC.
 	ResourceServiceWatchManyProcedure = "/kubeconnect.v1.ResourceService/WatchMany"
-	// ResourceServiceCountObjectsProcedure is the fully-qualified name of the ResourceService's
-	// CountObjects RPC.
-	ResourceServiceCountObjectsProcedure = "/kubeconnect.v1.ResourceService/CountObjects"
+	// ResourceServiceCountProcedure is the fully-qualified name of the ResourceService's Count RPC.
+	ResourceServiceCountProcedure = "/kubeconnect.v1.ResourceService/Count"
 	// ResourceServiceGetTableProcedure is the fully-qualified name of the ResourceService's GetTable
 	// RPC.
 	ResourceServiceGetTableProcedure = "/kubeconnect.v1.ResourceService/GetTable"
@@ -96,9 +95,9 @@ type ResourceServiceClient interface {
 	// different watches. When one watch ends, the stream ends with the error that Watch
 	// would return, and the error names the watch's index in the request.
 	WatchMany(context.Context, *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error)
-	// CountObjects returns how many objects match a selection, in total and grouped by the
+	// Count returns how many objects match a selection, in total and grouped by the
 	// values of paths, for example pods by node and phase. It returns no objects.
-	CountObjects(context.Context, *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error)
+	Count(context.Context, *v1.CountRequest) (*v1.CountResponse, error)
 	// GetTable returns objects as the API server prints them for people, and as kubectl
 	// shows them: columns, and a row for each object. Each call reads from the API server
 	// with the caller's permissions.
@@ -155,10 +154,10 @@ func NewResourceServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(resourceServiceMethods.ByName("WatchMany")),
 			connect.WithClientOptions(opts...),
 		),
-		countObjects: connect.NewClient[v1.CountObjectsRequest, v1.CountObjectsResponse](
+		count: connect.NewClient[v1.CountRequest, v1.CountResponse](
 			httpClient,
-			baseURL+ResourceServiceCountObjectsProcedure,
-			connect.WithSchema(resourceServiceMethods.ByName("CountObjects")),
+			baseURL+ResourceServiceCountProcedure,
+			connect.WithSchema(resourceServiceMethods.ByName("Count")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
@@ -208,7 +207,7 @@ type resourceServiceClient struct {
 	list             *connect.Client[v1.ListRequest, v1.ListResponse]
 	watch            *connect.Client[v1.WatchRequest, v1.WatchResponse]
 	watchMany        *connect.Client[v1.WatchManyRequest, v1.WatchManyResponse]
-	countObjects     *connect.Client[v1.CountObjectsRequest, v1.CountObjectsResponse]
+	count            *connect.Client[v1.CountRequest, v1.CountResponse]
 	getTable         *connect.Client[v1.GetTableRequest, v1.GetTableResponse]
 	create           *connect.Client[v1.CreateRequest, v1.CreateResponse]
 	update           *connect.Client[v1.UpdateRequest, v1.UpdateResponse]
@@ -245,9 +244,9 @@ func (c *resourceServiceClient) WatchMany(ctx context.Context, req *v1.WatchMany
 	return c.watchMany.CallServerStream(ctx, connect.NewRequest(req))
 }
 
-// CountObjects calls kubeconnect.v1.ResourceService.CountObjects.
-func (c *resourceServiceClient) CountObjects(ctx context.Context, req *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error) {
-	response, err := c.countObjects.CallUnary(ctx, connect.NewRequest(req))
+// Count calls kubeconnect.v1.ResourceService.Count.
+func (c *resourceServiceClient) Count(ctx context.Context, req *v1.CountRequest) (*v1.CountResponse, error) {
+	response, err := c.count.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -343,9 +342,9 @@ type ResourceServiceHandler interface {
 	// different watches. When one watch ends, the stream ends with the error that Watch
 	// would return, and the error names the watch's index in the request.
 	WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error
-	// CountObjects returns how many objects match a selection, in total and grouped by the
+	// Count returns how many objects match a selection, in total and grouped by the
 	// values of paths, for example pods by node and phase. It returns no objects.
-	CountObjects(context.Context, *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error)
+	Count(context.Context, *v1.CountRequest) (*v1.CountResponse, error)
 	// GetTable returns objects as the API server prints them for people, and as kubectl
 	// shows them: columns, and a row for each object. Each call reads from the API server
 	// with the caller's permissions.
@@ -398,10 +397,10 @@ func NewResourceServiceHandler(svc ResourceServiceHandler, opts ...connect.Handl
 		connect.WithSchema(resourceServiceMethods.ByName("WatchMany")),
 		connect.WithHandlerOptions(opts...),
 	)
-	resourceServiceCountObjectsHandler := connect.NewUnaryHandlerSimple(
-		ResourceServiceCountObjectsProcedure,
-		svc.CountObjects,
-		connect.WithSchema(resourceServiceMethods.ByName("CountObjects")),
+	resourceServiceCountHandler := connect.NewUnaryHandlerSimple(
+		ResourceServiceCountProcedure,
+		svc.Count,
+		connect.WithSchema(resourceServiceMethods.ByName("Count")),
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
@@ -452,8 +451,8 @@ func NewResourceServiceHandler(svc ResourceServiceHandler, opts ...connect.Handl
 			resourceServiceWatchHandler.ServeHTTP(w, r)
 		case ResourceServiceWatchManyProcedure:
 			resourceServiceWatchManyHandler.ServeHTTP(w, r)
-		case ResourceServiceCountObjectsProcedure:
-			resourceServiceCountObjectsHandler.ServeHTTP(w, r)
+		case ResourceServiceCountProcedure:
+			resourceServiceCountHandler.ServeHTTP(w, r)
 		case ResourceServiceGetTableProcedure:
 			resourceServiceGetTableHandler.ServeHTTP(w, r)
 		case ResourceServiceCreateProcedure:
@@ -491,8 +490,8 @@ func (UnimplementedResourceServiceHandler) WatchMany(context.Context, *v1.WatchM
 	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.WatchMany is not implemented"))
 }
 
-func (UnimplementedResourceServiceHandler) CountObjects(context.Context, *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.CountObjects is not implemented"))
+func (UnimplementedResourceServiceHandler) Count(context.Context, *v1.CountRequest) (*v1.CountResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Count is not implemented"))
 }
 
 func (UnimplementedResourceServiceHandler) GetTable(context.Context, *v1.GetTableRequest) (*v1.GetTableResponse, error) {

@@ -75,7 +75,7 @@ class ObjectList:
     @property
     def total(self) -> int:
         """The number of objects on all pages together."""
-        return len(self._first.objects) + self._first.remaining
+        return len(self._first.objects) + self._first.remaining_item_count
 
     def all(self) -> list[Object]:
         """Return the objects of all pages. If the list expires between two pages, it is

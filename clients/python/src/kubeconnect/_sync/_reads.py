@@ -121,7 +121,7 @@ class Reads(Calls):
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
         the default is 1,000, and the limit 10,000.
         """
-        request = read_pb2.CountObjectsRequest(
+        request = read_pb2.CountRequest(
             resource=resource,
             namespace=namespace,
             label_selector=label_selector,
@@ -135,7 +135,7 @@ class Reads(Calls):
             require_all_namespaces=require_all_namespaces,
         )
         response = self._transport.read(
-            self._transport.resources.CountObjects, request, deadline(timeout, self._timeout)
+            self._transport.resources.Count, request, deadline(timeout, self._timeout)
         )
         return CountResult.from_message(response)
 

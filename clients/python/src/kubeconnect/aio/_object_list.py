@@ -73,7 +73,7 @@ class AsyncObjectList:
     @property
     def total(self) -> int:
         """The number of objects on all pages together."""
-        return len(self._first.objects) + self._first.remaining
+        return len(self._first.objects) + self._first.remaining_item_count
 
     async def all(self) -> list[Object]:
         """Return the objects of all pages. If the list expires between two pages, it is

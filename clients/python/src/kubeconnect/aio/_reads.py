@@ -119,7 +119,7 @@ class AsyncReads(AsyncCalls):
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
         the default is 1,000, and the limit 10,000.
         """
-        request = read_pb2.CountObjectsRequest(
+        request = read_pb2.CountRequest(
             resource=resource,
             namespace=namespace,
             label_selector=label_selector,
@@ -133,7 +133,7 @@ class AsyncReads(AsyncCalls):
             require_all_namespaces=require_all_namespaces,
         )
         response = await self._transport.read(
-            self._transport.resources.CountObjects, request, deadline(timeout, self._timeout)
+            self._transport.resources.Count, request, deadline(timeout, self._timeout)
         )
         return CountResult.from_message(response)
 

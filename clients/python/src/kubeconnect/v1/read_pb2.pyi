@@ -79,12 +79,12 @@ class ListRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[_consistency_pb2.Consistency, str]] = ..., order_by: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class ListResponse(_message.Message):
-    __slots__ = ("kind", "objects", "next_page_token", "resource_version", "remaining", "freshness", "source", "warnings", "namespaces")
+    __slots__ = ("kind", "objects", "next_page_token", "resource_version", "remaining_item_count", "freshness", "source", "warnings", "namespaces")
     KIND_FIELD_NUMBER: _ClassVar[int]
     OBJECTS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
-    REMAINING_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
     FRESHNESS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
@@ -93,14 +93,14 @@ class ListResponse(_message.Message):
     objects: _containers.RepeatedCompositeFieldContainer[_object_pb2.Object]
     next_page_token: str
     resource_version: str
-    remaining: int
+    remaining_item_count: int
     freshness: _consistency_pb2.Freshness
     source: _consistency_pb2.Source
     warnings: _containers.RepeatedScalarFieldContainer[str]
     namespaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., objects: _Optional[_Iterable[_Union[_object_pb2.Object, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., resource_version: _Optional[str] = ..., remaining: _Optional[int] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., objects: _Optional[_Iterable[_Union[_object_pb2.Object, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., resource_version: _Optional[str] = ..., remaining_item_count: _Optional[int] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class CountObjectsRequest(_message.Message):
+class CountRequest(_message.Message):
     __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "related", "group_by", "max_groups", "min_resource_version", "consistency", "require_all_namespaces")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
@@ -126,7 +126,7 @@ class CountObjectsRequest(_message.Message):
     require_all_namespaces: bool
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., group_by: _Optional[_Iterable[str]] = ..., max_groups: _Optional[int] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[_consistency_pb2.Consistency, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
-class CountObjectsResponse(_message.Message):
+class CountResponse(_message.Message):
     __slots__ = ("kind", "total", "groups", "remaining_groups", "resource_version", "freshness", "source", "warnings", "namespaces")
     KIND_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]

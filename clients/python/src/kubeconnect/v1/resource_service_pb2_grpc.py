@@ -36,6 +36,9 @@ class ResourceServiceStub(object):
     resource, which then follows the cluster. Writes go to the API server. Readers see them
     only through the cache.
 
+    An RPC whose name is only a verb acts on the objects of a resource. The name of any other
+    RPC contains what the RPC returns or acts on.
+
     Every request names its resource in one string, in kubectl's syntax and resolved as
     kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
     ("Pod"), with a group ("deployments.apps") or with a version and a group
@@ -77,10 +80,10 @@ class ResourceServiceStub(object):
                 request_serializer=kubeconnect_dot_v1_dot_watch__pb2.WatchManyRequest.SerializeToString,
                 response_deserializer=kubeconnect_dot_v1_dot_watch__pb2.WatchManyResponse.FromString,
                 _registered_method=True)
-        self.CountObjects = channel.unary_unary(
-                '/kubeconnect.v1.ResourceService/CountObjects',
-                request_serializer=kubeconnect_dot_v1_dot_read__pb2.CountObjectsRequest.SerializeToString,
-                response_deserializer=kubeconnect_dot_v1_dot_read__pb2.CountObjectsResponse.FromString,
+        self.Count = channel.unary_unary(
+                '/kubeconnect.v1.ResourceService/Count',
+                request_serializer=kubeconnect_dot_v1_dot_read__pb2.CountRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_read__pb2.CountResponse.FromString,
                 _registered_method=True)
         self.GetTable = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/GetTable',
@@ -121,6 +124,9 @@ class ResourceServiceServicer(object):
     Reads are served from memory. The first read of a resource starts a cache of the
     resource, which then follows the cluster. Writes go to the API server. Readers see them
     only through the cache.
+
+    An RPC whose name is only a verb acts on the objects of a resource. The name of any other
+    RPC contains what the RPC returns or acts on.
 
     Every request names its resource in one string, in kubectl's syntax and resolved as
     kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
@@ -190,8 +196,8 @@ class ResourceServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def CountObjects(self, request, context):
-        """CountObjects returns how many objects match a selection, in total and grouped by the
+    def Count(self, request, context):
+        """Count returns how many objects match a selection, in total and grouped by the
         values of paths, for example pods by node and phase. It returns no objects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -268,10 +274,10 @@ def add_ResourceServiceServicer_to_server(servicer, server):
                     request_deserializer=kubeconnect_dot_v1_dot_watch__pb2.WatchManyRequest.FromString,
                     response_serializer=kubeconnect_dot_v1_dot_watch__pb2.WatchManyResponse.SerializeToString,
             ),
-            'CountObjects': grpc.unary_unary_rpc_method_handler(
-                    servicer.CountObjects,
-                    request_deserializer=kubeconnect_dot_v1_dot_read__pb2.CountObjectsRequest.FromString,
-                    response_serializer=kubeconnect_dot_v1_dot_read__pb2.CountObjectsResponse.SerializeToString,
+            'Count': grpc.unary_unary_rpc_method_handler(
+                    servicer.Count,
+                    request_deserializer=kubeconnect_dot_v1_dot_read__pb2.CountRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_read__pb2.CountResponse.SerializeToString,
             ),
             'GetTable': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTable,
@@ -318,6 +324,9 @@ class ResourceService(object):
     Reads are served from memory. The first read of a resource starts a cache of the
     resource, which then follows the cluster. Writes go to the API server. Readers see them
     only through the cache.
+
+    An RPC whose name is only a verb acts on the objects of a resource. The name of any other
+    RPC contains what the RPC returns or acts on.
 
     Every request names its resource in one string, in kubectl's syntax and resolved as
     kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
@@ -443,7 +452,7 @@ class ResourceService(object):
             _registered_method=True)
 
     @staticmethod
-    def CountObjects(request,
+    def Count(request,
             target,
             options=(),
             channel_credentials=None,
@@ -456,9 +465,9 @@ class ResourceService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/kubeconnect.v1.ResourceService/CountObjects',
-            kubeconnect_dot_v1_dot_read__pb2.CountObjectsRequest.SerializeToString,
-            kubeconnect_dot_v1_dot_read__pb2.CountObjectsResponse.FromString,
+            '/kubeconnect.v1.ResourceService/Count',
+            kubeconnect_dot_v1_dot_read__pb2.CountRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_read__pb2.CountResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -92,19 +92,19 @@ _ResourceServiceWatchManyType = typing_extensions.TypeVar(
     ],
 )
 
-_ResourceServiceCountObjectsType = typing_extensions.TypeVar(
-    '_ResourceServiceCountObjectsType',
+_ResourceServiceCountType = typing_extensions.TypeVar(
+    '_ResourceServiceCountType',
     grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.read_pb2.CountObjectsRequest,
-        kubeconnect.v1.read_pb2.CountObjectsResponse,
+        kubeconnect.v1.read_pb2.CountRequest,
+        kubeconnect.v1.read_pb2.CountResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.read_pb2.CountObjectsRequest,
-        kubeconnect.v1.read_pb2.CountObjectsResponse,
+        kubeconnect.v1.read_pb2.CountRequest,
+        kubeconnect.v1.read_pb2.CountResponse,
     ],
     default=grpc.UnaryUnaryMultiCallable[
-        kubeconnect.v1.read_pb2.CountObjectsRequest,
-        kubeconnect.v1.read_pb2.CountObjectsResponse,
+        kubeconnect.v1.read_pb2.CountRequest,
+        kubeconnect.v1.read_pb2.CountResponse,
     ],
 )
 
@@ -204,13 +204,16 @@ _ResourceServiceDeleteCollectionType = typing_extensions.TypeVar(
     ],
 )
 
-class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServiceListType, _ResourceServiceWatchType, _ResourceServiceWatchManyType, _ResourceServiceCountObjectsType, _ResourceServiceGetTableType, _ResourceServiceCreateType, _ResourceServiceUpdateType, _ResourceServicePatchType, _ResourceServiceDeleteType, _ResourceServiceDeleteCollectionType]):
+class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServiceListType, _ResourceServiceWatchType, _ResourceServiceWatchManyType, _ResourceServiceCountType, _ResourceServiceGetTableType, _ResourceServiceCreateType, _ResourceServiceUpdateType, _ResourceServicePatchType, _ResourceServiceDeleteType, _ResourceServiceDeleteCollectionType]):
     """ResourceService reads and writes the objects of any resource of the cluster, built-in
     or custom.
 
     Reads are served from memory. The first read of a resource starts a cache of the
     resource, which then follows the cluster. Writes go to the API server. Readers see them
     only through the cache.
+
+    An RPC whose name is only a verb acts on the objects of a resource. The name of any other
+    RPC contains what the RPC returns or acts on.
 
     Every request names its resource in one string, in kubectl's syntax and resolved as
     kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
@@ -246,8 +249,8 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
             kubeconnect.v1.watch_pb2.WatchManyResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
-            kubeconnect.v1.read_pb2.CountObjectsRequest,
-            kubeconnect.v1.read_pb2.CountObjectsResponse,
+            kubeconnect.v1.read_pb2.CountRequest,
+            kubeconnect.v1.read_pb2.CountResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             kubeconnect.v1.table_pb2.GetTableRequest,
@@ -294,8 +297,8 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
             kubeconnect.v1.watch_pb2.WatchManyResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
-            kubeconnect.v1.read_pb2.CountObjectsRequest,
-            kubeconnect.v1.read_pb2.CountObjectsResponse,
+            kubeconnect.v1.read_pb2.CountRequest,
+            kubeconnect.v1.read_pb2.CountResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
             kubeconnect.v1.table_pb2.GetTableRequest,
@@ -363,8 +366,8 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     would return, and the error names the watch's index in the request.
     """
 
-    CountObjects: _ResourceServiceCountObjectsType
-    """CountObjects returns how many objects match a selection, in total and grouped by the
+    Count: _ResourceServiceCountType
+    """Count returns how many objects match a selection, in total and grouped by the
     values of paths, for example pods by node and phase. It returns no objects.
     """
 
@@ -413,8 +416,8 @@ ResourceServiceAsyncStub: typing_extensions.TypeAlias = ResourceServiceStub[
         kubeconnect.v1.watch_pb2.WatchManyResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
-        kubeconnect.v1.read_pb2.CountObjectsRequest,
-        kubeconnect.v1.read_pb2.CountObjectsResponse,
+        kubeconnect.v1.read_pb2.CountRequest,
+        kubeconnect.v1.read_pb2.CountResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         kubeconnect.v1.table_pb2.GetTableRequest,
@@ -449,6 +452,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     Reads are served from memory. The first read of a resource starts a cache of the
     resource, which then follows the cluster. Writes go to the API server. Readers see them
     only through the cache.
+
+    An RPC whose name is only a verb acts on the objects of a resource. The name of any other
+    RPC contains what the RPC returns or acts on.
 
     Every request names its resource in one string, in kubectl's syntax and resolved as
     kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
@@ -526,12 +532,12 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         """
 
     @abc.abstractmethod
-    def CountObjects(
+    def Count(
         self,
-        request: kubeconnect.v1.read_pb2.CountObjectsRequest,
+        request: kubeconnect.v1.read_pb2.CountRequest,
         context: _ServicerContext,
-    ) -> typing.Union[kubeconnect.v1.read_pb2.CountObjectsResponse, collections.abc.Awaitable[kubeconnect.v1.read_pb2.CountObjectsResponse]]:
-        """CountObjects returns how many objects match a selection, in total and grouped by the
+    ) -> typing.Union[kubeconnect.v1.read_pb2.CountResponse, collections.abc.Awaitable[kubeconnect.v1.read_pb2.CountResponse]]:
+        """Count returns how many objects match a selection, in total and grouped by the
         values of paths, for example pods by node and phase. It returns no objects.
         """
 

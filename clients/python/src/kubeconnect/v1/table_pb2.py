@@ -26,7 +26,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from kubeconnect.v1 import object_pb2 as kubeconnect_dot_v1_dot_object__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1akubeconnect/v1/table.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/object.proto\"\x9b\x01\n\x0fGetTableRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x16\n\x0elabel_selector\x18\x04 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x05 \x01(\t\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\x12\n\npage_token\x18\x07 \x01(\t\"\xec\x01\n\x10GetTableResponse\x12*\n\x04kind\x18\x01 \x01(\x0b\x32\x1c.kubeconnect.v1.ResourceKind\x12,\n\x07\x63olumns\x18\x02 \x03(\x0b\x32\x1b.kubeconnect.v1.TableColumn\x12&\n\x04rows\x18\x03 \x03(\x0b\x32\x18.kubeconnect.v1.TableRow\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\x12\x11\n\tremaining\x18\x05 \x01(\x03\x12\x18\n\x10resource_version\x18\x06 \x01(\t\x12\x10\n\x08warnings\x18\x07 \x03(\t\"`\n\x0bTableColumn\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0e\n\x06\x66ormat\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08priority\x18\x05 \x01(\x05\"y\n\x08TableRow\x12%\n\x05\x63\x65lls\x18\x01 \x03(\x0b\x32\x16.google.protobuf.Value\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\x12\x18\n\x10resource_version\x18\x05 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1akubeconnect/v1/table.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/object.proto\"\x9b\x01\n\x0fGetTableRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x16\n\x0elabel_selector\x18\x04 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x05 \x01(\t\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\x12\n\npage_token\x18\x07 \x01(\t\"\xf7\x01\n\x10GetTableResponse\x12*\n\x04kind\x18\x01 \x01(\x0b\x32\x1c.kubeconnect.v1.ResourceKind\x12,\n\x07\x63olumns\x18\x02 \x03(\x0b\x32\x1b.kubeconnect.v1.TableColumn\x12&\n\x04rows\x18\x03 \x03(\x0b\x32\x18.kubeconnect.v1.TableRow\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\x12\x1c\n\x14remaining_item_count\x18\x05 \x01(\x03\x12\x18\n\x10resource_version\x18\x06 \x01(\t\x12\x10\n\x08warnings\x18\x07 \x03(\t\"`\n\x0bTableColumn\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0e\n\x06\x66ormat\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08priority\x18\x05 \x01(\x05\"y\n\x08TableRow\x12%\n\x05\x63\x65lls\x18\x01 \x03(\x0b\x32\x16.google.protobuf.Value\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\x12\x18\n\x10resource_version\x18\x05 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,9 +36,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETTABLEREQUEST']._serialized_start=106
   _globals['_GETTABLEREQUEST']._serialized_end=261
   _globals['_GETTABLERESPONSE']._serialized_start=264
-  _globals['_GETTABLERESPONSE']._serialized_end=500
-  _globals['_TABLECOLUMN']._serialized_start=502
-  _globals['_TABLECOLUMN']._serialized_end=598
-  _globals['_TABLEROW']._serialized_start=600
-  _globals['_TABLEROW']._serialized_end=721
+  _globals['_GETTABLERESPONSE']._serialized_end=511
+  _globals['_TABLECOLUMN']._serialized_start=513
+  _globals['_TABLECOLUMN']._serialized_end=609
+  _globals['_TABLEROW']._serialized_start=611
+  _globals['_TABLEROW']._serialized_end=732
 # @@protoc_insertion_point(module_scope)

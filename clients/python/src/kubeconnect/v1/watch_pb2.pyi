@@ -1,7 +1,6 @@
 from kubeconnect.v1 import consistency_pb2 as _consistency_pb2
 from kubeconnect.v1 import object_pb2 as _object_pb2
 from kubeconnect.v1 import relation_pb2 as _relation_pb2
-from kubeconnect.v1 import write_pb2 as _write_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -20,6 +19,12 @@ class EventType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EVENT_TYPE_RESET: _ClassVar[EventType]
     EVENT_TYPE_SYNCED: _ClassVar[EventType]
     EVENT_TYPE_BOOKMARK: _ClassVar[EventType]
+
+class PatchFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PATCH_FORMAT_UNSPECIFIED: _ClassVar[PatchFormat]
+    PATCH_FORMAT_JSON: _ClassVar[PatchFormat]
+    PATCH_FORMAT_MERGE: _ClassVar[PatchFormat]
 EVENT_TYPE_UNSPECIFIED: EventType
 EVENT_TYPE_ADDED: EventType
 EVENT_TYPE_MODIFIED: EventType
@@ -27,9 +32,12 @@ EVENT_TYPE_DELETED: EventType
 EVENT_TYPE_RESET: EventType
 EVENT_TYPE_SYNCED: EventType
 EVENT_TYPE_BOOKMARK: EventType
+PATCH_FORMAT_UNSPECIFIED: PatchFormat
+PATCH_FORMAT_JSON: PatchFormat
+PATCH_FORMAT_MERGE: PatchFormat
 
 class WatchRequest(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "resume_token", "metadata_only", "related", "patches", "require_all_namespaces")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "resume_token", "metadata_only", "related", "patch_format", "require_all_namespaces")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -42,7 +50,7 @@ class WatchRequest(_message.Message):
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     METADATA_ONLY_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
-    PATCHES_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FORMAT_FIELD_NUMBER: _ClassVar[int]
     REQUIRE_ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
@@ -56,9 +64,9 @@ class WatchRequest(_message.Message):
     resume_token: str
     metadata_only: bool
     related: _relation_pb2.Relation
-    patches: _write_pb2.PatchType
+    patch_format: PatchFormat
     require_all_namespaces: bool
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patches: _Optional[_Union[_write_pb2.PatchType, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class WatchResponse(_message.Message):
     __slots__ = ("kind", "events", "resume_token", "freshness", "source", "warnings", "namespaces")
@@ -79,16 +87,16 @@ class WatchResponse(_message.Message):
     def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., resume_token: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("type", "object", "resource_version", "patch")
+    __slots__ = ("type", "object", "resource_version", "patch_format")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
-    PATCH_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FORMAT_FIELD_NUMBER: _ClassVar[int]
     type: EventType
     object: _object_pb2.Object
     resource_version: str
-    patch: _write_pb2.PatchType
-    def __init__(self, type: _Optional[_Union[EventType, str]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., resource_version: _Optional[str] = ..., patch: _Optional[_Union[_write_pb2.PatchType, str]] = ...) -> None: ...
+    patch_format: PatchFormat
+    def __init__(self, type: _Optional[_Union[EventType, str]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., resource_version: _Optional[str] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ...) -> None: ...
 
 class WatchManyRequest(_message.Message):
     __slots__ = ("watches", "resume_token")
@@ -99,11 +107,11 @@ class WatchManyRequest(_message.Message):
     def __init__(self, watches: _Optional[_Iterable[_Union[WatchRequest, _Mapping]]] = ..., resume_token: _Optional[str] = ...) -> None: ...
 
 class WatchManyResponse(_message.Message):
-    __slots__ = ("watch", "response", "resume_token")
-    WATCH_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("watch_index", "response", "resume_token")
+    WATCH_INDEX_FIELD_NUMBER: _ClassVar[int]
     RESPONSE_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    watch: int
+    watch_index: int
     response: WatchResponse
     resume_token: str
-    def __init__(self, watch: _Optional[int] = ..., response: _Optional[_Union[WatchResponse, _Mapping]] = ..., resume_token: _Optional[str] = ...) -> None: ...
+    def __init__(self, watch_index: _Optional[int] = ..., response: _Optional[_Union[WatchResponse, _Mapping]] = ..., resume_token: _Optional[str] = ...) -> None: ...

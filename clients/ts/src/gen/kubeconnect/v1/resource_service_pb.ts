@@ -4,7 +4,7 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { CountObjectsRequestSchema, CountObjectsResponseSchema, GetRequestSchema, GetResponseSchema, ListRequestSchema, ListResponseSchema } from "./read_pb.js";
+import type { CountRequestSchema, CountResponseSchema, GetRequestSchema, GetResponseSchema, ListRequestSchema, ListResponseSchema } from "./read_pb.js";
 import { file_kubeconnect_v1_read } from "./read_pb.js";
 import type { GetTableRequestSchema, GetTableResponseSchema } from "./table_pb.js";
 import { file_kubeconnect_v1_table } from "./table_pb.js";
@@ -17,7 +17,7 @@ import { file_kubeconnect_v1_write } from "./write_pb.js";
  * Describes the file kubeconnect/v1/resource_service.proto.
  */
 export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MTL2BgoPUmVzb3VyY2VTZXJ2aWNlEkMKA0dldBIaLmt1YmVjb25uZWN0LnYxLkdldFJlcXVlc3QaGy5rdWJlY29ubmVjdC52MS5HZXRSZXNwb25zZSIDkAIBEkYKBExpc3QSGy5rdWJlY29ubmVjdC52MS5MaXN0UmVxdWVzdBocLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNwb25zZSIDkAIBEkYKBVdhdGNoEhwua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZTABElIKCVdhdGNoTWFueRIgLmt1YmVjb25uZWN0LnYxLldhdGNoTWFueVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5XYXRjaE1hbnlSZXNwb25zZTABEl4KDENvdW50T2JqZWN0cxIjLmt1YmVjb25uZWN0LnYxLkNvdW50T2JqZWN0c1JlcXVlc3QaJC5rdWJlY29ubmVjdC52MS5Db3VudE9iamVjdHNSZXNwb25zZSIDkAIBElIKCEdldFRhYmxlEh8ua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXF1ZXN0GiAua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXNwb25zZSIDkAIBEkcKBkNyZWF0ZRIdLmt1YmVjb25uZWN0LnYxLkNyZWF0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXNwb25zZRJHCgZVcGRhdGUSHS5rdWJlY29ubmVjdC52MS5VcGRhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVzcG9uc2USRAoFUGF0Y2gSHC5rdWJlY29ubmVjdC52MS5QYXRjaFJlcXVlc3QaHS5rdWJlY29ubmVjdC52MS5QYXRjaFJlc3BvbnNlEkcKBkRlbGV0ZRIdLmt1YmVjb25uZWN0LnYxLkRlbGV0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5EZWxldGVSZXNwb25zZRJlChBEZWxldGVDb2xsZWN0aW9uEicua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlcXVlc3QaKC5rdWJlY29ubmVjdC52MS5EZWxldGVDb2xsZWN0aW9uUmVzcG9uc2ViBnByb3RvMw", [file_kubeconnect_v1_read, file_kubeconnect_v1_table, file_kubeconnect_v1_watch, file_kubeconnect_v1_write]);
+  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MTLhBgoPUmVzb3VyY2VTZXJ2aWNlEkMKA0dldBIaLmt1YmVjb25uZWN0LnYxLkdldFJlcXVlc3QaGy5rdWJlY29ubmVjdC52MS5HZXRSZXNwb25zZSIDkAIBEkYKBExpc3QSGy5rdWJlY29ubmVjdC52MS5MaXN0UmVxdWVzdBocLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNwb25zZSIDkAIBEkYKBVdhdGNoEhwua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZTABElIKCVdhdGNoTWFueRIgLmt1YmVjb25uZWN0LnYxLldhdGNoTWFueVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5XYXRjaE1hbnlSZXNwb25zZTABEkkKBUNvdW50Ehwua3ViZWNvbm5lY3QudjEuQ291bnRSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuQ291bnRSZXNwb25zZSIDkAIBElIKCEdldFRhYmxlEh8ua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXF1ZXN0GiAua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXNwb25zZSIDkAIBEkcKBkNyZWF0ZRIdLmt1YmVjb25uZWN0LnYxLkNyZWF0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXNwb25zZRJHCgZVcGRhdGUSHS5rdWJlY29ubmVjdC52MS5VcGRhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVzcG9uc2USRAoFUGF0Y2gSHC5rdWJlY29ubmVjdC52MS5QYXRjaFJlcXVlc3QaHS5rdWJlY29ubmVjdC52MS5QYXRjaFJlc3BvbnNlEkcKBkRlbGV0ZRIdLmt1YmVjb25uZWN0LnYxLkRlbGV0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5EZWxldGVSZXNwb25zZRJlChBEZWxldGVDb2xsZWN0aW9uEicua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlcXVlc3QaKC5rdWJlY29ubmVjdC52MS5EZWxldGVDb2xsZWN0aW9uUmVzcG9uc2ViBnByb3RvMw", [file_kubeconnect_v1_read, file_kubeconnect_v1_table, file_kubeconnect_v1_watch, file_kubeconnect_v1_write]);
 
 /**
  * ResourceService reads and writes the objects of any resource of the cluster, built-in
@@ -26,6 +26,9 @@ export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
  * Reads are served from memory. The first read of a resource starts a cache of the
  * resource, which then follows the cluster. Writes go to the API server. Readers see them
  * only through the cache.
+ *
+ * An RPC whose name is only a verb acts on the objects of a resource. The name of any other
+ * RPC contains what the RPC returns or acts on.
  *
  * Every request names its resource in one string, in kubectl's syntax and resolved as
  * kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
@@ -110,15 +113,15 @@ export const ResourceService: GenService<{
     output: typeof WatchManyResponseSchema;
   },
   /**
-   * CountObjects returns how many objects match a selection, in total and grouped by the
+   * Count returns how many objects match a selection, in total and grouped by the
    * values of paths, for example pods by node and phase. It returns no objects.
    *
-   * @generated from rpc kubeconnect.v1.ResourceService.CountObjects
+   * @generated from rpc kubeconnect.v1.ResourceService.Count
    */
-  countObjects: {
+  count: {
     methodKind: "unary";
-    input: typeof CountObjectsRequestSchema;
-    output: typeof CountObjectsResponseSchema;
+    input: typeof CountRequestSchema;
+    output: typeof CountResponseSchema;
   },
   /**
    * GetTable returns objects as the API server prints them for people, and as kubectl

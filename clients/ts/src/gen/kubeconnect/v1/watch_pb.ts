@@ -10,15 +10,13 @@ import type { Encoding, Object$, ResourceKind } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
 import type { Relation } from "./relation_pb.js";
 import { file_kubeconnect_v1_relation } from "./relation_pb.js";
-import type { PatchType } from "./write_pb.js";
-import { file_kubeconnect_v1_write } from "./write_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file kubeconnect/v1/watch.proto.
  */
 export const file_kubeconnect_v1_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEi/wIKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEioKB3BhdGNoZXMYDSABKA4yGS5rdWJlY29ubmVjdC52MS5QYXRjaFR5cGUSHgoWcmVxdWlyZV9hbGxfbmFtZXNwYWNlcxgOIAEoCCL0AQoNV2F0Y2hSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiUKBmV2ZW50cxgCIAMoCzIVLmt1YmVjb25uZWN0LnYxLkV2ZW50EhQKDHJlc3VtZV90b2tlbhgDIAEoCRIsCglmcmVzaG5lc3MYBCABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MSJgoGc291cmNlGAUgASgOMhYua3ViZWNvbm5lY3QudjEuU291cmNlEhAKCHdhcm5pbmdzGAYgAygJEhIKCm5hbWVzcGFjZXMYByADKAkinAEKBUV2ZW50EicKBHR5cGUYASABKA4yGS5rdWJlY29ubmVjdC52MS5FdmVudFR5cGUSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkSKAoFcGF0Y2gYBCABKA4yGS5rdWJlY29ubmVjdC52MS5QYXRjaFR5cGUiVwoQV2F0Y2hNYW55UmVxdWVzdBItCgd3YXRjaGVzGAEgAygLMhwua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXF1ZXN0EhQKDHJlc3VtZV90b2tlbhgCIAEoCSJpChFXYXRjaE1hbnlSZXNwb25zZRINCgV3YXRjaBgBIAEoBRIvCghyZXNwb25zZRgCIAEoCzIdLmt1YmVjb25uZWN0LnYxLldhdGNoUmVzcG9uc2USFAoMcmVzdW1lX3Rva2VuGAMgASgJKrQBCglFdmVudFR5cGUSGgoWRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEhQKEEVWRU5UX1RZUEVfQURERUQQARIXChNFVkVOVF9UWVBFX01PRElGSUVEEAISFgoSRVZFTlRfVFlQRV9ERUxFVEVEEAMSFAoQRVZFTlRfVFlQRV9SRVNFVBAEEhUKEUVWRU5UX1RZUEVfU1lOQ0VEEAUSFwoTRVZFTlRfVFlQRV9CT09LTUFSSxAGYgZwcm90bzM", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation, file_kubeconnect_v1_write]);
+  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihgMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgi9AEKDVdhdGNoUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIqUBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEjEKDHBhdGNoX2Zvcm1hdBgEIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0IlcKEFdhdGNoTWFueVJlcXVlc3QSLQoHd2F0Y2hlcxgBIAMoCzIcLmt1YmVjb25uZWN0LnYxLldhdGNoUmVxdWVzdBIUCgxyZXN1bWVfdG9rZW4YAiABKAkibwoRV2F0Y2hNYW55UmVzcG9uc2USEwoLd2F0Y2hfaW5kZXgYASABKAUSLwoIcmVzcG9uc2UYAiABKAsyHS5rdWJlY29ubmVjdC52MS5XYXRjaFJlc3BvbnNlEhQKDHJlc3VtZV90b2tlbhgDIAEoCSq0AQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIUChBFVkVOVF9UWVBFX0FEREVEEAESFwoTRVZFTlRfVFlQRV9NT0RJRklFRBACEhYKEkVWRU5UX1RZUEVfREVMRVRFRBADEhQKEEVWRU5UX1RZUEVfUkVTRVQQBBIVChFFVkVOVF9UWVBFX1NZTkNFRBAFEhcKE0VWRU5UX1RZUEVfQk9PS01BUksQBipaCgtQYXRjaEZvcm1hdBIcChhQQVRDSF9GT1JNQVRfVU5TUEVDSUZJRUQQABIVChFQQVRDSF9GT1JNQVRfSlNPThABEhYKElBBVENIX0ZPUk1BVF9NRVJHRRACYgZwcm90bzM", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * WatchRequest asks for a selection and every change to it.
@@ -142,15 +140,15 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   related?: Relation | undefined;
 
   /**
-   * Send MODIFIED objects as patches if the previous state is known and the patch is
-   * smaller than half of the object: see Event.patch. PATCH_TYPE_MERGE is the easiest to
-   * apply, but a list with any change is sent completely. PATCH_TYPE_JSON also describes
-   * changes within lists, and requires ENCODING_JSON. ENCODING_PROTOBUF has no patches.
-   * Other combinations are INVALID_ARGUMENT. Default: whole objects.
+   * Send MODIFIED objects as patches in this format, if the previous state is known and
+   * the patch is smaller than half of the object: see Event.patch_format.
+   * PATCH_FORMAT_MERGE requires ENCODING_STRUCT or ENCODING_JSON, PATCH_FORMAT_JSON
+   * requires ENCODING_JSON; other combinations are INVALID_ARGUMENT. Default: whole
+   * objects.
    *
-   * @generated from field: kubeconnect.v1.PatchType patches = 13;
+   * @generated from field: kubeconnect.v1.PatchFormat patch_format = 13;
    */
-  patches: PatchType;
+  patchFormat: PatchFormat;
 
   /**
    * As in ListRequest, for both list and watch. If the caller loses the permission for
@@ -285,15 +283,14 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
 
   /**
    * The format of the patch, if the object's content (its struct or json) is a patch to
-   * the state of the object that this stream sent last. It is the type that
-   * WatchRequest.patches requested: either a JSON merge patch, or a JSON patch whose
-   * operations are "add", "remove" and "replace". Only for MODIFIED, and even a MODIFIED
-   * can contain the whole object: check this field. Unspecified: the content is the whole
+   * the state of the object that this stream sent last. It is the format that
+   * WatchRequest.patch_format requested. Only for MODIFIED, and even a MODIFIED can
+   * contain the whole object: check this field. Unspecified: the content is the whole
    * object.
    *
-   * @generated from field: kubeconnect.v1.PatchType patch = 4;
+   * @generated from field: kubeconnect.v1.PatchFormat patch_format = 4;
    */
-  patch: PatchType;
+  patchFormat: PatchFormat;
 };
 
 /**
@@ -342,9 +339,9 @@ export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
   /**
    * The index of the watch in the request, from 0.
    *
-   * @generated from field: int32 watch = 1;
+   * @generated from field: int32 watch_index = 1;
    */
-  watch: number;
+  watchIndex: number;
 
   /**
    * The response of this watch. Its resume_token is empty.
@@ -445,4 +442,40 @@ export enum EventType {
  */
 export const EventTypeSchema: GenEnum<EventType> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_watch, 0);
+
+/**
+ * PatchFormat is the format of patches in events.
+ *
+ * @generated from enum kubeconnect.v1.PatchFormat
+ */
+export enum PatchFormat {
+  /**
+   * No patch: the whole object.
+   *
+   * @generated from enum value: PATCH_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * JSON patch (RFC 6902) with only the operations "add", "remove" and "replace".
+   * Describes changes within lists, too.
+   *
+   * @generated from enum value: PATCH_FORMAT_JSON = 1;
+   */
+  JSON = 1,
+
+  /**
+   * JSON merge patch (RFC 7386): null deletes a field. The easiest to apply, but a list
+   * with any change is sent completely.
+   *
+   * @generated from enum value: PATCH_FORMAT_MERGE = 2;
+   */
+  MERGE = 2,
+}
+
+/**
+ * Describes the enum kubeconnect.v1.PatchFormat.
+ */
+export const PatchFormatSchema: GenEnum<PatchFormat> = /*@__PURE__*/
+  enumDesc(file_kubeconnect_v1_watch, 1);
 

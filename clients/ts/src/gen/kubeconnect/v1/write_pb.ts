@@ -717,7 +717,7 @@ export const PreconditionsSchema: GenMessage<Preconditions> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 10);
 
 /**
- * PatchType is the format of a patch.
+ * PatchType is the format of the patch in a PatchRequest. Events have a PatchFormat.
  *
  * @generated from enum kubeconnect.v1.PatchType
  */
