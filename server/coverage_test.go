@@ -117,7 +117,7 @@ func TestStream_SaysWhichNamespacesItCovers(t *testing.T) {
 func TestWatchMany_SaysForEachWatchWhichNamespacesItCovers(t *testing.T) {
 	rights := newFakeRights(some("default", "other"))
 	s := withRights(t, twoNamespaces(), rights)
-	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{
+	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "pods"}, {Resource: "pods", Namespace: "other"},
 	}})
 	for said := map[int32]bool{}; len(said) < 2; {

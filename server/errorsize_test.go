@@ -314,7 +314,7 @@ func patchError(t *testing.T, s *service) error {
 }
 
 func watchManyError(t *testing.T, s *service, resource string) error {
-	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: resource}}})
+	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: resource}}})
 	if err != nil {
 		return err
 	}

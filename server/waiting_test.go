@@ -84,7 +84,7 @@ func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 	api, send := slowAPI()
 	defer send()
 	s := newService(t, api, auth.KubeconfigUser{})
-	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "pods"}, {Resource: "pods"}}})
+	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "pods"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestWatchMany_WaitingWatchesDelayNoOthers(t *testing.T) {
 	api.slow = make(chan struct{})
 	send := sync.OnceFunc(func() { close(api.slow) })
 	defer send()
-	both := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "widgets"}, {Resource: "pods"}}})
+	both := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "widgets"}, {Resource: "pods"}}})
 	both.want(1, "RESET ADDED:a ADDED:b SYNCED")
 	api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
 	both.want(1, "MODIFIED:b")

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
@@ -56,13 +55,29 @@ func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.Wat
 	}
 	requests := make([]*kubeconnectv1.WatchRequest, len(watches))
 	for i, watch := range watches {
-		if watch.GetResumeToken() != "" {
-			return nil, errorOfWatch(i, watch, apierror.BadRequest("resume_token must be empty: set the resume_token of the request, which is for all watches"))
-		}
-		requests[i] = proto.CloneOf(watch)
-		requests[i].ResumeToken = tokens[i]
+		requests[i] = requestOf(watch, tokens[i])
 	}
 	return requests, nil
+}
+
+// requestOf returns the request of one of several watches.
+func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv1.WatchRequest {
+	return &kubeconnectv1.WatchRequest{
+		Resource:             watch.GetResource(),
+		Namespace:            watch.GetNamespace(),
+		Name:                 watch.GetName(),
+		LabelSelector:        watch.GetLabelSelector(),
+		FieldSelector:        watch.GetFieldSelector(),
+		Filter:               watch.GetFilter(),
+		Related:              watch.GetRelated(),
+		Fields:               watch.GetFields(),
+		MetadataOnly:         watch.GetMetadataOnly(),
+		Encoding:             watch.GetEncoding(),
+		PatchFormat:          watch.GetPatchFormat(),
+		MinResourceVersion:   watch.GetMinResourceVersion(),
+		RequireAllNamespaces: watch.GetRequireAllNamespaces(),
+		ResumeToken:          resumeToken,
+	}
 }
 
 // followAll follows each watch until one of them ends, which ends the context, or until the client

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -17,7 +20,7 @@ import (
 
 // podsTwice watches all pods, and one of them.
 func podsTwice() *kubeconnectv1.WatchManyRequest {
-	return &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{
+	return &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "pods"},
 		{Resource: "pod", Namespace: "default", Name: "b", Encoding: asJSON},
 	}}
@@ -129,10 +132,9 @@ func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
 		words   string
 	}{
 		"no watch":             {&kubeconnectv1.WatchManyRequest{}, connect.CodeInvalidArgument, "0 watches"},
-		"too many watches":     {&kubeconnectv1.WatchManyRequest{Watches: make([]*kubeconnectv1.WatchRequest, 101)}, connect.CodeInvalidArgument, "101 watches"},
+		"too many watches":     {&kubeconnectv1.WatchManyRequest{Watches: make([]*kubeconnectv1.WatchSpec, 101)}, connect.CodeInvalidArgument, "101 watches"},
 		"an unknown resource":  {with(func(r *kubeconnectv1.WatchManyRequest) { r.Watches[1].Resource = "podz" }), connect.CodeNotFound, "watch 1 (podz): "},
 		"a malformed selector": {with(func(r *kubeconnectv1.WatchManyRequest) { r.Watches[0].LabelSelector = "(" }), connect.CodeInvalidArgument, "watch 0 (pods): "},
-		"a token of one":       {with(func(r *kubeconnectv1.WatchManyRequest) { r.Watches[1].ResumeToken = token.token }), connect.CodeInvalidArgument, "watch 1 (pod): resume_token must be empty"},
 		"a token of other watches": {with(func(r *kubeconnectv1.WatchManyRequest) {
 			r.Watches[0].LabelSelector, r.ResumeToken = "a=b", token.token
 		}), connect.CodeInvalidArgument, "watch 0 (pods): resume_token belongs to another watch"},
@@ -171,7 +173,7 @@ func TestWatchMany_EndsWithTheService(t *testing.T) {
 func TestWatchMany_EndsWhenOneWatchLosesPermission(t *testing.T) {
 	rights := newFakeRights(some("default", "other"))
 	s := withRights(t, twoNamespaces(), rights)
-	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "pods"}, {Resource: "pods", Namespace: "other"}}})
+	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "pods", Namespace: "other"}}})
 	f.want(0, "RESET ADDED:a ADDED:b ADDED:c SYNCED")
 	f.want(1, "RESET ADDED:c SYNCED")
 	rights.change(func() { rights.may = some("other") })
@@ -190,7 +192,7 @@ func (s *service) watchMany(ctx context.Context, t *testing.T, who string, watch
 	client := connect.NewClient[kubeconnectv1.WatchManyRequest, kubeconnectv1.WatchManyResponse](s.http, s.url+kubeconnectv1connect.ResourceServiceWatchManyProcedure)
 	request := &kubeconnectv1.WatchManyRequest{}
 	for range watches {
-		request.Watches = append(request.Watches, &kubeconnectv1.WatchRequest{Resource: "pods"})
+		request.Watches = append(request.Watches, &kubeconnectv1.WatchSpec{Resource: "pods"})
 	}
 	stream, err := client.CallServerStream(ctx, as(who, request))
 	if err != nil {
@@ -242,6 +244,48 @@ func TestCallers_AcquireAndReleaseStreams(t *testing.T) {
 	if len(callers.streaming) != 0 {
 		t.Errorf("%d callers have streams", len(callers.streaming))
 	}
+}
+
+// TestWatchSpec_HasTheFieldsOfARequest verifies that a WatchSpec has all fields of a WatchRequest
+// except the token, under the same numbers, and that the request of a watch has their values.
+func TestWatchSpec_HasTheFieldsOfARequest(t *testing.T) {
+	watch := &kubeconnectv1.WatchSpec{}
+	fields := watch.ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		watch.ProtoReflect().Set(fields.Get(i), someValue(watch.ProtoReflect(), fields.Get(i)))
+	}
+	request := requestOf(watch, "")
+	got, err := protojson.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &kubeconnectv1.WatchSpec{}
+	if err := protojson.Unmarshal(got, want); err != nil || !proto.Equal(want, watch) {
+		t.Errorf("the request of %v is %v (%v)", watch, request, err)
+	}
+	for all, i := request.ProtoReflect().Descriptor().Fields(), 0; i < all.Len(); i++ {
+		field := fields.ByNumber(all.Get(i).Number())
+		if name := all.Get(i).Name(); name != "resume_token" && (field == nil || field.Name() != name) {
+			t.Errorf("WatchSpec lacks %s with the number %d", name, all.Get(i).Number())
+		}
+	}
+}
+
+// someValue returns a value of a field that is not the default.
+func someValue(of protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
+	switch {
+	case field.IsList():
+		list := of.NewField(field)
+		list.List().Append(protoreflect.ValueOfString("a"))
+		return list
+	case field.Kind() == protoreflect.MessageKind:
+		return of.NewField(field)
+	case field.Kind() == protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(1)
+	case field.Kind() == protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(true)
+	}
+	return protoreflect.ValueOfString("a")
 }
 
 // FuzzManyToken verifies that parsing a token of several watches returns the tokens that were

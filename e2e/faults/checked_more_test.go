@@ -266,7 +266,7 @@ func callsForTheFuture(t *testing.T, client kit.ResourceClient, namespace string
 			return stream.Err()
 		},
 		"watch many": func(ctx context.Context) error {
-			stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{watch}})
+			stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watch)})
 			if err != nil {
 				return err
 			}
@@ -452,7 +452,7 @@ func TestChecked_SeveralWatchesMoveToReplicasAtMaximumAge(t *testing.T) {
 	write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), s.Namespace)
 	write.Create("written", nil)
 	clients := kit.NewReplicas(t, kit.Cluster(t), 3, "--max-stream-age", "2s")
-	request := &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{
+	request := &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "pods", Namespace: s.Namespace, LabelSelector: "app=web"},
 		{Resource: "configmaps", Namespace: s.Namespace, PatchFormat: kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE},
 		{Resource: "pods", Namespace: s.Namespace, Filter: "object.metadata.labels.rank == '0'", MetadataOnly: true},

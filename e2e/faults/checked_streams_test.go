@@ -441,7 +441,7 @@ func TestChecked_StreamsAboveTheLimitGetARetryTime(t *testing.T) {
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 	one := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}
 	many := func(count int) *kubeconnectv1.WatchManyRequest {
-		return &kubeconnectv1.WatchManyRequest{Watches: slices.Repeat([]*kubeconnectv1.WatchRequest{one}, count)}
+		return &kubeconnectv1.WatchManyRequest{Watches: slices.Repeat(harness.WatchSpecs(one), count)}
 	}
 	open := func(request *kubeconnectv1.WatchManyRequest) (stop func(), err error) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -45,7 +45,7 @@ func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	began := time.Now()
 	record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: s.Namespace}).Synced(ctx)
 	t.Logf("alone the watch has its snapshot after %v", time.Since(began))
-	stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{
+	stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "configmaps", Namespace: s.Namespace}, {Resource: "pods", Namespace: s.Namespace},
 	}})
 	if err != nil {
@@ -80,7 +80,7 @@ func TestChecked_WatchesDoNotWaitForAPendingOne(t *testing.T) {
 	link.Set(harness.None)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	again, err := client.WatchMany(watching, &kubeconnectv1.WatchManyRequest{ResumeToken: token, Watches: []*kubeconnectv1.WatchRequest{
+	again, err := client.WatchMany(watching, &kubeconnectv1.WatchManyRequest{ResumeToken: token, Watches: []*kubeconnectv1.WatchSpec{
 		{Resource: "configmaps", Namespace: s.Namespace}, {Resource: "pods", Namespace: s.Namespace},
 	}})
 	if err != nil {

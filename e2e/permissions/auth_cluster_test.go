@@ -59,7 +59,7 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	calls["WhoAmI"] = kit.ErrorOf(clients.Access.WhoAmI, &kubeconnectv1.WhoAmIRequest{})
 	calls["CheckAccess"] = kit.ErrorOf(clients.Access.CheckAccess, &kubeconnectv1.CheckAccessRequest{})
 	calls["WatchMany"] = func(ctx context.Context) error {
-		stream, err := resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "configmaps", Namespace: namespace}}})
+		stream, err := resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "configmaps", Namespace: namespace}}})
 		if err != nil {
 			return err
 		}

@@ -197,7 +197,7 @@ func (m *matrix) watchMany(clients harness.Clients, watches ...*kubeconnectv1.Wa
 		for _, watch := range watches {
 			watch.LabelSelector = m.label()
 		}
-		stream, err := clients.Resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: watches})
+		stream, err := clients.Resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watches...)})
 		if err != nil {
 			return "", err
 		}

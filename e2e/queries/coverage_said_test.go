@@ -55,7 +55,7 @@ func coverageCalls(client kit.ResourceClient, requireAll bool) map[string]func(c
 		"several watches": func(ctx context.Context) (coverage, error) {
 			ctx, end := context.WithCancel(ctx)
 			defer end()
-			stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{watched}})
+			stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watched)})
 			if err != nil {
 				return nil, err
 			}

@@ -34,7 +34,7 @@ type many struct {
 // a stream of its own.
 func followMany(ctx context.Context, t *testing.T, client kit.ResourceClient, watches ...*kubeconnectv1.WatchRequest) *many {
 	t.Helper()
-	m := &many{t: t, client: client, request: &kubeconnectv1.WatchManyRequest{Watches: watches}, models: make([]validate.Model, len(watches))}
+	m := &many{t: t, client: client, request: &kubeconnectv1.WatchManyRequest{Watches: harness.WatchSpecs(watches...)}, models: make([]validate.Model, len(watches))}
 	for i, watch := range watches {
 		selection, err := validate.SelectionOf(watch)
 		if err != nil {

@@ -23,8 +23,8 @@ LOST = Unavailable(grpc.StatusCode.UNAVAILABLE, "lost")
 def session(*received: pb.WatchManyResponse, token: str = "") -> WatchManySession[str]:
     """Return a session of two watches that has taken all received events."""
     watches = [
-        pb.WatchRequest(resource="pods", min_resource_version="5"),
-        pb.WatchRequest(resource="nodes", min_resource_version="6"),
+        pb.WatchSpec(resource="pods", min_resource_version="5"),
+        pb.WatchSpec(resource="nodes", min_resource_version="6"),
     ]
     request = pb.WatchManyRequest(watches=watches, resume_token=token)
     session = WatchManySession(("a", "b"), request, jitter=lambda: 0.0)

@@ -7,9 +7,11 @@ import {
   EventType,
   ListRequestSchema,
   WatchRequestSchema,
+  WatchSpecSchema,
   type CountRequest,
   type ListRequest,
   type WatchRequest,
+  type WatchSpec,
 } from "../src/proto.js";
 import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
 
@@ -86,7 +88,7 @@ suite("a response that covers only some namespaces", () => {
 });
 
 test("requireAllNamespaces is sent with a list, a count and each kind of watch", async () => {
-  const requests: (ListRequest | CountRequest | WatchRequest | undefined)[] = [];
+  const requests: (ListRequest | CountRequest | WatchRequest | WatchSpec | undefined)[] = [];
   const client = clientOf({
     list(request) {
       requests.push(request);
@@ -115,9 +117,10 @@ test("requireAllNamespaces is sent with a list, a count and each kind of watch",
     .next();
   assert.deepEqual(
     requests.map((request) => [request?.$typeName, request?.requireAllNamespaces]),
-    [ListRequestSchema, CountRequestSchema, WatchRequestSchema, WatchRequestSchema].map(
-      (schema) => [create(schema).$typeName, true],
-    ),
+    [ListRequestSchema, CountRequestSchema, WatchRequestSchema, WatchSpecSchema].map((schema) => [
+      create(schema).$typeName,
+      true,
+    ]),
   );
 });
 

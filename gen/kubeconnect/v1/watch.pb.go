@@ -565,8 +565,8 @@ func (x *Event) GetPatchFormat() PatchFormat {
 type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The watches, 1 to 100. Each counts as one of the caller's streams: more watches than a
-	// caller can have streams are INVALID_ARGUMENT. Their resume_token must be empty.
-	Watches []*WatchRequest `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
+	// caller can have streams are INVALID_ARGUMENT.
+	Watches []*WatchSpec `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
 	// The last token received: resume each watch after it, as in WatchRequest. The watches
 	// must be the same, in the same order.
 	ResumeToken   string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
@@ -604,7 +604,7 @@ func (*WatchManyRequest) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *WatchManyRequest) GetWatches() []*WatchRequest {
+func (x *WatchManyRequest) GetWatches() []*WatchSpec {
 	if x != nil {
 		return x.Watches
 	}
@@ -616,6 +616,162 @@ func (x *WatchManyRequest) GetResumeToken() string {
 		return x.ResumeToken
 	}
 	return ""
+}
+
+// WatchSpec is one of the watches of a WatchManyRequest. Its fields are those of a
+// WatchRequest, with the same meaning, except for the resume token: one token of the
+// WatchManyRequest resumes all of its watches.
+type WatchSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource, in kubectl's syntax: "po", "deployments.apps". Required.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// As in WatchRequest.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// As in WatchRequest.
+	LabelSelector string `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	// As in WatchRequest.
+	FieldSelector string `protobuf:"bytes,4,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
+	// As in WatchRequest.
+	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
+	// As in WatchRequest.
+	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
+	// As in WatchRequest. Default: ENCODING_STRUCT.
+	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
+	// As in WatchRequest.
+	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
+	// As in WatchRequest.
+	Name string `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
+	// As in WatchRequest.
+	MetadataOnly bool `protobuf:"varint,11,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
+	// As in WatchRequest.
+	Related *Relation `protobuf:"bytes,12,opt,name=related,proto3" json:"related,omitempty"`
+	// As in WatchRequest. Default: whole objects.
+	PatchFormat PatchFormat `protobuf:"varint,13,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
+	// As in WatchRequest.
+	RequireAllNamespaces bool `protobuf:"varint,14,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *WatchSpec) Reset() {
+	*x = WatchSpec{}
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchSpec) ProtoMessage() {}
+
+func (x *WatchSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchSpec.ProtoReflect.Descriptor instead.
+func (*WatchSpec) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *WatchSpec) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *WatchSpec) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *WatchSpec) GetLabelSelector() string {
+	if x != nil {
+		return x.LabelSelector
+	}
+	return ""
+}
+
+func (x *WatchSpec) GetFieldSelector() string {
+	if x != nil {
+		return x.FieldSelector
+	}
+	return ""
+}
+
+func (x *WatchSpec) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *WatchSpec) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *WatchSpec) GetEncoding() Encoding {
+	if x != nil {
+		return x.Encoding
+	}
+	return Encoding_ENCODING_UNSPECIFIED
+}
+
+func (x *WatchSpec) GetMinResourceVersion() string {
+	if x != nil {
+		return x.MinResourceVersion
+	}
+	return ""
+}
+
+func (x *WatchSpec) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WatchSpec) GetMetadataOnly() bool {
+	if x != nil {
+		return x.MetadataOnly
+	}
+	return false
+}
+
+func (x *WatchSpec) GetRelated() *Relation {
+	if x != nil {
+		return x.Related
+	}
+	return nil
+}
+
+func (x *WatchSpec) GetPatchFormat() PatchFormat {
+	if x != nil {
+		return x.PatchFormat
+	}
+	return PatchFormat_PATCH_FORMAT_UNSPECIFIED
+}
+
+func (x *WatchSpec) GetRequireAllNamespaces() bool {
+	if x != nil {
+		return x.RequireAllNamespaces
+	}
+	return false
 }
 
 // WatchManyResponse contains events of one of the watches.
@@ -634,7 +790,7 @@ type WatchManyResponse struct {
 
 func (x *WatchManyResponse) Reset() {
 	*x = WatchManyResponse{}
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[4]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +802,7 @@ func (x *WatchManyResponse) String() string {
 func (*WatchManyResponse) ProtoMessage() {}
 
 func (x *WatchManyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[4]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +815,7 @@ func (x *WatchManyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchManyResponse.ProtoReflect.Descriptor instead.
 func (*WatchManyResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{4}
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WatchManyResponse) GetWatchIndex() int32 {
@@ -718,10 +874,25 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\x04type\x18\x01 \x01(\x0e2\x19.kubeconnect.v1.EventTypeR\x04type\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12)\n" +
 	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\x12>\n" +
-	"\fpatch_format\x18\x04 \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\"m\n" +
-	"\x10WatchManyRequest\x126\n" +
-	"\awatches\x18\x01 \x03(\v2\x1c.kubeconnect.v1.WatchRequestR\awatches\x12!\n" +
-	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x92\x01\n" +
+	"\fpatch_format\x18\x04 \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\"j\n" +
+	"\x10WatchManyRequest\x123\n" +
+	"\awatches\x18\x01 \x03(\v2\x19.kubeconnect.v1.WatchSpecR\awatches\x12!\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\xa2\x04\n" +
+	"\tWatchSpec\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
+	"\x0elabel_selector\x18\x03 \x01(\tR\rlabelSelector\x12%\n" +
+	"\x0efield_selector\x18\x04 \x01(\tR\rfieldSelector\x12\x16\n" +
+	"\x06filter\x18\x05 \x01(\tR\x06filter\x12\x16\n" +
+	"\x06fields\x18\x06 \x03(\tR\x06fields\x124\n" +
+	"\bencoding\x18\a \x01(\x0e2\x18.kubeconnect.v1.EncodingR\bencoding\x120\n" +
+	"\x14min_resource_version\x18\b \x01(\tR\x12minResourceVersion\x12\x12\n" +
+	"\x04name\x18\t \x01(\tR\x04name\x12#\n" +
+	"\rmetadata_only\x18\v \x01(\bR\fmetadataOnly\x122\n" +
+	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x12>\n" +
+	"\fpatch_format\x18\r \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\x124\n" +
+	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespacesJ\x04\b\n" +
+	"\x10\vR\fresume_token\"\x92\x01\n" +
 	"\x11WatchManyResponse\x12\x1f\n" +
 	"\vwatch_index\x18\x01 \x01(\x05R\n" +
 	"watchIndex\x129\n" +
@@ -755,7 +926,7 @@ func file_kubeconnect_v1_watch_proto_rawDescGZIP() []byte {
 }
 
 var file_kubeconnect_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kubeconnect_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_kubeconnect_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_kubeconnect_v1_watch_proto_goTypes = []any{
 	(EventType)(0),            // 0: kubeconnect.v1.EventType
 	(PatchFormat)(0),          // 1: kubeconnect.v1.PatchFormat
@@ -763,32 +934,36 @@ var file_kubeconnect_v1_watch_proto_goTypes = []any{
 	(*WatchResponse)(nil),     // 3: kubeconnect.v1.WatchResponse
 	(*Event)(nil),             // 4: kubeconnect.v1.Event
 	(*WatchManyRequest)(nil),  // 5: kubeconnect.v1.WatchManyRequest
-	(*WatchManyResponse)(nil), // 6: kubeconnect.v1.WatchManyResponse
-	(Encoding)(0),             // 7: kubeconnect.v1.Encoding
-	(*Relation)(nil),          // 8: kubeconnect.v1.Relation
-	(*ResourceKind)(nil),      // 9: kubeconnect.v1.ResourceKind
-	(*Freshness)(nil),         // 10: kubeconnect.v1.Freshness
-	(Source)(0),               // 11: kubeconnect.v1.Source
-	(*Object)(nil),            // 12: kubeconnect.v1.Object
+	(*WatchSpec)(nil),         // 6: kubeconnect.v1.WatchSpec
+	(*WatchManyResponse)(nil), // 7: kubeconnect.v1.WatchManyResponse
+	(Encoding)(0),             // 8: kubeconnect.v1.Encoding
+	(*Relation)(nil),          // 9: kubeconnect.v1.Relation
+	(*ResourceKind)(nil),      // 10: kubeconnect.v1.ResourceKind
+	(*Freshness)(nil),         // 11: kubeconnect.v1.Freshness
+	(Source)(0),               // 12: kubeconnect.v1.Source
+	(*Object)(nil),            // 13: kubeconnect.v1.Object
 }
 var file_kubeconnect_v1_watch_proto_depIdxs = []int32{
-	7,  // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	8,  // 1: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
+	8,  // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	9,  // 1: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
 	1,  // 2: kubeconnect.v1.WatchRequest.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	9,  // 3: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	10, // 3: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
 	4,  // 4: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
-	10, // 5: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	11, // 6: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
+	11, // 5: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	12, // 6: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
 	0,  // 7: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
-	12, // 8: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
+	13, // 8: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
 	1,  // 9: kubeconnect.v1.Event.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	2,  // 10: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchRequest
-	3,  // 11: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	6,  // 10: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchSpec
+	8,  // 11: kubeconnect.v1.WatchSpec.encoding:type_name -> kubeconnect.v1.Encoding
+	9,  // 12: kubeconnect.v1.WatchSpec.related:type_name -> kubeconnect.v1.Relation
+	1,  // 13: kubeconnect.v1.WatchSpec.patch_format:type_name -> kubeconnect.v1.PatchFormat
+	3,  // 14: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_watch_proto_init() }
@@ -805,7 +980,7 @@ func file_kubeconnect_v1_watch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kubeconnect_v1_watch_proto_rawDesc), len(file_kubeconnect_v1_watch_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

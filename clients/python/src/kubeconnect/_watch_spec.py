@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
+from typing import TypeVar
 
 from kubeconnect._reads import paths
 from kubeconnect._relations import Relation
 from kubeconnect.v1 import watch_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
+
+M = TypeVar("M", pb.WatchRequest, pb.WatchSpec)
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,11 @@ class WatchSpec:
     patches: bool = False
     require_all_namespaces: bool = False
 
-    def to_message(self, *, resumes: bool) -> pb.WatchRequest:
-        """Return the API's message. A watch that resumes requests no patches, because it has no
-        objects cached.
+    def to_message(self, message: type[M], *, resumes: bool) -> M:
+        """Return the API's message, without a resume token. A watch that resumes requests no
+        patches, because it has no objects cached.
         """
-        return pb.WatchRequest(
+        return message(
             resource=self.resource,
             namespace=self.namespace,
             name=self.name,

@@ -69,7 +69,7 @@ async def test_asks_for_each_selection(client: AsyncClient, service: FakeService
     async with client.watch_many(watches, resume_token="t4") as events:
         assert events.resume_token == "t4"
         assert (await anext(events))[0] == 1
-    pods = watch_pb2.WatchRequest(
+    pods = watch_pb2.WatchSpec(
         resource="pods",
         namespace="demo",
         name="a",
@@ -85,7 +85,7 @@ async def test_asks_for_each_selection(client: AsyncClient, service: FakeService
         encoding=ENCODING_JSON,
         require_all_namespaces=True,
     )
-    nodes = watch_pb2.WatchRequest(resource="nodes", encoding=ENCODING_JSON)
+    nodes = watch_pb2.WatchSpec(resource="nodes", encoding=ENCODING_JSON)
     assert service.requests == [
         watch_pb2.WatchManyRequest(watches=[pods, nodes], resume_token="t4")
     ]

@@ -70,7 +70,7 @@ def test_asks_for_each_selection(client: Client, service: FakeService) -> None:
     with client.watch_many(watches, resume_token="t4") as events:
         assert events.resume_token == "t4"
         assert (next(events))[0] == 1
-    pods = watch_pb2.WatchRequest(
+    pods = watch_pb2.WatchSpec(
         resource="pods",
         namespace="demo",
         name="a",
@@ -86,7 +86,7 @@ def test_asks_for_each_selection(client: Client, service: FakeService) -> None:
         encoding=ENCODING_JSON,
         require_all_namespaces=True,
     )
-    nodes = watch_pb2.WatchRequest(resource="nodes", encoding=ENCODING_JSON)
+    nodes = watch_pb2.WatchSpec(resource="nodes", encoding=ENCODING_JSON)
     assert service.requests == [
         watch_pb2.WatchManyRequest(watches=[pods, nodes], resume_token="t4")
     ]

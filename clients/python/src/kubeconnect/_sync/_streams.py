@@ -81,7 +81,7 @@ class Streams(Calls):
             patches=patches,
             require_all_namespaces=require_all_namespaces,
         )
-        request = spec.to_message(resumes=bool(resume_token))
+        request = spec.to_message(pb.WatchRequest, resumes=bool(resume_token))
         request.resume_token = resume_token or ""
         transport = self._transport
         return Watch(
@@ -119,8 +119,9 @@ class Streams(Calls):
         with RESET. ``reconnect``, ``max_staleness`` and ``on_retry`` are as in ``watch``. The
         stream is stale if one of its watches is.
         """
-        requests = [spec.to_message(resumes=bool(resume_token)) for spec in watches.values()]
-        request = pb.WatchManyRequest(watches=requests, resume_token=resume_token or "")
+        resumes = bool(resume_token)
+        specs = [spec.to_message(pb.WatchSpec, resumes=resumes) for spec in watches.values()]
+        request = pb.WatchManyRequest(watches=specs, resume_token=resume_token or "")
         transport = self._transport
         return WatchMany(
             WatchManySession(

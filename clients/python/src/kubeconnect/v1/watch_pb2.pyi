@@ -102,9 +102,39 @@ class WatchManyRequest(_message.Message):
     __slots__ = ("watches", "resume_token")
     WATCHES_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    watches: _containers.RepeatedCompositeFieldContainer[WatchRequest]
+    watches: _containers.RepeatedCompositeFieldContainer[WatchSpec]
     resume_token: str
-    def __init__(self, watches: _Optional[_Iterable[_Union[WatchRequest, _Mapping]]] = ..., resume_token: _Optional[str] = ...) -> None: ...
+    def __init__(self, watches: _Optional[_Iterable[_Union[WatchSpec, _Mapping]]] = ..., resume_token: _Optional[str] = ...) -> None: ...
+
+class WatchSpec(_message.Message):
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "metadata_only", "related", "patch_format", "require_all_namespaces")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    FIELDS_FIELD_NUMBER: _ClassVar[int]
+    ENCODING_FIELD_NUMBER: _ClassVar[int]
+    MIN_RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    METADATA_ONLY_FIELD_NUMBER: _ClassVar[int]
+    RELATED_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    REQUIRE_ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    resource: str
+    namespace: str
+    label_selector: str
+    field_selector: str
+    filter: str
+    fields: _containers.RepeatedScalarFieldContainer[str]
+    encoding: _object_pb2.Encoding
+    min_resource_version: str
+    name: str
+    metadata_only: bool
+    related: _relation_pb2.Relation
+    patch_format: PatchFormat
+    require_all_namespaces: bool
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class WatchManyResponse(_message.Message):
     __slots__ = ("watch_index", "response", "resume_token")

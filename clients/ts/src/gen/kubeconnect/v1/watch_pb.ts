@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/watch.proto.
  */
 export const file_kubeconnect_v1_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihgMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgi9AEKDVdhdGNoUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIqUBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEjEKDHBhdGNoX2Zvcm1hdBgEIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0IlcKEFdhdGNoTWFueVJlcXVlc3QSLQoHd2F0Y2hlcxgBIAMoCzIcLmt1YmVjb25uZWN0LnYxLldhdGNoUmVxdWVzdBIUCgxyZXN1bWVfdG9rZW4YAiABKAkibwoRV2F0Y2hNYW55UmVzcG9uc2USEwoLd2F0Y2hfaW5kZXgYASABKAUSLwoIcmVzcG9uc2UYAiABKAsyHS5rdWJlY29ubmVjdC52MS5XYXRjaFJlc3BvbnNlEhQKDHJlc3VtZV90b2tlbhgDIAEoCSq0AQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIUChBFVkVOVF9UWVBFX0FEREVEEAESFwoTRVZFTlRfVFlQRV9NT0RJRklFRBACEhYKEkVWRU5UX1RZUEVfREVMRVRFRBADEhQKEEVWRU5UX1RZUEVfUkVTRVQQBBIVChFFVkVOVF9UWVBFX1NZTkNFRBAFEhcKE0VWRU5UX1RZUEVfQk9PS01BUksQBipaCgtQYXRjaEZvcm1hdBIcChhQQVRDSF9GT1JNQVRfVU5TUEVDSUZJRUQQABIVChFQQVRDSF9GT1JNQVRfSlNPThABEhYKElBBVENIX0ZPUk1BVF9NRVJHRRACYgZwcm90bzM", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
+  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihgMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgi9AEKDVdhdGNoUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIqUBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEjEKDHBhdGNoX2Zvcm1hdBgEIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0IlQKEFdhdGNoTWFueVJlcXVlc3QSKgoHd2F0Y2hlcxgBIAMoCzIZLmt1YmVjb25uZWN0LnYxLldhdGNoU3BlYxIUCgxyZXN1bWVfdG9rZW4YAiABKAkigQMKCVdhdGNoU3BlYxIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFQoNbWV0YWRhdGFfb25seRgLIAEoCBIpCgdyZWxhdGVkGAwgASgLMhgua3ViZWNvbm5lY3QudjEuUmVsYXRpb24SMQoMcGF0Y2hfZm9ybWF0GA0gASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSHgoWcmVxdWlyZV9hbGxfbmFtZXNwYWNlcxgOIAEoCEoECAoQC1IMcmVzdW1lX3Rva2VuIm8KEVdhdGNoTWFueVJlc3BvbnNlEhMKC3dhdGNoX2luZGV4GAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAkqtAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYqWgoLUGF0Y2hGb3JtYXQSHAoYUEFUQ0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRUEFUQ0hfRk9STUFUX0pTT04QARIWChJQQVRDSF9GT1JNQVRfTUVSR0UQAmIGcHJvdG8z", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * WatchRequest asks for a selection and every change to it.
@@ -308,11 +308,11 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
 export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
    * The watches, 1 to 100. Each counts as one of the caller's streams: more watches than a
-   * caller can have streams are INVALID_ARGUMENT. Their resume_token must be empty.
+   * caller can have streams are INVALID_ARGUMENT.
    *
-   * @generated from field: repeated kubeconnect.v1.WatchRequest watches = 1;
+   * @generated from field: repeated kubeconnect.v1.WatchSpec watches = 1;
    */
-  watches: WatchRequest[];
+  watches: WatchSpec[];
 
   /**
    * The last token received: resume each watch after it, as in WatchRequest. The watches
@@ -329,6 +329,113 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
  */
 export const WatchManyRequestSchema: GenMessage<WatchManyRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 3);
+
+/**
+ * WatchSpec is one of the watches of a WatchManyRequest. Its fields are those of a
+ * WatchRequest, with the same meaning, except for the resume token: one token of the
+ * WatchManyRequest resumes all of its watches.
+ *
+ * @generated from message kubeconnect.v1.WatchSpec
+ */
+export type WatchSpec = Message<"kubeconnect.v1.WatchSpec"> & {
+  /**
+   * The resource, in kubectl's syntax: "po", "deployments.apps". Required.
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: string label_selector = 3;
+   */
+  labelSelector: string;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: string field_selector = 4;
+   */
+  fieldSelector: string;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: string filter = 5;
+   */
+  filter: string;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: repeated string fields = 6;
+   */
+  fields: string[];
+
+  /**
+   * As in WatchRequest. Default: ENCODING_STRUCT.
+   *
+   * @generated from field: kubeconnect.v1.Encoding encoding = 7;
+   */
+  encoding: Encoding;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: string min_resource_version = 8;
+   */
+  minResourceVersion: string;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: string name = 9;
+   */
+  name: string;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: bool metadata_only = 11;
+   */
+  metadataOnly: boolean;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: kubeconnect.v1.Relation related = 12;
+   */
+  related?: Relation | undefined;
+
+  /**
+   * As in WatchRequest. Default: whole objects.
+   *
+   * @generated from field: kubeconnect.v1.PatchFormat patch_format = 13;
+   */
+  patchFormat: PatchFormat;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: bool require_all_namespaces = 14;
+   */
+  requireAllNamespaces: boolean;
+};
+
+/**
+ * Describes the message kubeconnect.v1.WatchSpec.
+ * Use `create(WatchSpecSchema)` to create a new message.
+ */
+export const WatchSpecSchema: GenMessage<WatchSpec> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_watch, 4);
 
 /**
  * WatchManyResponse contains events of one of the watches.
@@ -364,7 +471,7 @@ export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
  * Use `create(WatchManyResponseSchema)` to create a new message.
  */
 export const WatchManyResponseSchema: GenMessage<WatchManyResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_watch, 4);
+  messageDesc(file_kubeconnect_v1_watch, 5);
 
 /**
  * EventType is the type of an event.
