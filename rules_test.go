@@ -40,15 +40,21 @@ var rules = []rule{
 	{
 		folders: []string{"informerhub/object"}, testing: true,
 		exactly: []string{module + "informerhub"},
-		imports: []string{module + "informerhub/diff"},
+		imports: []string{module + "informerhub/diff", module + "informerhub/discovery"},
 		because: "objects know nothing of the caches that contain them, and only their own methods use their fields",
+	},
+	{
+		folders: []string{"informerhub/discovery"}, testing: true,
+		exactly: []string{module + "informerhub"},
+		imports: []string{module + "informerhub/diff", module + "informerhub/filter", module + "informerhub/mask"},
+		because: "what the cluster serves is known without caches",
 	},
 	{
 		folders: []string{
 			"informerhub/diff", "informerhub/filter", "informerhub/mask", "informerhub/jsonscan", "informerhub/internal",
 		}, testing: true,
 		exactly: []string{module + "informerhub"},
-		imports: []string{module + "informerhub/object"},
+		imports: []string{module + "informerhub/object", module + "informerhub/discovery"},
 		because: "they work on bytes, and know neither objects nor caches",
 	},
 	{
@@ -138,6 +144,14 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			file: "informerhub/object/a_test.go", source: `import "` + module + `informerhub"`,
 			want: "know nothing of the caches",
 		},
+		"discovery uses a cache": {
+			file: "informerhub/discovery/a_test.go", source: `import "` + module + `informerhub"`,
+			want: "without caches",
+		},
+		"an object uses discovery": {
+			file: "informerhub/object/a.go", source: `import "` + module + `informerhub/discovery"`,
+			want: "know nothing of the caches",
+		},
 		"a mask uses an object": {
 			file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/object"`,
 			want: "work on bytes",
@@ -210,6 +224,7 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			module + `informerhub"; _ "` + module + `gen/x")`},
 		"encode uses generated code":          {file: "server/encode/a.go", source: `import "` + module + `gen/kubeconnect/v1"`},
 		"a handler uses a part of server":     {file: "server/a.go", source: `import "` + module + `server/encode"`},
+		"discovery uses an object":            {file: "informerhub/discovery/a.go", source: `import "` + module + `informerhub/object"`},
 		"an object uses a mask":               {file: "informerhub/object/a.go", source: `import "` + module + `informerhub/mask"`},
 		"a mask uses an internal package":     {file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/internal/kubejson"`},
 		"a test of server uses a fake":        {file: "server/a_test.go", source: `import "` + module + `internal/fakeapi"`},

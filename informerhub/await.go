@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,17 +47,17 @@ func (c *Cache) Await(ctx context.Context, version string, patience time.Duratio
 }
 
 // awaitWithoutAPIServer blocks until the cache has reached a version while the API server cannot be
-// asked for it. It fails with an UnavailableError after patience.
+// asked for it. It fails with a discovery.UnavailableError after patience.
 func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, patience time.Duration, reason error) error {
 	reached, err := c.await(ctx, version, patience)
 	if err != nil || reached {
 		return err
 	}
 	host := ""
-	if unavailable := (*UnavailableError)(nil); errors.As(reason, &unavailable) {
+	if unavailable := (*discovery.UnavailableError)(nil); errors.As(reason, &unavailable) {
 		host = unavailable.Host
 	}
-	return &UnavailableError{Host: host, Err: fmt.Errorf(
+	return &discovery.UnavailableError{Host: host, Err: fmt.Errorf(
 		"this replica has not reached version %s, and the API server cannot be asked for it: %w", version, reason)}
 }
 

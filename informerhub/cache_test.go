@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -225,7 +226,7 @@ func TestCache_DeliversPendingEventsBeforeItsEnd(t *testing.T) {
 	current, late := newReader(t, c, Query{}), newReader(t, c, Query{})
 	current.drain(t)
 	must(t, c.Update(pod(t, "b", 11)))
-	gone := &ResourceGoneError{pods}
+	gone := &discovery.ResourceGoneError{Resource: pods}
 	c.end(gone)
 	c.end(errors.New("another reason"))
 
@@ -255,7 +256,7 @@ func TestCache_GetReturnsTheObjectOrNotFound(t *testing.T) {
 }
 
 func TestReady_ReturnsTheStateOfTheCache(t *testing.T) {
-	failure := &UnavailableError{Host: "here", Err: errors.New("refused")}
+	failure := &discovery.UnavailableError{Host: "here", Err: errors.New("refused")}
 	for name, test := range map[string]struct {
 		history func(*Cache)
 		want    error

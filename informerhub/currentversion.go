@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +36,7 @@ func (h *Hub) CurrentVersion(
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		MaxRetries(0))
 	if err != nil {
-		return "", asUnavailable(ctx, client, err)
+		return "", discovery.AsUnavailable(ctx, client, err)
 	}
 	return version, nil
 }

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 )
 
 // A CRD determines the API server's responses for its objects, and no object changes when the CRD
@@ -40,16 +42,11 @@ const (
 // server notices the change at another time, and returns the old content until then.
 var checkPauses = []time.Duration{0, time.Second, 4 * time.Second}
 
-var definitionResource = Resource{
-	Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions",
-	Kind: "CustomResourceDefinition", Watchable: true,
-}
-
 // definitions relists the caches of custom resources when their definitions change, and ends those
 // whose definition was recreated. Its methods are safe for concurrent use.
 type definitions struct {
-	resolver *Resolver
-	schemas  *schemas
+	resolver *discovery.Resolver
+	schemas  *discovery.Schemas
 	client   func(Resource) (rest.Interface, error)
 	running  sync.WaitGroup // the sessions
 
@@ -61,7 +58,7 @@ type definitions struct {
 	warned  bool
 }
 
-func newDefinitions(resolver *Resolver, schemas *schemas, client func(Resource) (rest.Interface, error)) *definitions {
+func newDefinitions(resolver *discovery.Resolver, schemas *discovery.Schemas, client func(Resource) (rest.Interface, error)) *definitions {
 	return &definitions{
 		resolver: resolver, schemas: schemas, client: client, members: make(map[*upstream]context.CancelFunc),
 	}
@@ -127,7 +124,7 @@ func (d *definitions) upstreamsOf(name string) []*upstream {
 	})
 }
 
-// endUnserved ends an upstream, and its cache with a ResourceGoneError.
+// endUnserved ends an upstream, and its cache with a discovery.ResourceGoneError.
 func (d *definitions) endUnserved(u *upstream) {
 	u.endUnserved()
 	d.mu.Lock()
@@ -153,11 +150,11 @@ func (d *definitions) check(ctx context.Context, upstreams []*upstream, lost boo
 	if len(upstreams) == 0 {
 		return
 	}
-	fresh, unknown := d.resolver.discovery.Fresh(ctx)
+	fresh, unknown := d.resolver.Fresh(ctx)
 	for _, u := range upstreams {
 		served := true
 		if unknown == nil {
-			if stillServed, err := fresh.serves(u.cache.resource); err == nil {
+			if stillServed, err := fresh.Serves(u.cache.resource); err == nil {
 				served = stillServed
 			}
 		}
@@ -187,8 +184,8 @@ type definitionsSession struct {
 	settle  func()
 	wake    chan struct{} // has an element when changed or regrouped is not empty
 
-	// hashes of the OpenAPI documents, by path. Owned by poll.
-	hashes map[string]string
+	// urls are those of the OpenAPI documents, with hashes of their content. Owned by poll.
+	urls map[schema.GroupVersion]string
 
 	stateMu sync.Mutex            // guards the fields below; no other lock is taken while it is held
 	synced  bool                  // known has been complete
@@ -202,7 +199,7 @@ type definitionsSession struct {
 func newDefinitionsSession(definitions *definitions, end context.CancelFunc) *definitionsSession {
 	s := &definitionsSession{
 		definitions: definitions, end: end, settled: make(chan struct{}), wake: make(chan struct{}, 1),
-		hashes: make(map[string]string), known: make(map[string]definition), changed: make(map[string]bool),
+		urls: make(map[schema.GroupVersion]string), known: make(map[string]definition), changed: make(map[string]bool),
 		regrouped: make(map[string]bool),
 	}
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
@@ -294,55 +291,27 @@ func (s *definitionsSession) follow(ctx context.Context) {
 
 // watch watches the definitions until the context ends or the API server denies it.
 func (s *definitionsSession) watch(ctx context.Context) error {
-	return s.watchMetadata(ctx, definitionResource, s, s.failed)
+	return s.watchMetadata(ctx, discovery.CustomResourceDefinitions, s, s.failed)
 }
-
-// watchMetadata runs a Reflector that fills a store with the metadata of a resource's objects,
-// until the context ends or the API server denies it, which is the error. It calls failed when a
-// list has failed.
-func (s *definitionsSession) watchMetadata(
-	ctx context.Context, resource Resource, store cache.ReflectorStore, failed func(),
-) error {
-	client, err := s.client(resource)
-	if err != nil {
-		return err
-	}
-	ctx, refuse := context.WithCancelCause(ctx)
-	defer refuse(nil)
-	lists := metadataOf(client, resource, refuse, failed)
-	reflector := cache.NewReflectorWithOptions(lists, &Object{}, store, cache.ReflectorOptions{
-		Name: "informerhub", TypeDescription: resource.String(), Backoff: backoff(),
-	})
-	reflector.RunWithContext(ctx)
-	return context.Cause(ctx)
-}
-
-// listThenWatch makes a Reflector list before it watches. A list shows at once whether the service
-// has the permission, and every version of the API server requires the permission to list.
-type listThenWatch struct{ cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported disables watch-list in the Reflector.
-func (*listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // poll compares the hashes of the OpenAPI documents of the caches' resources with the previous
 // ones, and discovery with the caches.
 func (s *definitionsSession) poll(ctx context.Context) {
-	index, err := s.schemas.index.Recent(ctx, maxSchemasAge)
+	urls, err := s.schemas.DocumentURLs(ctx)
 	if err != nil {
 		return // the next request may succeed
 	}
-	changed := make(map[string]bool)
+	changed := make(map[schema.GroupVersion]bool)
 	upstreams := s.upstreamsOf("")
 	for _, u := range upstreams {
-		path := documentPath(u.cache.resource)
-		if published, ok := index[path]; ok {
-			hash := published.ServerRelativeURL()
-			before, known := s.hashes[path]
-			changed[path] = changed[path] || known && before != hash
-			s.hashes[path] = hash
+		groupVersion := u.cache.resource.GroupVersion()
+		if url, ok := urls[groupVersion]; ok {
+			before, known := s.urls[groupVersion]
+			changed[groupVersion] = changed[groupVersion] || known && before != url
+			s.urls[groupVersion] = url
 		}
 	}
-	s.check(ctx, upstreams, false, func(u *upstream) bool { return changed[documentPath(u.cache.resource)] })
+	s.check(ctx, upstreams, false, func(u *upstream) bool { return changed[u.cache.resource.GroupVersion()] })
 }
 
 // takeChanged returns the definitions that have changed since the last call.

@@ -29,12 +29,12 @@
 //     replica: with every step as far back as the feed's window reaches, with the latest states of
 //     changed objects as far back as its log reaches, and otherwise with Reset and a snapshot in
 //     the same stream. A replica that has not reached the position, and cannot ask the API server,
-//     fails with an [UnavailableError]. A stream cannot be resumed within a snapshot or within
-//     latest states. In latest states, [Modified] may name an object that the reader did not hold,
-//     and so may [Deleted], without content, because the earlier contents of the selection are no
-//     longer known. A position in a history that was undone (etcd restored from a backup) is not
-//     resumed, with one limit: a cache that was started after the restore, when versions had grown
-//     past the position's, cannot detect it.
+//     fails with a [discovery.UnavailableError]. A stream cannot be resumed within a snapshot or
+//     within latest states. In latest states, [Modified] may name an object that the reader did not
+//     hold, and so may [Deleted], without content, because the earlier contents of the selection
+//     are no longer known. A position in a history that was undone (etcd restored from a backup) is
+//     not resumed, with one limit: a cache that was started after the restore, when versions had
+//     grown past the position's, cannot detect it.
 //   - Quiet under a mask: a reader of some fields of the objects ([Query.Fields]) receives no event
 //     for a change that does not touch these fields; it then holds an older version of the object.
 //     In latest states, Modified may name an object of which no selected field has changed.

@@ -1,52 +1,9 @@
 package informerhub
 
 import (
-	"context"
 	"errors"
 	"fmt"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 )
-
-// UnavailableError is the error of an unreachable API server. Its message is for the log, because
-// it contains an address inside the cluster.
-type UnavailableError struct {
-	Host string // host that was contacted
-	Err  error
-}
-
-func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("the API server at %s cannot be reached: %v", e.Host, e.Err)
-}
-
-func (e *UnavailableError) Unwrap() error { return e.Err }
-
-// asUnavailable converts an error to an UnavailableError, unless it is a response of the API server
-// or the end of the caller's context.
-func asUnavailable(ctx context.Context, client rest.Interface, err error) error {
-	var status apierrors.APIStatus
-	switch {
-	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && apierrors.IsBadRequest(err):
-		// No API server responds like this; something else is listening there.
-		cause, _ := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-		err = fmt.Errorf("%v: %s", err, cause.Message)
-	case errors.As(err, &status):
-		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
-	}
-	return &UnavailableError{Host: client.Get().URL().Host, Err: err}
-}
-
-// ResourceGoneError is the error for a resource that the cluster no longer serves: its CRD was
-// deleted, no longer serves this version, or was recreated.
-type ResourceGoneError struct{ Resource Resource }
-
-func (e *ResourceGoneError) Error() string {
-	return fmt.Sprintf("the cluster no longer serves %s", e.Resource)
-}
 
 // SnapshotError is the error for a cache without a snapshot, because the API server does not send
 // one to the service. It does not depend on the caller: another replica, or a later call, may

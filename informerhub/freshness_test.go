@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -189,7 +190,7 @@ func TestStatus_RelistingSinceIsTheStartOfTheRelist(t *testing.T) {
 // A replica is as current as the worst of its caches, except those for which the API server returns
 // errors.
 func TestHubFreshness_OneForbiddenResourceDoesNotCount(t *testing.T) {
-	forbidden, away := apierrors.NewForbidden(pods.GroupResource(), "", nil), &UnavailableError{Err: errors.New("refused")}
+	forbidden, away := apierrors.NewForbidden(pods.GroupResource(), "", nil), &discovery.UnavailableError{Err: errors.New("refused")}
 	current := func(t *testing.T) *Cache {
 		c := followingCache(t, "10")
 		c.watchOpened(false)

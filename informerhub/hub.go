@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -53,8 +54,8 @@ type Hub struct {
 	activity       *activity
 	callerActivity *activity // connections of clients that act as callers
 	options        Options
-	resolver       *Resolver
-	schemas        *schemas
+	resolver       *discovery.Resolver
+	schemas        *discovery.Schemas
 	// definitions relists the caches of custom resources when their definitions change.
 	definitions *definitions
 
@@ -91,7 +92,9 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	}
 	// Following a redirect would send the service's credentials to another host.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resolver, err := newResolver(config, client, options)
+	resolver, err := discovery.NewResolver(config, client, discovery.Options{
+		Uncached: options.Uncached, Cached: options.Preload, CacheAggregated: options.CacheAggregated,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		callerActivity: callers,
 		options:        options,
 		resolver:       resolver,
-		schemas:        newSchemas(resolver.client),
+		schemas:        discovery.NewSchemas(resolver.RESTClient()),
 		caches:         make(map[Resource]*runningCache),
 		private:        make(map[*Private]struct{}),
 		pinned:         make(map[Resource]bool),
@@ -135,19 +138,25 @@ func (h *Hub) Close() {
 	h.mu.Unlock()
 	h.running.Wait()
 	h.definitions.running.Wait() // ended by the last cache
-	h.resolver.close()
-	h.schemas.close()
+	h.resolver.CloseWithError(ErrClosed)
+	h.schemas.CloseWithError(ErrClosed)
 	h.client.CloseIdleConnections()
 }
 
 // Resolver returns the resolver of the names that callers use.
-func (h *Hub) Resolver() *Resolver { return h.resolver }
+func (h *Hub) Resolver() *discovery.Resolver { return h.resolver }
+
+// Schema returns the OpenAPI v3 schema of a resource's kind. See [discovery.Schemas.Get].
+func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
+	return h.schemas.Get(ctx, resource)
+}
 
 // Cache returns the cache of a resource, ready to be read. The first call for a resource starts the
-// cache and waits up to snapshotPatience for its first snapshot. Cache fails with an
-// [UnavailableError] while the API server is unreachable, with a [SnapshotError] if the API server
-// refuses or does not send the snapshot, and with a [ResourceGoneError] if the API server does not
-// serve the resource as described. It also fails for a resource that must not be cached.
+// cache and waits up to snapshotPatience for its first snapshot. Cache fails with a
+// [discovery.UnavailableError] while the API server is unreachable, with a [SnapshotError] if the
+// API server refuses or does not send the snapshot, and with a [discovery.ResourceGoneError] if the
+// API server does not serve the resource as described. It also fails for a resource that must not be
+// cached.
 func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
 	cache, err := h.Start(ctx, resource)
 	if err != nil {
@@ -209,7 +218,8 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 
 // upstreamOf returns the connection of a cache to the API server, through a client.
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
-	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource), definitions: h.definitions}
+	served := func(ctx context.Context) (bool, error) { return h.resolver.Serves(ctx, cache.resource) }
+	up := &upstream{client: client, cache: cache, served: served, definitions: h.definitions}
 	cache.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
 	up.versions = coalesce.New("version", up.askCurrent)
 	cache.history = up

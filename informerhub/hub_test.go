@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/testobjects"
 )
@@ -229,15 +230,15 @@ func TestHub_NamesAnUnreachableAPIServerAndRecovers(t *testing.T) {
 	}
 	hub := hubOf(t, config)
 	_, err := hub.Cache(t.Context(), pods)
-	var unavailable *UnavailableError
+	var unavailable *discovery.UnavailableError
 	if !errors.As(err, &unavailable) || "http://"+unavailable.Host != api.Config().Host {
 		t.Fatalf("error %v", err)
 	}
-	if err := hub.Resolver().Reached(t.Context()); !errors.As(err, &unavailable) {
+	if err := hub.Resolver().Ping(t.Context()); !errors.As(err, &unavailable) {
 		t.Errorf("reached: %v", err)
 	}
 	up.Store(true)
-	if err := hub.Resolver().Reached(t.Context()); err != nil {
+	if err := hub.Resolver().Ping(t.Context()); err != nil {
 		t.Errorf("reached: %v", err)
 	}
 	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("10"))
@@ -276,7 +277,7 @@ func TestHub_EndsCacheWhenItsResourceIsNoLongerServed(t *testing.T) {
 	api.Next(t, "watch-list").Refuse(notFound)
 	api.Next(t, "list").Refuse(notFound)
 	_, err := w.Next(t.Context())
-	var gone *ResourceGoneError
+	var gone *discovery.ResourceGoneError
 	if !errors.As(err, &gone) || gone.Resource != pods {
 		t.Fatalf("the watch ended with %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,7 +78,7 @@ func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*O
 		MaxRetries(0). // the caller decides whether to wait and retry
 		Do(ctx).Get()
 	if err != nil {
-		return nil, asUnavailable(ctx, l.client, err)
+		return nil, discovery.AsUnavailable(ctx, l.client, err)
 	}
 	object, ok := got.(*Object)
 	if !ok {
@@ -204,7 +205,7 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 		Do(ctx)
 	got, err := result.Get()
 	if err != nil {
-		return nil, asUnavailable(ctx, r.client, err)
+		return nil, discovery.AsUnavailable(ctx, r.client, err)
 	}
 	for _, warning := range result.Warnings() {
 		if !slices.Contains(r.warnings, warning.Text) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 )
 
 // Preloaded caches are ready before the first request, and are not evicted when idle. [Hub.Warm]
@@ -184,9 +186,9 @@ func (s *preloadState) recordResponse(err error) {
 
 // isUnservable reports whether an error shows that there is nothing to preload.
 func isUnservable(err error) bool {
-	var unknown *UnknownResourceError
-	var unserved *ResourceGoneError
-	var unavailable *GroupUnavailableError
+	var unknown *discovery.UnknownResourceError
+	var unserved *discovery.ResourceGoneError
+	var unavailable *discovery.GroupUnavailableError
 	return errors.As(err, &unknown) || errors.As(err, &unserved) || errors.As(err, &unavailable) ||
 		errors.Is(err, errUncacheable) || apierrors.IsNotFound(err)
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
@@ -73,8 +74,8 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 	refused := &SnapshotError{pods, apierrors.NewInternalError(errors.New("the conversion webhook is down"))}
 	slow := &SnapshotError{pods, errNoSnapshot}
 	denied := &SnapshotError{pods, apierrors.NewForbidden(pods.GroupResource(), "", nil)}
-	unknown := &UnknownResourceError{Name: "b"}
-	away := &UnavailableError{Err: errors.New("refused")}
+	unknown := &discovery.UnknownResourceError{Name: "b"}
+	away := &discovery.UnavailableError{Err: errors.New("refused")}
 	for name, test := range map[string]struct {
 		a, b error // of the last attempt
 		warm bool

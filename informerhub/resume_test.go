@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
@@ -167,8 +168,8 @@ func TestResume_WaitsForACacheAtAnOlderVersion(t *testing.T) {
 		checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "20"})))
 		start := time.Now()
 		_, err := resumed(t, c, Query{}, Position{Version: "30"}).Next(t.Context())
-		if away := (*UnavailableError)(nil); !errors.As(err, &away) {
-			t.Errorf("error %v, want an UnavailableError: a snapshot would go back in time", err)
+		if away := (*discovery.UnavailableError)(nil); !errors.As(err, &away) {
+			t.Errorf("error %v, want a discovery.UnavailableError: a snapshot would go back in time", err)
 		}
 		if waited := time.Since(start); waited != time.Second {
 			t.Errorf("waited %v for a version that is not reached", waited)

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 )
 
 // asTable requests a table, as kubectl does.
@@ -30,7 +32,7 @@ func (l *Live) Table(
 	}
 	result := request.MaxRetries(0).Do(ctx)
 	if err := result.Error(); err != nil {
-		return nil, nil, asUnavailable(ctx, l.client, err)
+		return nil, nil, discovery.AsUnavailable(ctx, l.client, err)
 	}
 	body, err := result.Raw()
 	if err != nil {

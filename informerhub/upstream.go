@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 
@@ -197,7 +198,7 @@ func (u *upstream) eventCounter(lists bool) func(watch.Event) bool {
 
 func (u *upstream) recordFailure(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		u.cache.recordFailure(asUnavailable(ctx, u.client, err))
+		u.cache.recordFailure(discovery.AsUnavailable(ctx, u.client, err))
 	}
 }
 
@@ -214,7 +215,9 @@ func (u *upstream) endIfUnserved(ctx context.Context, err error) bool {
 }
 
 // endUnserved ends the cache, because the API server serves another resource instead.
-func (u *upstream) endUnserved() { u.cache.end(&ResourceGoneError{u.cache.resource}) }
+func (u *upstream) endUnserved() {
+	u.cache.end(&discovery.ResourceGoneError{Resource: u.cache.resource})
+}
 
 // supports asks the API server whether it can select by a field.
 func (u *upstream) supports(ctx context.Context, field string) error {
@@ -224,7 +227,7 @@ func (u *upstream) supports(ctx context.Context, field string) error {
 		Limit:           1,
 	}).Do(ctx).Error()
 	if err != nil {
-		return asUnavailable(ctx, u.client, err)
+		return discovery.AsUnavailable(ctx, u.client, err)
 	}
 	return nil
 }

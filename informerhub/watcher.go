@@ -12,8 +12,8 @@ type WatchOptions struct {
 	// Since is the position to resume from; nil to begin with a snapshot.
 	Since *Position
 	// Patience bounds the wait for a cache that is older than Since, while the API server cannot be
-	// asked whether it has ever reached that version. After that, Next fails with an
-	// [UnavailableError]: beginning with a snapshot would take the caller back in time.
+	// asked whether it has ever reached that version. After that, Next fails with a
+	// [discovery.UnavailableError]: beginning with a snapshot would take the caller back in time.
 	Patience time.Duration
 }
 

@@ -64,11 +64,11 @@ func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 			return err
 		}, groupsMemory},
 		"GetSchema": {func(ctx context.Context) error {
-			_, err := (&discovery{s}).GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
+			_, err := (&discoveryService{s}).GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
 			return err
 		}, schemaBytes},
 		"ListResourceTypes": {func(ctx context.Context) error {
-			_, err := (&discovery{s}).ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
+			_, err := (&discoveryService{s}).ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
 			return err
 		}, 4 * typeBytes},
 	} {

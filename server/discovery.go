@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -17,19 +18,19 @@ var schemaOfResponse = encode.FieldNumber(&kubeconnectv1.GetSchemaResponse{}, "s
 // coreGroup is the name of the API group without a name in requests.
 const coreGroup = "core"
 
-// discovery implements kubeconnect.v1.DiscoveryService. Every caller can read what the cluster
-// serves, as at the API server. The state of a cache is only for callers that can list the resource
-// everywhere.
-type discovery struct{ resources *resources }
+// discoveryService implements kubeconnect.v1.DiscoveryService. Every caller can read what the
+// cluster serves, as at the API server. The state of a cache is only for callers that can list the
+// resource everywhere.
+type discoveryService struct{ resources *resources }
 
 // ListResourceTypes implements kubeconnect.v1.DiscoveryService.
-func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv1.ListResourceTypesRequest) (*kubeconnectv1.ListResourceTypesResponse, error) {
-	types, failed, err := d.resources.hub.Resolver().ResourceTypes(ctx)
+func (d *discoveryService) ListResourceTypes(ctx context.Context, request *kubeconnectv1.ListResourceTypesRequest) (*kubeconnectv1.ListResourceTypesResponse, error) {
+	types, failed, err := d.resources.hub.Resolver().Types(ctx)
 	if err != nil {
 		return nil, err
 	}
 	response := &kubeconnectv1.ListResourceTypesResponse{}
-	types = slices.DeleteFunc(types, func(resourceType informerhub.ResourceType) bool { return !wantsType(request, resourceType) })
+	types = slices.DeleteFunc(types, func(resourceType discovery.Type) bool { return !wantsType(request, resourceType) })
 	if err := reserveResponse(ctx, len(types)*typeBytes); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv
 // have until they are sent.
 const typeBytes, schemaBytes = 4 << 10, 4 << 20
 
-func wantsType(request *kubeconnectv1.ListResourceTypesRequest, resourceType informerhub.ResourceType) bool {
+func wantsType(request *kubeconnectv1.ListResourceTypesRequest, resourceType discovery.Type) bool {
 	category := request.GetCategory()
 	return wantsGroup(request, resourceType.Group) && (category == "" || slices.Contains(resourceType.Categories, category))
 }
@@ -68,7 +69,7 @@ func wantsGroup(request *kubeconnectv1.ListResourceTypesRequest, group string) b
 
 // addCaches adds the states of the caches of some types. It asks for the caller's permission only
 // for resources with a running cache, at most maxConcurrentReviews at a time.
-func (d *discovery) addCaches(ctx context.Context, types []informerhub.ResourceType, to []*kubeconnectv1.ResourceType) error {
+func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type, to []*kubeconnectv1.ResourceType) error {
 	caches := make(map[informerhub.Resource]informerhub.Status)
 	for _, status := range d.resources.hub.Status() {
 		caches[status.Resource] = status
@@ -91,7 +92,7 @@ func (d *discovery) addCaches(ctx context.Context, types []informerhub.ResourceT
 	return group.Wait()
 }
 
-func encodeType(resourceType informerhub.ResourceType) *kubeconnectv1.ResourceType {
+func encodeType(resourceType discovery.Type) *kubeconnectv1.ResourceType {
 	return &kubeconnectv1.ResourceType{
 		Kind:         encode.Kind(resourceType.Resource),
 		Singular:     resourceType.Singular,
@@ -103,7 +104,7 @@ func encodeType(resourceType informerhub.ResourceType) *kubeconnectv1.ResourceTy
 	}
 }
 
-func encodeFailedGroup(failed informerhub.FailedGroup) *kubeconnectv1.FailedGroup {
+func encodeFailedGroup(failed discovery.FailedGroup) *kubeconnectv1.FailedGroup {
 	return &kubeconnectv1.FailedGroup{Group: failed.Group, Version: failed.Version, Message: failed.Err.Error()}
 }
 
@@ -119,13 +120,13 @@ func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
 }
 
 // GetSchema implements kubeconnect.v1.DiscoveryService.
-func (d *discovery) GetSchema(ctx context.Context, request *kubeconnectv1.GetSchemaRequest) (*kubeconnectv1.GetSchemaResponse, error) {
+func (d *discoveryService) GetSchema(ctx context.Context, request *kubeconnectv1.GetSchemaRequest) (*kubeconnectv1.GetSchemaResponse, error) {
 	return onResource(ctx, d.resources, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
 		return d.schemaOf(ctx, resource)
 	})
 }
 
-func (d *discovery) schemaOf(ctx context.Context, resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
+func (d *discoveryService) schemaOf(ctx context.Context, resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
 	if err := d.resources.confirm(ctx, resource); err != nil {
 		return nil, err
 	}

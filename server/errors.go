@@ -12,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -59,10 +60,10 @@ func connectError(err error) error {
 
 func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var status apierrors.APIStatus
-	var unknown *informerhub.UnknownResourceError
-	var gone *informerhub.ResourceGoneError
-	var schemaless *informerhub.NoSchemaError
-	var away *informerhub.GroupUnavailableError
+	var unknown *discovery.UnknownResourceError
+	var gone *discovery.ResourceGoneError
+	var schemaless *discovery.NoSchemaError
+	var away *discovery.GroupUnavailableError
 	var limit *limitError
 	var snapshot *informerhub.SnapshotError
 	switch {

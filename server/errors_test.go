@@ -17,6 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -58,10 +59,10 @@ func TestConnectError_MapsErrorsToCodesAndReasons(t *testing.T) {
 
 		"wrapped":                             {fmt.Errorf("x: %w", apierrors.NewNotFound(podResource, "a")), connect.CodeNotFound, metav1.StatusReasonNotFound},
 		"joined":                              {errors.Join(nil, apierrors.NewBadRequest("x")), connect.CodeInvalidArgument, metav1.StatusReasonBadRequest},
-		"a resource that is not served":       {&informerhub.UnknownResourceError{Name: "x"}, connect.CodeNotFound, metav1.StatusReasonNotFound},
-		"a kind without a schema":             {&informerhub.NoSchemaError{Resource: widgets}, connect.CodeNotFound, metav1.StatusReasonNotFound},
-		"a resource that is gone":             {&informerhub.ResourceGoneError{Resource: widgets}, connect.CodeNotFound, metav1.StatusReasonNotFound},
-		"an API server that is away":          {&informerhub.UnavailableError{Err: context.DeadlineExceeded}, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
+		"a resource that is not served":       {&discovery.UnknownResourceError{Name: "x"}, connect.CodeNotFound, metav1.StatusReasonNotFound},
+		"a kind without a schema":             {&discovery.NoSchemaError{Resource: widgets}, connect.CodeNotFound, metav1.StatusReasonNotFound},
+		"a resource that is gone":             {&discovery.ResourceGoneError{Resource: widgets}, connect.CodeNotFound, metav1.StatusReasonNotFound},
+		"an API server that is away":          {&discovery.UnavailableError{Err: context.DeadlineExceeded}, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
 		"a permission that the service lacks": {&informerhub.SnapshotError{Resource: widgets, Err: apierrors.NewForbidden(podResource, "", nil)}, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
 		"too many requests of the service":    {&informerhub.SnapshotError{Resource: widgets, Err: apierrors.NewTooManyRequestsError("initializing")}, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
 		"a hub that is closed":                {informerhub.ErrClosed, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},

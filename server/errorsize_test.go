@@ -20,7 +20,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -158,7 +158,7 @@ func anyStatus(r *rapid.T) metav1.Status {
 func TestConnectError_BoundsStringsOfCallers(t *testing.T) {
 	long := strings.Repeat("é\"", 40_000)
 	for name, err := range map[string]error{
-		"a resource":             &informerhub.UnknownResourceError{Name: long, NearMisses: []string{"pods"}},
+		"a resource":             &discovery.UnknownResourceError{Name: long, NearMisses: []string{"pods"}},
 		"a filter":               apierror.BadRequest("filter: %s", long),
 		"a watch of many":        errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: long}, apierror.BadRequest("filter: %s", long)),
 		"an error that is plain": errors.New(long),

@@ -122,7 +122,7 @@ func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, 
 	if err := checkSubresource(part); err != nil {
 		return getResult{}, err
 	}
-	readable, err := s.hub.Resolver().Offering(ctx, resource, "get")
+	readable, err := s.hub.Resolver().Subresources(ctx, resource, "get")
 	if err != nil {
 		return getResult{}, err
 	}

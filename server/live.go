@@ -45,7 +45,7 @@ func isLive(resource informerhub.Resource, consistency kubeconnectv1.Consistency
 // offer the verb, the error is MethodNotAllowed, not NotFound.
 func (s *resources) live(ctx context.Context, resource informerhub.Resource, verb string) (*informerhub.Live, error) {
 	if !resource.Watchable {
-		offering, err := s.hub.Resolver().Offering(ctx, resource, verb)
+		offering, err := s.hub.Resolver().Subresources(ctx, resource, verb)
 		if err != nil {
 			return nil, err
 		}

@@ -5,12 +5,13 @@ import (
 	"errors"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 )
 
 // onResource calls do with the resource that a request names. If the API server contradicts
 // discovery about the resource, or the request does not match its scope, discovery is refreshed,
 // and do is called once more if the resource has changed. In that case the API server has not
-// carried out the request that do sent: see [informerhub.Contradicts].
+// carried out the request that do sent: see [discovery.Contradicts].
 func onResource[A any](ctx context.Context, s *resources, name string, do func(informerhub.Resource) (A, error)) (A, error) {
 	resource, err := s.resolve(ctx, name)
 	if err != nil {
@@ -22,8 +23,8 @@ func onResource[A any](ctx context.Context, s *resources, name string, do func(i
 		return answer, err
 	}
 	fresh, refusal := s.hub.Resolver().ResolveFresh(ctx, name)
-	var unknown *informerhub.UnknownResourceError
-	var gone *informerhub.ResourceGoneError
+	var unknown *discovery.UnknownResourceError
+	var gone *discovery.ResourceGoneError
 	switch {
 	case errors.As(refusal, &unknown):
 		return answer, refusal
@@ -38,7 +39,7 @@ func onResource[A any](ctx context.Context, s *resources, name string, do func(i
 func isContradicted(err error, resource informerhub.Resource) bool {
 	var scope *scopeError
 	// The scope of built-in resources never changes.
-	return informerhub.Contradicts(err) || errors.As(err, &scope) && !resource.BuiltIn()
+	return discovery.Contradicts(err) || errors.As(err, &scope) && !resource.BuiltIn()
 }
 
 // scopeError is the error for a request that does not match the scope of its resource.
@@ -60,7 +61,7 @@ func (s *resources) confirm(ctx context.Context, resource informerhub.Resource, 
 			return nil // no newer discovery is available
 		}
 	}
-	var gone *informerhub.ResourceGoneError
+	var gone *discovery.ResourceGoneError
 	if err := resolver.Confirm(ctx, resource); errors.As(err, &gone) {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -177,7 +178,7 @@ func (o *ownership) find(ctx context.Context, named ownerSet) (found []*informer
 		return nil, nil
 	}
 	found, err = o.lookUpKinds(ctx, named)
-	if informerhub.Contradicts(err) && o.s.hub.Resolver().Refresh(ctx) == nil {
+	if discovery.Contradicts(err) && o.s.hub.Resolver().Refresh(ctx) == nil {
 		return o.lookUpKinds(ctx, named)
 	}
 	return found, err
@@ -255,7 +256,7 @@ func eachOwner(ctx context.Context, owners []object.Owner, get func(name string)
 		}
 		object, err := get(owner.Name)
 		switch {
-		case err != nil && (!apierrors.IsNotFound(err) || informerhub.Contradicts(err)):
+		case err != nil && (!apierrors.IsNotFound(err) || discovery.Contradicts(err)):
 			return nil, err
 		case err == nil && object.UID() == owner.UID:
 			found = append(found, object)

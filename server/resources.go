@@ -12,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -192,7 +193,7 @@ func (s *resources) join(ctx context.Context, w *watch, since *informerhub.Posit
 // resource in another version, or because the CRD was recreated. The stream then continues with
 // that.
 func (s *resources) servesAgain(ctx context.Context, err error, name string) bool {
-	var gone *informerhub.ResourceGoneError
+	var gone *discovery.ResourceGoneError
 	if !errors.As(err, &gone) {
 		return false
 	}

@@ -92,7 +92,7 @@ func New(config Config) http.Handler {
 	mux.Handle(answers.handle(resourceService, resourceHandler))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, coalesceWrites(resourceHandler, watchPatience))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, coalesceWrites(resourceHandler, watchPatience))
-	mux.Handle(answers.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discovery{resources}, options)))
+	mux.Handle(answers.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discoveryService{resources}, options)))
 	mux.Handle(answers.handle(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options)))
 	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources, cmp.Or(config.LogClients, config.Clients)}, options)

@@ -14,14 +14,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // withoutAddresses returns the error for callers. A connection error names addresses inside the
 // cluster: it is logged, and callers get the kind of the failure.
 func withoutAddresses(err error) error {
-	var unavailable *informerhub.UnavailableError
+	var unavailable *discovery.UnavailableError
 	if errors.As(err, &unavailable) {
 		return logged(err, unavailable.Err)
 	}

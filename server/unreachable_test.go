@@ -21,7 +21,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
@@ -93,7 +93,7 @@ func TestWithoutAddresses_SaysHowAConnectionFailed(t *testing.T) {
 			slog.SetDefault(slog.New(slog.NewTextHandler(&written, nil)))
 			defer slog.SetDefault(before)
 			unreachableLog = pacedLog{interval: unreachableLog.interval}
-			err := fmt.Errorf("get pods: %w", &informerhub.UnavailableError{Host: address, Err: fmt.Errorf("Get %q: %w", address, test.err)})
+			err := fmt.Errorf("get pods: %w", &discovery.UnavailableError{Host: address, Err: fmt.Errorf("Get %q: %w", address, test.err)})
 			for range 3 {
 				text := connectError(err).Error()
 				if strings.Contains(text, "10.1.2.3") || strings.Contains(text, "internal") || !strings.Contains(text, test.words+"; try again") {

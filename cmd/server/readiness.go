@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
@@ -54,7 +55,7 @@ func whyNotReady(ctx context.Context, hub *informerhub.Hub) error {
 	if hub.HasSnapshot() {
 		return nil
 	}
-	return hub.Resolver().Reached(ctx)
+	return hub.Resolver().Ping(ctx)
 }
 
 // logReadiness logs the readiness when it has changed, and returns the reason that was logged last.
@@ -75,9 +76,9 @@ func logReadiness(err error, logged string) string {
 
 // awaitReached blocks until the API server has responded once. It returns false if the context is
 // done first.
-func awaitReached(ctx context.Context, resolver *informerhub.Resolver) bool {
+func awaitReached(ctx context.Context, resolver *discovery.Resolver) bool {
 	for ctx.Err() == nil {
-		if resolver.Reached(ctx) == nil {
+		if resolver.Ping(ctx) == nil {
 			return true
 		}
 		sleep(ctx, readinessInterval)

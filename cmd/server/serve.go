@@ -15,6 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	web "github.com/kubeconnect/kubeconnect/clients/web"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server"
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
@@ -188,7 +189,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 
 // warnOfUnknown logs the names of --uncached that match no resource: a typo would let a resource be
 // cached.
-func warnOfUnknown(ctx context.Context, resolver *informerhub.Resolver, names []string) {
+func warnOfUnknown(ctx context.Context, resolver *discovery.Resolver, names []string) {
 	for _, name := range names {
 		if _, err := resolver.Resolve(ctx, name); err != nil && ctx.Err() == nil {
 			slog.Warn("a name of --uncached matches no resource; "+

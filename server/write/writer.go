@@ -22,7 +22,7 @@ type Result struct {
 }
 
 // Do makes a change, and returns the API server's response. The error is the API server's, with a
-// clearer message where that does not describe the fault, or an *informerhub.UnavailableError.
+// clearer message where that does not describe the fault, or a *discovery.UnavailableError.
 func (w Writer) Do(ctx context.Context, dest Target, change Change) (Result, error) {
 	ctx, outcome := withOutcome(ctx)
 	if err := w.send(ctx, dest, change); err != nil {

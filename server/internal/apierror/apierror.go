@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 )
 
 // BadRequest returns an error that rejects a request, with a message like fmt.Sprintf's.
@@ -25,7 +25,7 @@ func Failure(reason metav1.StatusReason, format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
-// Unavailable returns the error of a request to the API server: an *informerhub.UnavailableError if
+// Unavailable returns the error of a request to the API server: a *discovery.UnavailableError if
 // the API server was not reached. An error response and the end of ctx are other errors.
 func Unavailable(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
@@ -44,7 +44,7 @@ func Unavailable(ctx context.Context, err error) error {
 	if parsed, parseErr := url.Parse(failed.URL); parseErr == nil {
 		host = parsed.Host
 	}
-	return &informerhub.UnavailableError{Host: host, Err: failed.Err}
+	return &discovery.UnavailableError{Host: host, Err: failed.Err}
 }
 
 // IsNoFailure reports whether a request to the API server has ended with an error of the caller's:

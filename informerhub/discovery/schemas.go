@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"context"
@@ -9,10 +9,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
@@ -28,9 +30,9 @@ const (
 	componentPrefix = "#/components/schemas/"
 )
 
-// schemas reads the OpenAPI v3 documents that the API server publishes, one for each group and
+// Schemas reads the OpenAPI v3 documents that the API server publishes, one for each group and
 // version. Its methods are safe for concurrent use.
-type schemas struct {
+type Schemas struct {
 	client    rest.Interface
 	index     *coalesce.Requests[map[string]openapi.GroupVersionWithContext] // by path, such as "apis/apps/v1"
 	reading   chan struct{}                                                  // full while a document is read, one at a time
@@ -45,40 +47,37 @@ type document struct {
 	kinds   map[metav1.GroupVersionKind]string // names of the schemas of the kinds
 }
 
-func newSchemas(client rest.Interface) *schemas {
-	s := &schemas{
+// NewSchemas returns the schemas of the API server that a client sends its requests to. It does not
+// connect before the first call. Call CloseWithError when done.
+func NewSchemas(client rest.Interface) *Schemas {
+	s := &Schemas{
 		client: client, reading: make(chan struct{}, 1), documents: lru.New(maxDocuments), built: newBuiltSchemas(),
 	}
 	s.index = coalesce.New("schemas", s.readIndex)
 	return s
 }
 
-func (s *schemas) close() { s.index.CloseWithError(ErrClosed) }
+// CloseWithError makes calls that need a request fail with an error, and waits for the request in
+// flight.
+func (s *Schemas) CloseWithError(err error) { s.index.CloseWithError(err) }
 
-func (s *schemas) readIndex() (map[string]openapi.GroupVersionWithContext, error) {
+func (s *Schemas) readIndex() (map[string]openapi.GroupVersionWithContext, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	index, err := openapi.NewClientWithContext(s.client).PathsWithContext(ctx)
 	if err != nil {
-		return nil, asUnavailable(context.Background(), s.client, err)
+		return nil, AsUnavailable(context.Background(), s.client, err)
 	}
 	return index, nil
 }
 
-// NoSchemaError is the error for a kind without a published schema.
-type NoSchemaError struct{ Resource Resource }
-
-func (e *NoSchemaError) Error() string {
-	return fmt.Sprintf("the API server publishes no schema of %s, the kind of %s", e.Resource.Kind, e.Resource)
-}
-
-// Schema returns the OpenAPI v3 schema of a resource's kind, as the bytes of a
+// Get returns the OpenAPI v3 schema of a resource's kind, as the bytes of a
 // google.protobuf.Struct, which must not be changed. The schemas that it references are in its
 // member "components", so each "$ref" can be resolved within the result. The bytes are encoded once
 // for each hash of the API server's document. The error is a [NoSchemaError], an [UnavailableError]
 // if the API server could not be reached, or a RequestEntityTooLarge error above 16 MiB.
-func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
-	index, err := h.schemas.index.Recent(ctx, maxSchemasAge)
+func (s *Schemas) Get(ctx context.Context, resource object.Resource) ([]byte, error) {
+	index, err := s.index.Recent(ctx, maxSchemasAge)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +86,7 @@ func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
 	if !ok {
 		return nil, &NoSchemaError{resource}
 	}
-	document, err := h.schemas.document(ctx, path, published)
+	document, err := s.document(ctx, path, published)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +94,30 @@ func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
 	if !ok {
 		return nil, &NoSchemaError{resource}
 	}
-	return h.schemas.built.build(ctx, document, name)
+	return s.built.build(ctx, document, name)
 }
 
-func documentPath(resource Resource) string {
+// DocumentURLs requests the URLs of the documents. They have a hash of the content, if the API
+// server supports that. Concurrent calls share the request.
+func (s *Schemas) DocumentURLs(ctx context.Context) (map[schema.GroupVersion]string, error) {
+	index, err := s.index.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	urls := make(map[schema.GroupVersion]string)
+	for path, published := range index {
+		if groupVersion, ok := strings.CutPrefix(path, "apis/"); ok {
+			if parsed, err := schema.ParseGroupVersion(groupVersion); err == nil {
+				urls[parsed] = published.ServerRelativeURL()
+			}
+		} else if version, ok := strings.CutPrefix(path, "api/"); ok {
+			urls[schema.GroupVersion{Version: version}] = published.ServerRelativeURL()
+		}
+	}
+	return urls, nil
+}
+
+func documentPath(resource object.Resource) string {
 	if resource.Group == "" {
 		return "api/" + resource.Version
 	}
@@ -106,7 +125,7 @@ func documentPath(resource Resource) string {
 }
 
 // document returns the document that is currently published under a path.
-func (s *schemas) document(
+func (s *Schemas) document(
 	ctx context.Context, path string, published openapi.GroupVersionWithContext,
 ) (*document, error) {
 	if cachedDocument := s.cached(path, published); cachedDocument != nil {
@@ -129,12 +148,12 @@ func (s *schemas) document(
 	return read, nil
 }
 
-func (s *schemas) read(ctx context.Context, published openapi.GroupVersionWithContext) (*document, error) {
+func (s *Schemas) read(ctx context.Context, published openapi.GroupVersionWithContext) (*document, error) {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	text, err := published.SchemaWithContext(bounded, runtime.ContentTypeJSON)
 	if err != nil {
-		return nil, asUnavailable(ctx, s.client, err)
+		return nil, AsUnavailable(ctx, s.client, err)
 	}
 	read, err := readDocument(text)
 	if err != nil {
@@ -145,7 +164,7 @@ func (s *schemas) read(ctx context.Context, published openapi.GroupVersionWithCo
 }
 
 // cached returns a cached document, if it is still the published one.
-func (s *schemas) cached(path string, published openapi.GroupVersionWithContext) *document {
+func (s *Schemas) cached(path string, published openapi.GroupVersionWithContext) *document {
 	found, ok := s.documents.Get(path)
 	url := published.ServerRelativeURL()
 	if !ok || found.(*document).url != url || !found.(*document).isHashed() {

@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"cmp"
@@ -12,14 +12,14 @@ const maxNearMisses = 3
 
 // nearMisses returns the names of resources that are similar to an unknown name, the most similar
 // first.
-func (c *discoverySnapshot) nearMisses(name string) []string {
+func (s *Snapshot) nearMisses(name string) []string {
 	type candidate struct {
 		name     string
 		distance int
 	}
 	base, _, _ := strings.Cut(strings.ToLower(name), ".")
 	var found []candidate
-	for full, names := range c.names() {
+	for full, names := range s.names() {
 		distance := len(base)
 		for _, other := range names {
 			distance = min(distance, editDistance(base, other))
@@ -42,9 +42,9 @@ func (c *discoverySnapshot) nearMisses(name string) []string {
 }
 
 // names returns all names of each resource, by the name to suggest.
-func (c *discoverySnapshot) names() map[string][]string {
+func (s *Snapshot) names() map[string][]string {
 	names := make(map[string][]string)
-	for _, list := range c.lists {
+	for _, list := range s.lists {
 		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
 		for _, resource := range list.APIResources {
 			if strings.Contains(resource.Name, "/") { // a subresource

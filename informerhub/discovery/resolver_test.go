@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"errors"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
@@ -33,12 +34,38 @@ var (
 	greedy = &metav1.APIResourceList{GroupVersion: "a.example.com/v1", APIResources: []metav1.APIResource{
 		{Name: "greedies", SingularName: "greedy", Kind: "Greedy", ShortNames: []string{"pods", "deployment", "deployments", "gr"}, Verbs: fakeapi.ReadVerbs},
 	}}
-	deployments = Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Namespaced: true, Watchable: true}
-	events      = Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true, Watchable: true}
-	groupEvents = Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true, Watchable: true}
-	bindings    = Resource{Version: "v1", Name: "bindings", Kind: "Binding", Namespaced: true}
-	greedies    = Resource{Group: "a.example.com", Version: "v1", Name: "greedies", Kind: "Greedy", Watchable: true}
+	pods        = object.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
+	nodes       = object.Resource{Version: "v1", Name: "nodes", Kind: "Node", Watchable: true}
+	widgets     = object.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
+	deployments = object.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Namespaced: true, Watchable: true}
+	events      = object.Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true, Watchable: true}
+	groupEvents = object.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true, Watchable: true}
+	bindings    = object.Resource{Version: "v1", Name: "bindings", Kind: "Binding", Namespaced: true}
+	greedies    = object.Resource{Group: "a.example.com", Version: "v1", Name: "greedies", Kind: "Greedy", Watchable: true}
 )
+
+var errClosed = errors.New("closed")
+
+// resolverOf returns a resolver that reads an API server's discovery.
+func resolverOf(t *testing.T, config *rest.Config, options Options) *Resolver {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	must(t, err)
+	resolver, err := NewResolver(config, client, options)
+	must(t, err)
+	t.Cleanup(func() {
+		resolver.CloseWithError(errClosed)
+		client.CloseIdleConnections()
+	})
+	return resolver
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func everything() []*metav1.APIResourceList {
 	return []*metav1.APIResourceList{fakeapi.Core, appsResources, newEvents, greedy, fakeapi.Widgets}
@@ -47,14 +74,14 @@ func everything() []*metav1.APIResourceList {
 // unpaced returns a resolver without a rate limit for discovery.
 func unpaced(t *testing.T, api *fakeapi.Server) *Resolver {
 	t.Helper()
-	resolver := hubOf(t, api.Config()).Resolver()
-	resolver.discovery.Limiter = flowcontrol.NewFakeAlwaysRateLimiter()
+	resolver := resolverOf(t, api.Config(), Options{})
+	resolver.requests.Limiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	return resolver
 }
 
 func TestResolver_FindsAResourceByEachOfItsNames(t *testing.T) {
 	resolver := unpaced(t, fakeapi.New(t, everything()...))
-	for name, want := range map[string]Resource{
+	for name, want := range map[string]object.Resource{
 		"pods": pods, "pod": pods, "po": pods, "Pod": pods, "PODS": pods, "Pods": pods, "pods.v1": pods, "pods.v1.": pods,
 		"deployments": deployments, "deployment": deployments, "deploy": deployments, "Deployment": deployments,
 		"deployments.apps": deployments, "deployments.v1.apps": deployments, "deploy.apps": deployments,
@@ -136,7 +163,7 @@ func TestUnknownResourceError_ListsNearMisses(t *testing.T) {
 
 func TestResolver_FindsResourcesCreatedLater(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core)
-	resolver := hubOf(t, api.Config()).Resolver()
+	resolver := resolverOf(t, api.Config(), Options{})
 	var unknown *UnknownResourceError
 	if _, err := resolver.Resolve(t.Context(), "widgets"); !errors.As(err, &unknown) {
 		t.Fatalf("error %v", err)
@@ -151,7 +178,7 @@ func TestResolver_FindsKindsWithOneRequestAtMost(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core)
 	resolver := unpaced(t, api)
 	pod, deployment, nothing := pods.GroupVersionKind().GroupKind(), deployments.GroupVersionKind().GroupKind(), schema.GroupKind{Group: "unknown.example.com", Kind: "Pod"}
-	resolve := func(kinds ...schema.GroupKind) map[schema.GroupKind]Resource {
+	resolve := func(kinds ...schema.GroupKind) map[schema.GroupKind]object.Resource {
 		t.Helper()
 		found, err := resolver.ResolveKinds(t.Context(), kinds)
 		if err != nil {
@@ -176,7 +203,7 @@ func TestResolver_FindsKindsWithOneRequestAtMost(t *testing.T) {
 
 func TestResolver_KnownNamesNeedNoRequest(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core)
-	resolver := hubOf(t, api.Config()).Resolver()
+	resolver := resolverOf(t, api.Config(), Options{})
 	for range 100 {
 		if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
 			t.Fatal(err)
@@ -190,7 +217,7 @@ func TestResolver_KnownNamesNeedNoRequest(t *testing.T) {
 func TestResolver_UnknownNamesShareRequests(t *testing.T) {
 	const callers = 100
 	api := fakeapi.New(t, fakeapi.Core)
-	resolver := hubOf(t, api.Config()).Resolver()
+	resolver := resolverOf(t, api.Config(), Options{})
 	resume := api.Block()
 	answered := make(chan error, callers)
 	for i := range callers {
@@ -215,7 +242,7 @@ func TestResolver_UnknownNamesShareRequests(t *testing.T) {
 
 func TestResolver_UnreachableAPIServerIsUnavailable(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core)
-	resolver := hubOf(t, api.Config()).Resolver()
+	resolver := resolverOf(t, api.Config(), Options{})
 	api.Close()
 	var unavailable *UnavailableError
 	if _, err := resolver.Resolve(t.Context(), "pods"); !errors.As(err, &unavailable) {
@@ -240,7 +267,7 @@ func TestResolver_MissingResourcesAreUnavailableDuringStartup(t *testing.T) {
 	for question, ask := range map[string]func() error{
 		"an unknown name":      func() error { _, err := resolver.Resolve(t.Context(), "gadgets"); return err },
 		"a fresh result":       func() error { _, err := resolver.ResolveFresh(t.Context(), "widgets"); return err },
-		"whether it is served": func() error { _, err := resolver.serves(widgets)(t.Context()); return err },
+		"whether it is served": func() error { _, err := resolver.Serves(t.Context(), widgets); return err },
 	} {
 		if err := ask(); !errors.As(err, &unavailable) {
 			t.Errorf("%s: %v", question, err)
@@ -250,12 +277,12 @@ func TestResolver_MissingResourcesAreUnavailableDuringStartup(t *testing.T) {
 		t.Errorf("widgets are %v, %v", got, err)
 	}
 	api.SetUnready("apiserver is starting") // without the list of its checks
-	if served, err := resolver.serves(widgets)(t.Context()); !errors.As(err, &unavailable) {
+	if served, err := resolver.Serves(t.Context(), widgets); !errors.As(err, &unavailable) {
 		t.Errorf("widgets are served: %v, %v", served, err)
 	}
 	// Without etcd the API server is not ready either, but its discovery is complete.
 	api.SetUnready("[-]etcd-readiness failed: reason withheld\n[+]poststarthook/apiservice-discovery-controller ok\nreadyz check failed\n")
-	if served, err := resolver.serves(widgets)(t.Context()); err != nil || served {
+	if served, err := resolver.Serves(t.Context(), widgets); err != nil || served {
 		t.Errorf("widgets are served: %v, %v", served, err)
 	}
 }
@@ -271,7 +298,7 @@ func TestResolver_DiscoveryTimesOut(t *testing.T) {
 			}
 			return nil, r.Context().Err()
 		})
-		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: silent}).Resolver()
+		resolver := resolverOf(t, &rest.Config{Host: "http://api.example", Transport: silent}, Options{})
 		var unavailable *UnavailableError
 		if _, err := resolver.Resolve(t.Context(), "pods"); !errors.As(err, &unavailable) {
 			t.Errorf("error %v", err)
@@ -279,17 +306,17 @@ func TestResolver_DiscoveryTimesOut(t *testing.T) {
 	})
 }
 
-// TestResolver_FailsAfterTheHubIsClosed resolves while the hub closes, for the race detector, and
+// TestResolver_FailsAfterClose resolves while the resolver closes, for the race detector, and
 // afterwards.
-func TestResolver_FailsAfterTheHubIsClosed(t *testing.T) {
-	hub := hubOf(t, fakeapi.New(t, fakeapi.Core).Config())
+func TestResolver_FailsAfterClose(t *testing.T) {
+	resolver := resolverOf(t, fakeapi.New(t, fakeapi.Core).Config(), Options{})
 	var asking sync.WaitGroup
 	for i := range 8 {
-		asking.Go(func() { _, _ = hub.Resolver().Resolve(t.Context(), fmt.Sprint("nothing-", i)) })
+		asking.Go(func() { _, _ = resolver.Resolve(t.Context(), fmt.Sprint("nothing-", i)) })
 	}
-	hub.Close()
+	resolver.CloseWithError(errClosed)
 	asking.Wait()
-	if _, err := hub.Resolver().Resolve(t.Context(), "nothing"); !errors.Is(err, ErrClosed) {
+	if _, err := resolver.Resolve(t.Context(), "nothing"); !errors.Is(err, errClosed) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -299,7 +326,7 @@ func TestResolver_CachedSpellingsAreBounded(t *testing.T) {
 	if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
 		t.Fatal(err)
 	}
-	known := resolver.discovery.Last()
+	known := resolver.requests.Last()
 	for i := range maxResolved + 10 {
 		known.resolved[fmt.Sprint(i)] = pods
 	}
@@ -326,18 +353,10 @@ func TestEditDistance_IsTheNumberOfEdits(t *testing.T) {
 	}
 }
 
-func TestResource_StringHasKubectlSyntax(t *testing.T) {
-	for want, resource := range map[string]Resource{"pods.v1": pods, "deployments.v1.apps": deployments} {
-		if got := resource.String(); got != want {
-			t.Errorf("named %s, want %s", got, want)
-		}
-	}
-}
-
 // TestResolver_FailedGroupIsUnavailable has discovery fail for one group, and no longer
 // find another one.
 func TestResolver_FailedGroupIsUnavailable(t *testing.T) {
-	catalogue := &discoverySnapshot{failed: map[schema.GroupVersion]error{
+	catalogue := &Snapshot{failed: map[schema.GroupVersion]error{
 		{Group: "away.example.com", Version: "v1"}:  apierrors.NewServiceUnavailable("x"),
 		{Group: "gone.example.com", Version: "v1"}:  apierrors.NewNotFound(schema.GroupResource{}, ""),
 		{Group: "stale.example.com", Version: "v1"}: discovery.StaleGroupVersionError{},
@@ -367,7 +386,7 @@ func TestResolver_LostGroupIsUnavailableByEachName(t *testing.T) {
 	}
 	for range 2 { // it is recorded for as long as the failure lasts
 		away := last.update([]*metav1.APIResourceList{fakeapi.Core}, map[schema.GroupVersion]error{group: discovery.StaleGroupVersionError{}, gone: apierrors.NewNotFound(schema.GroupResource{}, "")})
-		catalogue := &discoverySnapshot{lastKnown: away}
+		catalogue := &Snapshot{lastKnown: away}
 		for name, want := range map[string]bool{"widgets": true, "Widget": true, "widget.example.com": true, "widgets.v1.example.com": true, "pods": false, "podz": false, "things": false} {
 			var unavailable *GroupUnavailableError
 			if got := errors.As(catalogue.unavailable(name), &unavailable); got != want || got && unavailable.Group != group.Group {

@@ -1,13 +1,10 @@
-package informerhub
+package discovery
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 
@@ -16,10 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 )
 
 // The server behind an aggregated API may return different objects to each user, whatever RBAC
@@ -27,10 +21,16 @@ import (
 // be served to other users. So the groups of aggregated APIs are not cached, unless the operator
 // declares that their servers return the same objects to every user.
 
-// serviceResource is the resource of the registrations of API groups. An APIService with
+// APIServices is the resource of the registrations of API groups. An APIService with
 // spec.service belongs to an aggregated API.
-var serviceResource = Resource{
+var APIServices = object.Resource{
 	Group: "apiregistration.k8s.io", Version: "v1", Name: "apiservices", Kind: "APIService", Watchable: true,
+}
+
+// CustomResourceDefinitions is the resource of the definitions of custom resources.
+var CustomResourceDefinitions = object.Resource{
+	Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions",
+	Kind: "CustomResourceDefinition", Watchable: true,
 }
 
 // aggregation is the known state of the cluster's aggregated APIs.
@@ -60,14 +60,14 @@ func (a aggregation) excludes(resource schema.GroupResource) bool {
 
 // isOwnGroup reports whether a group is one of the API server's own.
 func isOwnGroup(group string) bool {
-	return scheme.Scheme.IsGroupRegistered(group) || group == definitionResource.Group || group == serviceResource.Group
+	return scheme.Scheme.IsGroupRegistered(group) || group == CustomResourceDefinitions.Group || group == APIServices.Group
 }
 
 // aggregated requests the API server's aggregated APIs. It must be called after discovery, because
 // an APIService exists before its group does.
 func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 	known := aggregation{trusted: r.options.CacheAggregated}
-	services, err := r.listRegistrations(ctx, serviceResource, runtime.ContentTypeJSON)
+	services, err := r.listRegistrations(ctx, APIServices, runtime.ContentTypeJSON)
 	switch {
 	case apierrors.IsNotFound(err): // an API server without aggregation
 		known.groups = make(map[string]bool)
@@ -95,7 +95,7 @@ func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 // definedResources returns the resources that CRDs define; none if the service has no permission to
 // list CRDs.
 func (r *Resolver) definedResources(ctx context.Context) (map[schema.GroupResource]bool, error) {
-	definitions, err := r.listRegistrations(ctx, definitionResource, acceptedMetadata)
+	definitions, err := r.listRegistrations(ctx, CustomResourceDefinitions, acceptedMetadata)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -119,7 +119,7 @@ type registration struct {
 	} `json:"spec"`
 }
 
-func (r *Resolver) listRegistrations(ctx context.Context, resource Resource, accept string) ([]registration, error) {
+func (r *Resolver) listRegistrations(ctx context.Context, resource object.Resource, accept string) ([]registration, error) {
 	text, err := r.client.Get().AbsPath("/apis", resource.Group, resource.Version, resource.Name).
 		SetHeader("Accept", accept).MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
@@ -132,98 +132,4 @@ func (r *Resolver) listRegistrations(ctx context.Context, resource Resource, acc
 		return nil, fmt.Errorf("reading the API server's %s: %w", resource.Name, err)
 	}
 	return list.Items, nil
-}
-
-// followServices compares the caches of custom resources with discovery whenever an APIService
-// changes, until the context ends. A cache whose resource has become part of an aggregated API
-// ends. If APIServices cannot be watched, the caches are compared at an interval.
-func (s *definitionsSession) followServices(ctx context.Context) {
-	for ctx.Err() == nil {
-		refusal := s.watchServices(ctx)
-		if apierrors.IsForbidden(refusal) {
-			s.warnServices.Do(func() {
-				slog.Warn("APIServices cannot be watched; "+
-					"a group that moves to another server is noticed after half a minute", "error", refusal)
-			})
-		}
-		for began := time.Now(); ctx.Err() == nil && time.Since(began) < definitionsRetry; {
-			if !apierrors.IsNotFound(refusal) {
-				s.check(ctx, s.upstreamsOf(""), false, func(*upstream) bool { return false })
-			}
-			pause(ctx, definitionsInterval)
-		}
-	}
-}
-
-// watchServices watches APIServices until the context ends or the API server denies it.
-func (s *definitionsSession) watchServices(ctx context.Context) error {
-	return s.watchMetadata(ctx, serviceResource, &serviceStore{session: s}, func() {})
-}
-
-// metadataOf lists and watches the metadata of a resource's objects. It calls refuse when the
-// service has no permission, and failed when a list has failed.
-func metadataOf(
-	client rest.Interface, resource Resource, refuse context.CancelCauseFunc, failed func(),
-) *listThenWatch {
-	noted := func(err error) error {
-		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			refuse(err)
-		}
-		return err
-	}
-	return &listThenWatch{cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := metadataRequest(client, resource, object.PartialListKind, options).Do(ctx).Get()
-			if err != nil {
-				failed()
-			}
-			return list, noted(err)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.Watch = true
-			events, err := metadataRequest(client, resource, object.PartialKind, options).Watch(ctx)
-			return events, noted(err)
-		},
-	}}
-}
-
-func metadataRequest(client rest.Interface, resource Resource, kind string, options metav1.ListOptions) *rest.Request {
-	return object.RequestMetadata(client.Get(), resource, kind).
-		Resource(resource.Name).
-		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
-}
-
-// serviceStore is the store of a Reflector of APIServices. It stores nothing.
-type serviceStore struct {
-	session *definitionsSession
-	listed  sync.Once
-}
-
-// Add implements cache.ReflectorStore.
-func (s *serviceStore) Add(object any) error { return s.Update(object) }
-
-// Update implements cache.ReflectorStore.
-func (s *serviceStore) Update(object any) error {
-	// An APIService is named VERSION.GROUP.
-	_, group, _ := strings.Cut(object.(*Object).Name(), ".")
-	s.session.recordRegrouped(group)
-	return nil
-}
-
-// Delete implements cache.ReflectorStore. A resource that is no longer aggregated is cached once it
-// is discovered again.
-func (s *serviceStore) Delete(any) error { return nil }
-
-// Resync implements cache.ReflectorStore. It does nothing.
-func (s *serviceStore) Resync() error { return nil }
-
-// Replace implements cache.ReflectorStore. The first list needs no comparison, because its
-// APIServices existed when the caches were compared with discovery: see verify.
-func (s *serviceStore) Replace([]any, string) error {
-	first := false
-	s.listed.Do(func() { first = true })
-	if !first {
-		s.session.recordRegrouped("")
-	}
-	return nil
 }

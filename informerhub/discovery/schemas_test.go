@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"encoding/json"
@@ -18,9 +18,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
+
+// schemasOf returns the schemas of an API server.
+func schemasOf(t *testing.T, config *rest.Config) *Schemas {
+	t.Helper()
+	schemas := NewSchemas(resolverOf(t, config, Options{}).RESTClient())
+	t.Cleanup(func() { schemas.CloseWithError(errClosed) })
+	return schemas
+}
 
 // oneKind returns a document with the schema of a Widget, and two that reference each other.
 func oneKind(description string) string {
@@ -49,7 +58,7 @@ func decodedSchema(t *testing.T, encoded []byte) map[string]any {
 
 func TestSchema_ContainsReferencedSchemas(t *testing.T) {
 	api := publishing(t, "one")
-	encoded, err := hubOf(t, api.DirectConfig()).Schema(t.Context(), widgets)
+	encoded, err := schemasOf(t, api.DirectConfig()).Get(t.Context(), widgets)
 	must(t, err)
 	schema := decodedSchema(t, encoded)
 	var want map[string]any
@@ -65,7 +74,7 @@ func TestSchema_ContainsReferencedSchemas(t *testing.T) {
 func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		api := fakeapi.New(t)
-		hub := hubOf(t, api.DirectConfig())
+		schemas := schemasOf(t, api.DirectConfig())
 		for _, step := range []struct {
 			hash, text string
 			want       string
@@ -79,7 +88,7 @@ func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
 		} {
 			api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: step.hash, Text: oneKind(step.text)}})
 			time.Sleep(maxSchemasAge)
-			encoded, err := hub.Schema(t.Context(), widgets)
+			encoded, err := schemas.Get(t.Context(), widgets)
 			must(t, err)
 			schema := decodedSchema(t, encoded)
 			if reads := api.Requests()["/openapi/v3/apis/example.com/v1"]; schema["description"] != step.want || reads != step.reads {
@@ -92,11 +101,11 @@ func TestSchemas_ReloadADocumentWhenItsHashChanges(t *testing.T) {
 func TestSchemas_CallersShareOneRequest(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		api := publishing(t, "one")
-		hub := hubOf(t, api.DirectConfig())
+		schemas := schemasOf(t, api.DirectConfig())
 		var asking sync.WaitGroup
 		for range 100 {
 			asking.Go(func() {
-				if _, err := hub.Schema(t.Context(), widgets); err != nil {
+				if _, err := schemas.Get(t.Context(), widgets); err != nil {
 					t.Error(err)
 				}
 			})
@@ -110,12 +119,12 @@ func TestSchemas_CallersShareOneRequest(t *testing.T) {
 
 func TestSchema_ReturnsNoSchemaErrorForUnknownKinds(t *testing.T) {
 	api := publishing(t, "one")
-	hub := hubOf(t, api.DirectConfig())
+	schemas := schemasOf(t, api.DirectConfig())
 	other := widgets
 	other.Kind = "Other"
-	for name, resource := range map[string]Resource{"a group without a document": pods, "a kind that is not in it": other} {
+	for name, resource := range map[string]object.Resource{"a group without a document": pods, "a kind that is not in it": other} {
 		var none *NoSchemaError
-		if _, err := hub.Schema(t.Context(), resource); !errors.As(err, &none) || !strings.Contains(err.Error(), resource.String()) {
+		if _, err := schemas.Get(t.Context(), resource); !errors.As(err, &none) || !strings.Contains(err.Error(), resource.String()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -123,17 +132,17 @@ func TestSchema_ReturnsNoSchemaErrorForUnknownKinds(t *testing.T) {
 
 func TestSchema_UnreachableAPIServerIsUnavailable(t *testing.T) {
 	away := errors.New("unreachable")
-	hub := hubOf(t, &rest.Config{Host: "http://api.example", Transport: fakeapi.TransportFunc(func(*http.Request) (*http.Response, error) { return nil, away })})
+	schemas := schemasOf(t, &rest.Config{Host: "http://api.example", Transport: fakeapi.TransportFunc(func(*http.Request) (*http.Response, error) { return nil, away })})
 	var unavailable *UnavailableError
-	if _, err := hub.Schema(t.Context(), pods); !errors.As(err, &unavailable) || !errors.Is(err, away) {
+	if _, err := schemas.Get(t.Context(), pods); !errors.As(err, &unavailable) || !errors.Is(err, away) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestSchema_FailsAfterTheHubIsClosed(t *testing.T) {
-	hub := hubOf(t, fakeapi.New(t).DirectConfig())
-	hub.Close()
-	if _, err := hub.Schema(t.Context(), pods); !errors.Is(err, ErrClosed) {
+func TestSchema_FailsAfterClose(t *testing.T) {
+	schemas := schemasOf(t, fakeapi.New(t).DirectConfig())
+	schemas.CloseWithError(errClosed)
+	if _, err := schemas.Get(t.Context(), pods); !errors.Is(err, errClosed) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -141,11 +150,11 @@ func TestSchema_FailsAfterTheHubIsClosed(t *testing.T) {
 func TestSchema_IsBuiltOnceForEachHash(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		api := publishing(t, "one")
-		hub := hubOf(t, api.DirectConfig())
-		first, err := hub.Schema(t.Context(), widgets)
+		schemas := schemasOf(t, api.DirectConfig())
+		first, err := schemas.Get(t.Context(), widgets)
 		must(t, err)
 		for range 3 {
-			again, err := hub.Schema(t.Context(), widgets)
+			again, err := schemas.Get(t.Context(), widgets)
 			must(t, err)
 			if &again[0] != &first[0] {
 				t.Error("the schema is built again")
@@ -153,7 +162,7 @@ func TestSchema_IsBuiltOnceForEachHash(t *testing.T) {
 		}
 		api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: "?hash=2", Text: oneKind("two")}})
 		time.Sleep(maxSchemasAge)
-		other, err := hub.Schema(t.Context(), widgets)
+		other, err := schemas.Get(t.Context(), widgets)
 		must(t, err)
 		if decodedSchema(t, other)["description"] != "two" {
 			t.Error("the schema of the previous document is served")
@@ -181,7 +190,7 @@ func TestBuiltSchemas_AreBoundedInBytes(t *testing.T) {
 
 func TestSchema_IsBoundedInBytes(t *testing.T) {
 	api := publishing(t, strings.Repeat("x", maxSchemaBytes))
-	_, err := hubOf(t, api.DirectConfig()).Schema(t.Context(), widgets)
+	_, err := schemasOf(t, api.DirectConfig()).Get(t.Context(), widgets)
 	if !apierrors.IsRequestEntityTooLargeError(err) {
 		t.Errorf("error %v", err)
 	}

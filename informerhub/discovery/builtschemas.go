@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"container/list"

@@ -1,8 +1,7 @@
-package informerhub
+package discovery
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,23 +12,10 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// GroupUnavailableError is the error for an API group whose resources are unknown at the moment,
-// because the server behind an aggregated API does not respond.
-type GroupUnavailableError struct {
-	Name  string // of the requested resource
-	Group string
-}
-
-func (e *GroupUnavailableError) Error() string {
-	return fmt.Sprintf("the API group %q does not answer, so %q cannot be served now: "+
-		"try again, and if this lasts look at the group's APIService",
-		e.Group, e.Name)
-}
-
 // unavailable returns an error if a resource's name has a group that discovery could not read, or
 // matches a resource that such a group had when it last responded.
-func (c *discoverySnapshot) unavailable(name string) error {
-	for _, list := range c.lastKnown {
+func (s *Snapshot) unavailable(name string) error {
+	for _, list := range s.lastKnown {
 		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
 		if slices.ContainsFunc(list.APIResources, func(served metav1.APIResource) bool {
 			return nameMatches(name, groupVersion, served)
@@ -37,7 +23,7 @@ func (c *discoverySnapshot) unavailable(name string) error {
 			return &GroupUnavailableError{Name: name, Group: groupVersion.Group}
 		}
 	}
-	for groupVersion, err := range c.failed {
+	for groupVersion, err := range s.failed {
 		if group := groupVersion.Group; isUnavailable(err) && group != "" && strings.HasSuffix(name, "."+group) {
 			return &GroupUnavailableError{Name: name, Group: group}
 		}

@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 )
 
@@ -29,12 +30,12 @@ import (
 // requests fresh data because a response of the API server contradicts the known data (see
 // [Contradicts]). Its methods are safe for concurrent use.
 type Resolver struct {
-	client    rest.Interface
-	cached    discovery.CachedDiscoveryInterface
-	options   Options
-	discovery *coalesce.Requests[*discoverySnapshot]
-	last      lastLists // owned by discover, which does not run concurrently
-	warnOnce  sync.Once // for the warning that aggregated APIs cannot be identified
+	client   rest.Interface
+	cached   discovery.CachedDiscoveryInterface
+	options  Options
+	requests *coalesce.Requests[*Snapshot]
+	last     lastLists // owned by discover, which does not run concurrently
+	warnOnce sync.Once // for the warning that aggregated APIs cannot be identified
 }
 
 const (
@@ -47,8 +48,8 @@ const (
 	maxResolved = 4096
 )
 
-// discoverySnapshot is the result of discovery at one time.
-type discoverySnapshot struct {
+// Snapshot is what the API server served at one time. It is safe for concurrent use.
+type Snapshot struct {
 	mapper    meta.RESTMapper
 	groups    []*restmapper.APIGroupResources
 	lists     []*metav1.APIResourceList // of the groups, in their order
@@ -58,10 +59,12 @@ type discoverySnapshot struct {
 	// aggregated excludes the resources of aggregated APIs from caching, too.
 	aggregated aggregation
 	mu         sync.Mutex // guards resolved
-	resolved   map[string]Resource
+	resolved   map[string]object.Resource
 }
 
-func newResolver(config *rest.Config, client *http.Client, options Options) (*Resolver, error) {
+// NewResolver returns a resolver that reads discovery through a client configuration and an HTTP
+// client. It does not connect before the first call. Call CloseWithError when done.
+func NewResolver(config *rest.Config, client *http.Client, options Options) (*Resolver, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	bounded := *client
@@ -71,39 +74,22 @@ func newResolver(config *rest.Config, client *http.Client, options Options) (*Re
 		return nil, err
 	}
 	r := &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct), options: options}
-	r.discovery = coalesce.New("list of resources", r.discover)
+	r.requests = coalesce.New("list of resources", r.discover)
 	return r, nil
 }
 
-func (r *Resolver) close() { r.discovery.CloseWithError(ErrClosed) }
+// CloseWithError makes calls that need a request fail with an error, and waits for the request in
+// flight.
+func (r *Resolver) CloseWithError(err error) { r.requests.CloseWithError(err) }
 
-// UnknownResourceError is the error for a name that matches no resource of the cluster.
-type UnknownResourceError struct {
-	Name       string
-	NearMisses []string // up to three similar names
-}
+// RESTClient returns the client that reads discovery.
+func (r *Resolver) RESTClient() rest.Interface { return r.client }
 
-func (e *UnknownResourceError) Error() string {
-	if len(e.NearMisses) == 0 {
-		return fmt.Sprintf("the cluster serves no resource %q", e.Name)
-	}
-	return fmt.Sprintf("the cluster serves no resource %q; did you mean %s?",
-		e.Name, quotedList(e.NearMisses))
-}
-
-func quotedList(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", name)
-	}
-	return strings.Join(quoted, " or ")
-}
-
-// Reached requests the API server's version, and fails with an [UnavailableError] if there is no
+// Ping requests the API server's version, and fails with an [UnavailableError] if there is no
 // response.
-func (r *Resolver) Reached(ctx context.Context) error {
+func (r *Resolver) Ping(ctx context.Context) error {
 	if err := r.client.Get().AbsPath("/version").Do(ctx).Error(); err != nil {
-		return asUnavailable(ctx, r.client, err)
+		return AsUnavailable(ctx, r.client, err)
 	}
 	return nil
 }
@@ -111,67 +97,65 @@ func (r *Resolver) Reached(ctx context.Context) error {
 // Resolve finds a resource by its name in kubectl's syntax. The error is an [UnknownResourceError],
 // an [UnavailableError] if discovery could not be read, or a [GroupUnavailableError] if the name
 // has a group that does not respond or matches a resource that such a group had before.
-func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
+func (r *Resolver) Resolve(ctx context.Context, name string) (object.Resource, error) {
 	if len(name) > maxNameLength {
-		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
+		return object.Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
 	}
-	if known := r.discovery.Last(); known != nil {
+	if known := r.requests.Last(); known != nil {
 		if resource, ok := known.resolve(name); ok {
 			return resource, nil
 		}
 	}
-	fresh, err := r.discovery.Fresh(ctx)
+	fresh, err := r.requests.Fresh(ctx)
 	if err != nil {
-		return Resource{}, err
+		return object.Resource{}, err
 	}
 	if resource, ok := fresh.resolve(name); ok {
 		return resource, nil
 	}
 	if err := fresh.unavailable(name); err != nil {
-		return Resource{}, err
+		return object.Resource{}, err
 	}
-	return Resource{}, &UnknownResourceError{Name: name, NearMisses: fresh.nearMisses(name)}
+	return object.Resource{}, &UnknownResourceError{Name: name, NearMisses: fresh.nearMisses(name)}
 }
 
 // ResolveKinds returns the resources of kinds, in the cluster's preferred versions. Kinds that the
 // cluster does not serve are missing from the result. Discovery is read at most once.
-func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]Resource, error) {
-	if known := r.discovery.Last(); known != nil {
+func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]object.Resource, error) {
+	if known := r.requests.Last(); known != nil {
 		if found := known.resourcesOfKinds(kinds); len(found) == len(kinds) {
 			return found, nil
 		}
 	}
-	fresh, err := r.discovery.Fresh(ctx)
+	fresh, err := r.requests.Fresh(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return fresh.resourcesOfKinds(kinds), nil
 }
 
-// Offering returns the resource itself ("") and its subresources, in order, if the API server
+// Subresources returns the resource itself ("") and its subresources, in order, if the API server
 // offers the verb for them. The data is at most a second old. The error is a [ResourceGoneError] if
 // the API server does not serve the resource as described.
-func (r *Resolver) Offering(ctx context.Context, resource Resource, verb string) ([]string, error) {
-	recent, err := r.discovery.Recent(ctx, maxTypesAge)
+func (r *Resolver) Subresources(ctx context.Context, resource object.Resource, verb string) ([]string, error) {
+	recent, err := r.requests.Recent(ctx, maxTypesAge)
 	if err != nil {
 		return nil, err
 	}
-	if served, err := recent.serves(resource); err == nil && !served {
+	if served, err := recent.Serves(resource); err == nil && !served {
 		return nil, &ResourceGoneError{resource}
 	}
 	return recent.offering(resource, verb), nil
 }
 
-// serves returns a function that reads discovery again and reports whether a resource is served as
-// described.
-func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		fresh, err := r.discovery.Fresh(ctx)
-		if err != nil {
-			return false, err
-		}
-		return fresh.serves(resource)
+// Serves reads discovery again, and reports whether a resource is served as described. See
+// [Snapshot.Serves].
+func (r *Resolver) Serves(ctx context.Context, resource object.Resource) (bool, error) {
+	fresh, err := r.requests.Fresh(ctx)
+	if err != nil {
+		return false, err
 	}
+	return fresh.Serves(resource)
 }
 
 // errStarting is the error of an API server that has not started completely. Until then its
@@ -197,23 +181,23 @@ func (r *Resolver) checkStarted(ctx context.Context) error {
 	return err
 }
 
-func (r *Resolver) discover() (*discoverySnapshot, error) {
+func (r *Resolver) discover() (*Snapshot, error) {
 	// An API server that has started before discovery is read omits nothing.
 	if err := r.checkStarted(context.Background()); err != nil {
-		return nil, asUnavailable(context.Background(), r.client, err)
+		return nil, AsUnavailable(context.Background(), r.client, err)
 	}
 	r.cached.Invalidate()
 	groups, lists, err := r.cached.ServerGroupsAndResources()
 	failed, some := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if err != nil && !some {
-		return nil, asUnavailable(context.Background(), r.client, err)
+		return nil, AsUnavailable(context.Background(), r.client, err)
 	}
 	aggregated, err := r.aggregated(context.Background())
 	if err != nil {
-		return nil, asUnavailable(context.Background(), r.client, err)
+		return nil, AsUnavailable(context.Background(), r.client, err)
 	}
 	resources, ordered := inOrder(groups, lists)
-	return &discoverySnapshot{
+	return &Snapshot{
 		mapper:     restmapper.NewDiscoveryRESTMapper(resources),
 		groups:     resources,
 		lists:      ordered,
@@ -221,7 +205,7 @@ func (r *Resolver) discover() (*discoverySnapshot, error) {
 		lastKnown:  r.last.update(ordered, failed),
 		excluded:   uncachedBy(r.options, ordered),
 		aggregated: aggregated,
-		resolved:   make(map[string]Resource),
+		resolved:   make(map[string]object.Resource),
 	}, nil
 }
 
@@ -250,39 +234,39 @@ func inOrder(
 	return resources, ordered
 }
 
-func (c *discoverySnapshot) resolve(name string) (Resource, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if resource, ok := c.resolved[name]; ok {
+func (s *Snapshot) resolve(name string) (object.Resource, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if resource, ok := s.resolved[name]; ok {
 		return resource, true
 	}
-	found, err := c.search(name)
+	found, err := s.search(name)
 	if err != nil {
-		return Resource{}, false
+		return object.Resource{}, false
 	}
-	resource, ok := c.find(found)
-	if ok && len(c.resolved) < maxResolved {
-		c.resolved[name] = resource
+	resource, ok := s.find(found)
+	if ok && len(s.resolved) < maxResolved {
+		s.resolved[name] = resource
 	}
 	return resource, ok
 }
 
 // search follows kubectl: it looks for a resource with version and group, then with a group, then
 // for a kind.
-func (c *discoverySnapshot) search(name string) (schema.GroupVersionResource, error) {
+func (s *Snapshot) search(name string) (schema.GroupVersionResource, error) {
 	versioned, grouped := schema.ParseResourceArg(name)
 	if versioned != nil {
-		if found, err := c.mapper.ResourceFor(c.expand(*versioned)); err == nil {
+		if found, err := s.mapper.ResourceFor(s.expand(*versioned)); err == nil {
 			return found, nil
 		}
 	}
-	found, err := c.mapper.ResourceFor(c.expand(grouped.WithVersion("")))
+	found, err := s.mapper.ResourceFor(s.expand(grouped.WithVersion("")))
 	if err == nil {
 		return found, nil
 	}
 	// Not in kubectl, but commonly tried: "pods.v1" for the core group.
 	byVersion := schema.GroupVersionResource{Version: grouped.Group, Resource: grouped.Resource}
-	if found, err := c.mapper.ResourceFor(c.expand(byVersion)); err == nil && grouped.Group != "" {
+	if found, err := s.mapper.ResourceFor(s.expand(byVersion)); err == nil && grouped.Group != "" {
 		return found, nil
 	}
 	kind, groupKind := schema.ParseKindArg(name)
@@ -293,7 +277,7 @@ func (c *discoverySnapshot) search(name string) (schema.GroupVersionResource, er
 	if kind.Version != "" {
 		versions = append(versions, kind.Version)
 	}
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), versions...)
+	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), versions...)
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
@@ -301,14 +285,14 @@ func (c *discoverySnapshot) search(name string) (schema.GroupVersionResource, er
 }
 
 // resourcesOfKinds returns the resources of the kinds that are served.
-func (c *discoverySnapshot) resourcesOfKinds(kinds []schema.GroupKind) map[schema.GroupKind]Resource {
-	found := make(map[schema.GroupKind]Resource)
+func (s *Snapshot) resourcesOfKinds(kinds []schema.GroupKind) map[schema.GroupKind]object.Resource {
+	found := make(map[schema.GroupKind]object.Resource)
 	for _, kind := range kinds {
-		mapping, err := c.mapper.RESTMapping(kind)
+		mapping, err := s.mapper.RESTMapping(kind)
 		if err != nil {
 			continue
 		}
-		if resource, ok := c.find(mapping.Resource); ok {
+		if resource, ok := s.find(mapping.Resource); ok {
 			found[kind] = resource
 		}
 	}
@@ -317,14 +301,14 @@ func (c *discoverySnapshot) resourcesOfKinds(kinds []schema.GroupKind) map[schem
 
 // expand replaces a short name by the name of its resource. A resource's own name takes precedence,
 // so that no short name can replace it.
-func (c *discoverySnapshot) expand(partial schema.GroupVersionResource) schema.GroupVersionResource {
+func (s *Snapshot) expand(partial schema.GroupVersionResource) schema.GroupVersionResource {
 	name := strings.ToLower(partial.Resource)
-	if _, taken := c.first(partial.Group, func(served metav1.APIResource) bool {
+	if _, taken := s.first(partial.Group, func(served metav1.APIResource) bool {
 		return served.Name == name || served.SingularName == name
 	}); taken {
 		return partial
 	}
-	if found, ok := c.first(partial.Group, func(served metav1.APIResource) bool {
+	if found, ok := s.first(partial.Group, func(served metav1.APIResource) bool {
 		return slices.Contains(served.ShortNames, name)
 	}); ok {
 		partial.Group, partial.Resource = found.Group, found.Resource
@@ -334,8 +318,8 @@ func (c *discoverySnapshot) expand(partial schema.GroupVersionResource) schema.G
 
 // first returns the first resource in discovery's order that meets a condition, in one group if
 // group is not empty.
-func (c *discoverySnapshot) first(group string, meets func(metav1.APIResource) bool) (schema.GroupResource, bool) {
-	for _, list := range c.lists {
+func (s *Snapshot) first(group string, meets func(metav1.APIResource) bool) (schema.GroupResource, bool) {
+	for _, list := range s.lists {
 		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
 		if group != "" && group != groupVersion.Group {
 			continue
@@ -348,33 +332,33 @@ func (c *discoverySnapshot) first(group string, meets func(metav1.APIResource) b
 }
 
 // find returns the resource with a complete name.
-func (c *discoverySnapshot) find(name schema.GroupVersionResource) (Resource, bool) {
-	for _, list := range c.lists {
+func (s *Snapshot) find(name schema.GroupVersionResource) (object.Resource, bool) {
+	for _, list := range s.lists {
 		if list.GroupVersion != name.GroupVersion().String() {
 			continue
 		}
 		for _, served := range list.APIResources {
 			if served.Name == name.Resource {
-				return c.newResource(name.GroupVersion(), served), true
+				return s.newResource(name.GroupVersion(), served), true
 			}
 		}
 	}
-	return Resource{}, false
+	return object.Resource{}, false
 }
 
-func (c *discoverySnapshot) newResource(groupVersion schema.GroupVersion, served metav1.APIResource) Resource {
-	return Resource{
+func (s *Snapshot) newResource(groupVersion schema.GroupVersion, served metav1.APIResource) object.Resource {
+	return object.Resource{
 		Group:      groupVersion.Group,
 		Version:    groupVersion.Version,
 		Name:       served.Name,
 		Kind:       served.Kind,
 		Namespaced: served.Namespaced,
 		Watchable:  slices.Contains(served.Verbs, "list") && slices.Contains(served.Verbs, "watch"),
-		Refused:    c.excludes(schema.GroupResource{Group: groupVersion.Group, Resource: served.Name}),
+		Refused:    s.excludes(schema.GroupResource{Group: groupVersion.Group, Resource: served.Name}),
 	}
 }
 
 // excludes reports whether a resource must not be cached.
-func (c *discoverySnapshot) excludes(resource schema.GroupResource) bool {
-	return c.excluded[resource] || c.aggregated.excludes(resource)
+func (s *Snapshot) excludes(resource schema.GroupResource) bool {
+	return s.excluded[resource] || s.aggregated.excludes(resource)
 }

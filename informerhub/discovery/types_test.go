@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"encoding/json"
@@ -15,13 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 func typeNames(t *testing.T, resolver *Resolver) (names []string) {
 	t.Helper()
-	types, failed, err := resolver.ResourceTypes(t.Context())
+	types, failed, err := resolver.Types(t.Context())
 	must(t, err)
 	if len(failed) > 0 {
 		t.Errorf("the failed groups are %v", failed)
@@ -32,8 +33,8 @@ func typeNames(t *testing.T, resolver *Resolver) (names []string) {
 	return names
 }
 
-func TestResourceTypes_AreSortedByGroupAndName(t *testing.T) {
-	resolver := hubOf(t, fakeapi.New(t, everything()...).Config()).Resolver()
+func TestTypes_AreSortedByGroupAndName(t *testing.T) {
+	resolver := resolverOf(t, fakeapi.New(t, everything()...).Config(), Options{})
 	want := []string{
 		"bindings", "events", "nodes", "pods", "greedies.a.example.com", "deployments.apps", "events.events.k8s.io", "widgets.example.com",
 	}
@@ -42,7 +43,7 @@ func TestResourceTypes_AreSortedByGroupAndName(t *testing.T) {
 	}
 }
 
-func TestResourceTypes_HaveThePreferredVersion(t *testing.T) {
+func TestTypes_HaveThePreferredVersion(t *testing.T) {
 	version := func(name string) metav1.GroupVersionForDiscovery {
 		return metav1.GroupVersionForDiscovery{GroupVersion: "example.com/" + name, Version: name}
 	}
@@ -61,24 +62,24 @@ func TestResourceTypes_HaveThePreferredVersion(t *testing.T) {
 			"v1": {resource("both", "one"), {Name: "oldest/status"}, resource("oldest")},
 		},
 	}
-	want := func(name, version string, served ...string) ResourceType {
-		return ResourceType{
-			Resource: Resource{Group: "example.com", Version: version, Name: name, Kind: "Kind", Namespaced: true, Watchable: true},
+	want := func(name, version string, served ...string) Type {
+		return Type{
+			Resource: object.Resource{Group: "example.com", Version: version, Name: name, Kind: "Kind", Namespaced: true, Watchable: true},
 			Singular: name + "-one", Categories: []string{"all"}, Verbs: fakeapi.ReadVerbs, Versions: served,
 		}
 	}
 	both, oldest := want("both", "v2", "v2", "v3", "v1"), want("oldest", "v1", "v1")
 	both.ShortNames, both.Subresources, oldest.Subresources = []string{"two"}, []string{"scale", "status"}, []string{"status"}
-	types := (&discoverySnapshot{groups: []*restmapper.APIGroupResources{group}, aggregated: aggregation{groups: map[string]bool{}}}).types()
-	if diff := cmp.Diff([]ResourceType{both, want("newest", "v3", "v3"), oldest}, types); diff != "" {
+	types := (&Snapshot{groups: []*restmapper.APIGroupResources{group}, aggregated: aggregation{groups: map[string]bool{}}}).types()
+	if diff := cmp.Diff([]Type{both, want("newest", "v3", "v3"), oldest}, types); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestResourceTypes_ChangesAreSeenWithinASecond(t *testing.T) {
+func TestTypes_ChangesAreSeenWithinASecond(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core)
 	faketime.Test(t, func(t *testing.T) {
-		resolver := hubOf(t, api.DirectConfig()).Resolver()
+		resolver := resolverOf(t, api.DirectConfig(), Options{})
 		core := []string{"bindings", "events", "nodes", "pods"}
 		for _, step := range []struct {
 			served []*metav1.APIResourceList
@@ -97,16 +98,16 @@ func TestResourceTypes_ChangesAreSeenWithinASecond(t *testing.T) {
 	})
 }
 
-func TestResourceTypes_CallersShareOneRequestASecond(t *testing.T) {
+func TestTypes_CallersShareOneRequestASecond(t *testing.T) {
 	const callers, seconds = 100, 30
 	api := fakeapi.New(t, everything()...)
 	faketime.Test(t, func(t *testing.T) {
-		resolver := hubOf(t, api.DirectConfig()).Resolver()
+		resolver := resolverOf(t, api.DirectConfig(), Options{})
 		for range 10 * seconds {
 			var asking sync.WaitGroup
 			for range callers {
 				asking.Go(func() {
-					if types, _, err := resolver.ResourceTypes(t.Context()); len(types) != 8 || err != nil {
+					if types, _, err := resolver.Types(t.Context()); len(types) != 8 || err != nil {
 						t.Errorf("got %v, %v", types, err)
 					}
 				})
@@ -120,17 +121,17 @@ func TestResourceTypes_CallersShareOneRequestASecond(t *testing.T) {
 	}
 }
 
-func TestResourceTypes_FailedGroupHidesNoOther(t *testing.T) {
+func TestTypes_FailedGroupHidesNoOther(t *testing.T) {
 	api := fakeapi.New(t, everything()...)
-	resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: fakeapi.TransportFunc(func(r *http.Request) (*http.Response, error) {
+	resolver := resolverOf(t, &rest.Config{Host: "http://api.example", Transport: fakeapi.TransportFunc(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path != "/apis/example.com/v1" {
 			return api.RoundTrip(r)
 		}
 		recorder := httptest.NewRecorder()
 		recorder.WriteHeader(http.StatusServiceUnavailable)
 		return recorder.Result(), nil
-	})}).Resolver()
-	types, failed, err := resolver.ResourceTypes(t.Context())
+	})}, Options{})
+	types, failed, err := resolver.Types(t.Context())
 	if err != nil || len(types) != 7 {
 		t.Errorf("got %v, %v", types, err)
 	}
@@ -171,20 +172,20 @@ func withThings(name string, freshness apidiscoveryv2.DiscoveryFreshness) apidis
 func TestResolver_SharedShortNameMeansTheFirstGroup(t *testing.T) {
 	current := apidiscoveryv2.DiscoveryFreshnessCurrent
 	for range 20 { // for any order of a map
-		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
+		resolver := resolverOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
 			withThings("c.example.com", current), withThings("a.example.com", current), withThings("b.example.com", current),
-		)}).Resolver()
+		)}, Options{})
 		if found, err := resolver.Resolve(t.Context(), "th"); err != nil || found.Group != "c.example.com" {
 			t.Fatalf("found %v, %v", found, err)
 		}
 	}
 }
 
-func TestResourceTypes_StaleGroupIsReportedAsFailed(t *testing.T) {
-	resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
+func TestTypes_StaleGroupIsReportedAsFailed(t *testing.T) {
+	resolver := resolverOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
 		withThings("a.example.com", apidiscoveryv2.DiscoveryFreshnessCurrent), withThings("b.example.com", apidiscoveryv2.DiscoveryFreshnessStale),
-	)}).Resolver()
-	types, failed, err := resolver.ResourceTypes(t.Context())
+	)}, Options{})
+	types, failed, err := resolver.Types(t.Context())
 	if err != nil || len(types) != 1 || types[0].Group != "a.example.com" {
 		t.Errorf("got %v, %v", types, err)
 	}

@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // Discovery is a copy, and the API server may serve something else by now: a CRD can have moved to
@@ -29,50 +31,53 @@ func isPathUnknown(err error) bool {
 
 // ResolveFresh resolves a resource as Resolve does, with a discovery request that is sent after
 // this call.
-func (r *Resolver) ResolveFresh(ctx context.Context, name string) (Resource, error) {
+func (r *Resolver) ResolveFresh(ctx context.Context, name string) (object.Resource, error) {
 	if err := r.Refresh(ctx); err != nil {
-		return Resource{}, err
+		return object.Resource{}, err
 	}
 	return r.Resolve(ctx, name)
 }
 
 // ResolveRecent resolves a resource as Resolve does. Its discovery data is at most a second old.
-func (r *Resolver) ResolveRecent(ctx context.Context, name string) (Resource, error) {
-	if _, err := r.discovery.Recent(ctx, maxTypesAge); err != nil {
-		return Resource{}, err
+func (r *Resolver) ResolveRecent(ctx context.Context, name string) (object.Resource, error) {
+	if _, err := r.requests.Recent(ctx, maxTypesAge); err != nil {
+		return object.Resource{}, err
 	}
 	return r.Resolve(ctx, name)
 }
 
 // Refresh reads discovery again. Concurrent calls share the request.
 func (r *Resolver) Refresh(ctx context.Context) error {
-	_, err := r.discovery.Fresh(ctx)
+	_, err := r.Fresh(ctx)
 	return err
 }
 
+// Fresh reads discovery again, and returns the result. Concurrent calls share the request.
+func (r *Resolver) Fresh(ctx context.Context) (*Snapshot, error) { return r.requests.Fresh(ctx) }
+
 // Confirm returns a [ResourceGoneError] if the API server does not serve a resource as described.
 // Its discovery data is at most a second old.
-func (r *Resolver) Confirm(ctx context.Context, resource Resource) error {
-	recent, err := r.discovery.Recent(ctx, maxTypesAge)
+func (r *Resolver) Confirm(ctx context.Context, resource object.Resource) error {
+	recent, err := r.requests.Recent(ctx, maxTypesAge)
 	if err != nil {
 		return err
 	}
-	if served, err := recent.serves(resource); err == nil && !served {
+	if served, err := recent.Serves(resource); err == nil && !served {
 		return &ResourceGoneError{resource}
 	}
 	return nil
 }
 
-// serves reports whether a resource is served as described: in its version, with its kind and
+// Serves reports whether a resource is served as described: in its version, with its kind and
 // scope, and by a server whose objects may be cached for all callers. It fails if discovery could
 // not read the group.
-func (c *discoverySnapshot) serves(resource Resource) (bool, error) {
-	if c.aggregated.excludes(resource.GroupResource()) && !resource.Refused {
+func (s *Snapshot) Serves(resource object.Resource) (bool, error) {
+	if s.aggregated.excludes(resource.GroupResource()) && !resource.Refused {
 		return false, nil
 	}
-	if err := c.failed[resource.GroupVersion()]; err != nil && !apierrors.IsNotFound(err) {
+	if err := s.failed[resource.GroupVersion()]; err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}
-	found, ok := c.find(resource.GroupVersionResource())
+	found, ok := s.find(resource.GroupVersionResource())
 	return ok && found == resource, nil
 }

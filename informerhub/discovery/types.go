@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"cmp"
@@ -10,15 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 )
 
 // maxTypesAge is the maximum age of a list of types. It bounds the delay until a new CRD is
 // visible, and limits frequent callers to one request to the API server a second.
 const maxTypesAge = time.Second
 
-// ResourceType is discovery's description of a resource, in the version that the cluster prefers.
-type ResourceType struct {
-	Resource
+// Type is discovery's description of a resource, in the version that the cluster prefers.
+type Type struct {
+	object.Resource
 	Singular     string
 	ShortNames   []string
 	Categories   []string
@@ -34,29 +36,29 @@ type FailedGroup struct {
 	Err error
 }
 
-// ResourceTypes returns the resources that the cluster serves, and the versions of groups whose
+// Types returns the resources that the cluster serves, and the versions of groups whose
 // resources are unknown, both in order. The data is at most a second old. The error is an
 // [UnavailableError] if discovery could not be read.
-func (r *Resolver) ResourceTypes(ctx context.Context) ([]ResourceType, []FailedGroup, error) {
-	recent, err := r.discovery.Recent(ctx, maxTypesAge)
+func (r *Resolver) Types(ctx context.Context) ([]Type, []FailedGroup, error) {
+	recent, err := r.requests.Recent(ctx, maxTypesAge)
 	if err != nil {
 		return nil, nil, err
 	}
 	return recent.types(), recent.failures(), nil
 }
 
-func (c *discoverySnapshot) types() (all []ResourceType) {
-	for _, group := range c.groups {
-		all = append(all, c.typesOf(group)...)
+func (s *Snapshot) types() (all []Type) {
+	for _, group := range s.groups {
+		all = append(all, s.typesOf(group)...)
 	}
-	slices.SortFunc(all, func(a, b ResourceType) int {
+	slices.SortFunc(all, func(a, b Type) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
 
-func (c *discoverySnapshot) failures() (all []FailedGroup) {
-	for groupVersion, err := range c.failed {
+func (s *Snapshot) failures() (all []FailedGroup) {
+	for groupVersion, err := range s.failed {
 		all = append(all, FailedGroup{groupVersion, err})
 	}
 	slices.SortFunc(all, func(a, b FailedGroup) int {
@@ -66,7 +68,7 @@ func (c *discoverySnapshot) failures() (all []FailedGroup) {
 }
 
 // typesOf returns the resources of a group, in no particular order.
-func (c *discoverySnapshot) typesOf(group *restmapper.APIGroupResources) (all []ResourceType) {
+func (s *Snapshot) typesOf(group *restmapper.APIGroupResources) (all []Type) {
 	found := make(map[string]int) // index in all, by name
 	for _, version := range preferredFirst(group.Group) {
 		served := group.VersionedResources[version]
@@ -78,7 +80,7 @@ func (c *discoverySnapshot) typesOf(group *restmapper.APIGroupResources) (all []
 			if !known {
 				at = len(all)
 				found[resource.Name] = at
-				all = append(all, c.newType(schema.GroupVersion{Group: group.Group.Name, Version: version}, resource, served))
+				all = append(all, s.newType(schema.GroupVersion{Group: group.Group.Name, Version: version}, resource, served))
 			}
 			all[at].Versions = append(all[at].Versions, version)
 		}
@@ -86,8 +88,8 @@ func (c *discoverySnapshot) typesOf(group *restmapper.APIGroupResources) (all []
 	return all
 }
 
-func (c *discoverySnapshot) offering(resource Resource, verb string) (names []string) {
-	for _, list := range c.lists {
+func (s *Snapshot) offering(resource object.Resource, verb string) (names []string) {
+	for _, list := range s.lists {
 		if list.GroupVersion != resource.GroupVersion().String() {
 			continue
 		}
@@ -121,11 +123,11 @@ func preferredFirst(group metav1.APIGroup) []string {
 }
 
 // newType describes a resource, given all resources that are served in its group and version.
-func (c *discoverySnapshot) newType(
+func (s *Snapshot) newType(
 	groupVersion schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource,
-) ResourceType {
-	result := ResourceType{
-		Resource:   c.newResource(groupVersion, resource),
+) Type {
+	result := Type{
+		Resource:   s.newResource(groupVersion, resource),
 		Singular:   resource.SingularName,
 		ShortNames: resource.ShortNames,
 		Categories: resource.Categories,

@@ -1,4 +1,4 @@
-package informerhub
+package discovery
 
 import (
 	"maps"
@@ -9,15 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// uncachedByDefault are resources that are cached only if [Options.Preload] names them. A node
+// Options say which resources are cached. The zero value has sensible defaults. Names are in
+// kubectl's syntax.
+type Options struct {
+	// Uncached names resources that are never cached. A name without a group applies to every group,
+	// and the core events are also those of events.k8s.io.
+	Uncached []string
+	// Cached names resources that are cached although they are not by default: leases.
+	Cached []string
+	// CacheAggregated names API groups that are cached although the server of an aggregated API
+	// serves them, because that server returns the same objects to every user with permission to
+	// list them. Other groups of aggregated APIs are not cached.
+	CacheAggregated []string
+}
+
+// uncachedByDefault are resources that are cached only if [Options.Cached] names them. A node
 // updates its lease every ten seconds, so 10,000 nodes make 1,000 changes a second.
 var uncachedByDefault = []string{"leases.coordination.k8s.io"}
 
 // uncachedBy returns the resources that options exclude from caching.
 func uncachedBy(options Options, lists []*metav1.APIResourceList) map[schema.GroupResource]bool {
 	excluded := matchingResources(lists, uncachedByDefault)
-	for preloaded := range matchingResources(lists, options.Preload) {
-		delete(excluded, preloaded)
+	for cached := range matchingResources(lists, options.Cached) {
+		delete(excluded, cached)
 	}
 	maps.Copy(excluded, matchingResources(lists, options.Uncached))
 	return excluded

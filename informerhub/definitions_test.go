@@ -2,8 +2,6 @@ package informerhub
 
 import (
 	"errors"
-	"fmt"
-	"net/http"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,30 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
-
-func TestContradicts_OnlyErrorsOfTheWholeResource(t *testing.T) {
-	unknownPath := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", widgets.GroupResource(), "a", "404 page not found", 0, true)
-	for name, test := range map[string]struct {
-		err  error
-		want bool
-	}{
-		"no error":                  {nil, false},
-		"a path that is not served": {fmt.Errorf("x: %w", unknownPath), true},
-		"an object that is missing": {apierrors.NewNotFound(widgets.GroupResource(), "a"), false},
-		"another plain response":    {apierrors.NewGenericServerResponse(http.StatusBadGateway, "GET", widgets.GroupResource(), "a", "bad gateway", 0, true), false},
-		"a cache that has ended":    {&ResourceGoneError{widgets}, true},
-		"a kind without a schema":   {&NoSchemaError{widgets}, true},
-		"a name that is not served": {&UnknownResourceError{Name: "x"}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := Contradicts(test.err); got != test.want {
-				t.Errorf("Contradicts returned %v", got)
-			}
-		})
-	}
-}
 
 // widgetsAs returns discovery's description of widgets that a CRD defines differently.
 func widgetsAs(kind string, namespaced bool) *metav1.APIResourceList {
@@ -51,7 +28,7 @@ func TestHub_StartsNoCacheWithAnotherScopeOrKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := fakeapi.New(t, fakeapi.Core, now)
-			var gone *ResourceGoneError
+			var gone *discovery.ResourceGoneError
 			if _, err := hubOf(t, api.Config()).Cache(t.Context(), widgets); !errors.As(err, &gone) || gone.Resource != widgets {
 				t.Errorf("error %v", err)
 			}
@@ -109,7 +86,7 @@ func TestDefinitions_ChangeRelistsTheCache(t *testing.T) {
 func TestDefinitions_RecreationEndsTheCache(t *testing.T) {
 	_, w, watched := definedWidgets(t)
 	watched.Send(t, watch.Modified, definedAs("other", 1, "12"))
-	var gone *ResourceGoneError
+	var gone *discovery.ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
 		t.Errorf("the watch ended with %v", err)
 	}
@@ -119,7 +96,7 @@ func TestDefinitions_ChangedKindEndsTheCache(t *testing.T) {
 	api, w, watched := definedWidgets(t)
 	api.Serve(fakeapi.Core, widgetsAs("Gizmo", true))
 	watched.Send(t, watch.Modified, definedAs("u", 2, "12"))
-	var gone *ResourceGoneError
+	var gone *discovery.ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
 		t.Errorf("the watch ended with %v", err)
 	}
@@ -150,10 +127,7 @@ func TestDefinitions_ChangedHashRelistsWithoutPermission(t *testing.T) {
 
 	session := newDefinitionsSession(hub.definitions, func() {})
 	poll := func(hash string) {
-		api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: "?hash=" + hash, Text: oneKind("one")}})
-		if _, err := hub.schemas.index.Fresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		api.Publish(map[string]fakeapi.Document{"apis/example.com/v1": {Query: "?hash=" + hash, Text: "{}"}})
 		session.poll(t.Context())
 	}
 	poll("1")
@@ -164,7 +138,7 @@ func TestDefinitions_ChangedHashRelistsWithoutPermission(t *testing.T) {
 
 	api.Serve(fakeapi.Core, widgetsAs("Widget", false))
 	poll("2")
-	var gone *ResourceGoneError
+	var gone *discovery.ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) {
 		t.Errorf("with another scope, the watch ended with %v", err)
 	}
