@@ -118,10 +118,13 @@ func (c *Cache) Get(namespace, name string) (*Object, error) {
 	return nil, apierrors.NewNotFound(c.resource.GroupResource(), name)
 }
 
-// List returns the current content of a selection. It fails with a BadRequest error if the
+// List returns the current content of a selection of this cache. It fails with a BadRequest error if the
 // selection's filter costs too much for all objects together. Longer lists use processor slots, see
 // [fairqueue.Begin], and end with the context.
 func (c *Cache) List(ctx context.Context, sel *Selection) (Snapshot, error) {
+	if err := c.checkSelection(sel); err != nil {
+		return Snapshot{}, err
+	}
 	return c.candidates(sel).match(ctx, sel)
 }
 

@@ -37,6 +37,10 @@ var ErrForgotten = errors.New("the cache does not reach back to this version")
 // ErrUndone is the error for a version of a history that has been undone.
 var ErrUndone = errors.New("this version is of a history that has been undone")
 
+// ErrForeignSelection is the error for a selection that was made by another cache. Each cache has the
+// indexes of its own selections.
+var ErrForeignSelection = errors.New("the selection was made by another cache")
+
 // ErrInterrupted is the error of an interrupted Next.
 var ErrInterrupted = errors.New("the watcher was interrupted")
 

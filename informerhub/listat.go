@@ -68,6 +68,9 @@ type span struct{ after, upTo *ObjectName }
 // ListAt returns the content of a selection at a position. It fails with ErrForgotten if the window
 // does not reach back to the position, with ErrUndone, and with the errors of List.
 func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapshot, error) {
+	if err := c.checkSelection(sel); err != nil {
+		return Snapshot{}, err
+	}
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return Snapshot{}, err

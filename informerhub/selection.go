@@ -36,9 +36,11 @@ type Query struct {
 	Fields *mask.Mask
 }
 
-// Selection is a parsed query. It is immutable and may be shared.
+// Selection is a parsed query. It is immutable, and may be shared by readers of the cache that made
+// it. Other caches reject it with ErrForeignSelection.
 type Selection struct {
-	namespaced   bool // of the resource
+	cache        *Cache // that made it; nil if none did
+	namespaced   bool   // of the resource
 	namespace    string
 	name         string
 	limited      bool     // to namespaces
@@ -74,7 +76,16 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	if err := c.index(ctx, sel); err != nil {
 		return nil, err
 	}
+	sel.cache = c
 	return sel, nil
+}
+
+// checkSelection returns ErrForeignSelection unless the cache has made a selection.
+func (c *Cache) checkSelection(sel *Selection) error {
+	if sel.cache != c {
+		return ErrForeignSelection
+	}
+	return nil
 }
 
 // selector parses the queries of a resource.

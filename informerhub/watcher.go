@@ -1,13 +1,15 @@
 package informerhub
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
 
 // WatchOptions configure a watcher.
 type WatchOptions struct {
-	// Bookmarks is the quiet period after which Next returns a Bookmark. Default: 5 seconds.
+	// Bookmarks is the quiet period after which Next returns a Bookmark. Zero is the default, 5
+	// seconds.
 	Bookmarks time.Duration
 	// Since is the position to resume from; nil to begin with a snapshot.
 	Since *Position
@@ -52,7 +54,8 @@ type Watcher struct {
 	interrupt      <-chan struct{} // see InterruptBy
 }
 
-// Watch returns a watcher of a selection. Call Close when done.
+// Watch returns a watcher of a selection of this cache. Next fails with ErrForeignSelection for a
+// selection of another one. Call Close when done.
 func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
 	if options.Bookmarks <= 0 {
 		options.Bookmarks = defaultBookmarks
@@ -92,6 +95,9 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 
 func (w *Watcher) next(ctx context.Context) (Batch, error) {
 	due := false // a Bookmark is due, if there is nothing else
+	if err := w.cache.checkSelection(cmp.Or(w.nextSelection, w.selection)); err != nil {
+		return Batch{}, err
+	}
 	switch {
 	case w.nextSelection != nil:
 		if batch, ok, err := w.switchSelection(ctx); ok || err != nil {

@@ -227,3 +227,20 @@ func TestCache_IsSafeForConcurrentReadersAndAWriter(t *testing.T) {
 		}
 	}
 }
+
+// TestWatchOptions_ZeroValueHasTheDefaultInterval has no changes, so that Next waits for bookmarks.
+func TestWatchOptions_ZeroValueHasTheDefaultInterval(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10, pod(t, "a", 3))
+		w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{})
+		defer w.Close()
+		expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+		for range 3 {
+			began := time.Now()
+			expect(t, w, "BOOKMARK at 10")
+			if waited := time.Since(began); waited != defaultBookmarks {
+				t.Errorf("a bookmark after %v, want %v", waited, defaultBookmarks)
+			}
+		}
+	})
+}
