@@ -29,10 +29,10 @@ import (
 // CustomResourceDefinitions, there are no APIServices, no schemas are published, and the current
 // resource version cannot be requested. Its methods are safe for concurrent use.
 type Server struct {
-	listen func() *httptest.Server // starts the server at the first call
-	calls  Calls                   // lists and watches of resources without a handler
+	calls Calls // lists and watches of resources without a handler
 
-	mu        sync.Mutex // guards the fields below
+	mu        sync.Mutex       // guards the fields below
+	listener  *httptest.Server // nil before the first call of Config
 	handlers  map[string]http.Handler
 	served    map[string]*metav1.APIResourceList // by group and version
 	documents map[string]Document                // by path below /openapi/v3
@@ -45,23 +45,39 @@ type Server struct {
 // New returns a server of some resources. It ends with the test.
 func New(t testing.TB, served ...*metav1.APIResourceList) *Server {
 	t.Helper()
+	s := Start(served...)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Start returns a server of some resources. Call Close when done.
+func Start(served ...*metav1.APIResourceList) *Server {
 	s := &Server{calls: make(Calls), handlers: make(map[string]http.Handler), requests: make(map[string]int)}
 	s.Serve(served...)
 	s.Handle("apiservices", http.NotFoundHandler())
 	s.Handle("customresourcedefinitions", http.HandlerFunc(Forbid))
-	s.listen = sync.OnceValue(func() *httptest.Server {
-		server := httptest.NewServer(s)
-		t.Cleanup(server.Close)
-		return server
-	})
 	return s
 }
 
 // Config returns the configuration of clients. The first call begins to listen for them.
-func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.listen().URL} }
+func (s *Server) Config() *rest.Config {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		s.listener = httptest.NewServer(s)
+	}
+	return &rest.Config{Host: s.listener.URL}
+}
 
-// Close stops listening before the test ends.
-func (s *Server) Close() { s.listen().Close() }
+// Close stops listening, and waits for the handlers.
+func (s *Server) Close() {
+	s.mu.Lock()
+	listener := s.listener
+	s.mu.Unlock()
+	if listener != nil {
+		listener.Close()
+	}
+}
 
 // DirectConfig returns a configuration of clients that use no network, so that time can be faked.
 // Lists and watches that the test responds to do not work with it.
