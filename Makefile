@@ -13,9 +13,13 @@ KUBERNETES_VERSION = $(shell cd e2e/cluster && $(GO) list -m -f '{{.Version}}' k
 KUBERNETES_LDFLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
 	-X k8s.io/client-go/pkg/version.gitVersion=$(KUBERNETES_VERSION)
 
-# Every step builds the control plane of the tests with the same flags, because other flags
-# would compile all of Kubernetes once more.
-KUBERNETES_FLAGS = -trimpath
+# Every step builds the control plane with the same flags, because other flags would compile all of
+# Kubernetes once more. Nothing but the standard library, which the service shares, is compiled with
+# debugging information, because the linker would omit it.
+KUBERNETES_FLAGS = -trimpath -gcflags=all=-dwarf=false -gcflags=std=
+
+# The compiler collects garbage less often: it needs a tenth less time, and a tenth more memory.
+COMPILE = GOGC=400
 
 # Prints one line before each step.
 say = @printf '==> %s\n'
@@ -36,8 +40,9 @@ kubeconnect: console
 
 .PHONY: devcluster
 devcluster:
-	$(say) 'devcluster: a control plane in one binary (the first time this takes about ten minutes)'
-	@cd e2e/cluster && $(GO) build $(KUBERNETES_FLAGS) -ldflags '-s -w $(KUBERNETES_LDFLAGS)' -o ../../bin/devcluster .
+	$(say) 'devcluster: a control plane in one binary (the first time this takes several minutes)'
+	@cd e2e/cluster && $(COMPILE) GO='$(GO)' sh ../../tools/build.sh ../../bin/devcluster \
+		$(KUBERNETES_FLAGS) -ldflags '-s -w $(KUBERNETES_LDFLAGS)' .
 
 .PHONY: console
 console: clients/node_modules/.installed
@@ -97,8 +102,8 @@ check-go: console
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "run gofmt on: $$unformatted"; exit 1; }
 	@$(GO) vet ./...
 	@$(TOOL) staticcheck ./...
-	$(say) 'go: vet of the control plane (the first time this compiles Kubernetes: about ten minutes)'
-	@cd e2e/cluster && $(GO) vet $(KUBERNETES_FLAGS) ./...
+	$(say) 'go: vet of the control plane (the first time this compiles Kubernetes: several minutes)'
+	@cd e2e/cluster && $(COMPILE) $(GO) vet $(KUBERNETES_FLAGS) ./...
 	$(say) 'go: vet and staticcheck of the tests of the chart'
 	@cd e2e/deploy && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: tests with the race detector'
