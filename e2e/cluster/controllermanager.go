@@ -7,13 +7,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// controllerManagerFlags returns flags for every controller except those that configure a network
-// or a cloud, each with a service account of its own. The node lifecycle controller is required:
-// without it new nodes keep the not-ready taint.
+// controllerManagerFlags returns flags for the default controllers, each with a service account of
+// its own. The node lifecycle controller is required: without it new nodes keep the not-ready taint.
 func controllerManagerFlags(dir layout, p ports) flags {
 	f := controllerFlags(dir, controllerManagerName, p.ControllerManager)
 	maps.Copy(f, flags{
-		"controllers":                      "*,-node-route-controller,-service-lb-controller,-node-ipam-controller",
 		"use-service-account-credentials":  "true",
 		"service-account-private-key-file": dir.pki("sa.key"),
 		"root-ca-file":                     dir.pki(clusterCA + ".crt"),

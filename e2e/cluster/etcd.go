@@ -71,7 +71,7 @@ func etcdConfig(dir layout, port int) *embed.Config {
 	config.EnableGRPCGateway = false
 	config.UnsafeNoFsync = true
 	config.LogLevel = "warn"
-	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // otherwise every request is logged as slow
+	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // otherwise etcd 3.6 logs every request as slow
 	return config
 }
 

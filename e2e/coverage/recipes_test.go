@@ -22,7 +22,6 @@ type recipe struct {
 	Settles      map[string]string `json:"settles"`
 	Once         bool              `json:"once"`
 	Unordered    bool              `json:"unordered"`
-	Newer        map[string]any    `json:"newer"`
 	Answers      bool              `json:"answers"`
 	Refused      bool              `json:"refused"`
 	Note         string            `json:"note"`

@@ -137,6 +137,4 @@ const footnotes = `
     deletions of subresources.
 [^log]: Text, which is not an object: it is read with PodService.GetLogs, and compared byte
     by byte with the text that client-go reads.
-[^newer]: client-go's Go type, with which the service encodes JSON, is newer than the API
-    server's: it adds an empty status. As protobuf, the objects are equal.
 `

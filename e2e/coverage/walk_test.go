@@ -112,7 +112,6 @@ func (w *walk) judge(description string, want expectation, expected, got answer,
 	if w.recipe.Unordered {
 		expected.Content, got.Content = inAnyOrder(expected.Content), inAnyOrder(got.Content)
 	}
-	expected.Content = w.newer(expected.Content)
 	switch {
 	case want == succeeds && err != nil:
 		w.t.Fatalf("%s, %s: client-go: %v; check the recipe in %s", w.verb, description, err, recipesFile)
@@ -130,17 +129,4 @@ func (w *walk) judge(description string, want expectation, expected, got answer,
 		cell.differ++
 		w.t.Errorf("%s, %s: (-client-go +kubeconnect)\n%s", w.verb, description, cmp.Diff(expected, got))
 	}
-}
-
-// newer returns the answer of client-go with the fields that the service's newer Go type adds.
-func (w *walk) newer(content any) any {
-	switch content := content.(type) {
-	case map[string]any:
-		return merged(content, w.parent.Newer)
-	case []any:
-		for i := range content {
-			content[i] = w.newer(content[i])
-		}
-	}
-	return content
 }

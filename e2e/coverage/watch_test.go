@@ -109,7 +109,7 @@ func (w *walk) eventsByClientGo(watcher watch.Interface, last string) (events []
 			if !ok || object == nil {
 				w.t.Fatalf("client-go's watch ended: %v", received)
 			}
-			events = append(events, event{string(received.Type), w.newer(withoutManagers(object.Object))})
+			events = append(events, event{string(received.Type), withoutManagers(object.Object)})
 			if object.GetName() == last {
 				return events
 			}
