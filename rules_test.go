@@ -78,18 +78,23 @@ var rules = []rule{
 		because: "only the binary uses server",
 	},
 	{
-		folders: []string{"server/encode", "server/write", "server/internal"}, testing: true,
+		folders: []string{"server/edge", "server/encode", "server/write", "server/internal"}, testing: true,
 		exactly: []string{module + "server"},
 		because: "the handlers use the parts of server, and no part knows the handlers",
 	},
 	{
 		folders: []string{"server/encode"}, testing: true,
-		imports: []string{module + "auth", connect, metrics},
+		imports: []string{module + "auth", module + "server/edge", module + "server/write", connect, metrics},
 		because: "encode knows objects and messages, and neither calls nor callers",
 	},
 	{
+		folders: []string{"server/edge"}, testing: true,
+		imports: []string{module + "server/write"},
+		because: "edge is what every call passes, whatever the call does",
+	},
+	{
 		folders: []string{"server/write"}, testing: true,
-		imports: []string{module + "gen", connect, metrics, module + "server/encode"},
+		imports: []string{module + "gen", module + "server/edge", module + "server/encode", connect, metrics},
 		because: "write makes changes by client-go only, and can be tested without RPCs",
 	},
 	{
@@ -183,6 +188,14 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		"write uses generated code in a test": {
 			file: "server/write/a_test.go", source: `import "` + module + `gen/kubeconnect/v1"`,
 			want: "by client-go only",
+		},
+		"edge uses the handlers in a test": {
+			file: "server/edge/a_test.go", source: `import "` + module + `server"`,
+			want: "no part knows the handlers",
+		},
+		"edge uses write": {
+			file: "server/edge/a.go", source: `import "` + module + `server/write"`,
+			want: "what every call passes",
 		},
 		"write uses connect": {
 			file: "server/write/a.go", source: `import "connectrpc.com/connect"`,

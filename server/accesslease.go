@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -103,14 +104,14 @@ var errDue = errors.New("the access lease must be renewed")
 // send sends a message under the lease. It sends nothing if the lease must be renewed first. If the
 // lease is lost while the client does not read, it sends no more than the client has read. A nil
 // lease is for a message without content. The guard has all other conditions of the message.
-func (l *accessLease) send(ctx context.Context, guarded guard, send func() error) error {
+func (l *accessLease) send(ctx context.Context, guarded edge.Guard, send func() error) error {
 	if l != nil {
 		if l.isDue() {
 			return errDue
 		}
-		guarded.holds = func(reviewCtx context.Context) error { return l.mayContinue(ctx, reviewCtx) }
+		guarded.Holds = func(reviewCtx context.Context) error { return l.mayContinue(ctx, reviewCtx) }
 	}
-	return unreadOf(ctx).during(ctx, guarded, send)
+	return edge.UnreadOf(ctx).During(ctx, guarded, send)
 }
 
 // mayContinue returns the reason why the rest of a message must not be sent, or nil. It runs while

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // responseShare is the answer memory: what unary responses may use while they are built and sent.
@@ -35,7 +36,7 @@ type responseMemory struct {
 	live   *fairqueue.Queue // in bytes; see liveBody
 	// maxLive is the part of live that one caller can use.
 	maxLive  int64
-	patience readPatience
+	patience edge.Patience
 }
 
 func newResponseMemory(limits Limits) *responseMemory {
@@ -45,7 +46,7 @@ func newResponseMemory(limits Limits) *responseMemory {
 		memory:   fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.of(memory, responsePart), Waiting: maxResponsesWaiting}),
 		live:     fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive}),
 		maxLive:  maxLive,
-		patience: readPatience{still: 30 * time.Second, message: responsePatience, awaited: 3 * time.Second},
+		patience: edge.Patience{Still: 30 * time.Second, Message: responsePatience, Awaited: 3 * time.Second},
 	}
 }
 

@@ -36,7 +36,7 @@ func calledBy(ctx context.Context, name string) context.Context {
 func (m *responseMemory) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
 	m.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusal = reserveResponse(r.Context(), bytes); refusal == nil {
-			_, refusal = w.Write(make([]byte, 3*maxChunk))
+			_, refusal = w.Write(make([]byte, 48<<10))
 		}
 	})).ServeHTTP(w, httptest.NewRequestWithContext(calledBy(ctx, name), http.MethodPost, "/", http.NoBody))
 	return refusal
@@ -73,7 +73,7 @@ func (w *unreadWriter) SetWriteDeadline(at time.Time) error {
 func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
-		of.patience.awaited = 0 // no limit
+		of.patience.Awaited = 0 // no limit
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			if err := of.call(t.Context(), "a", 30, unread); err != nil {
@@ -159,7 +159,7 @@ func TestResponseMemory_AwaitedUnreadResponsesAreCutOffSooner(t *testing.T) {
 		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); err != nil {
 			t.Errorf("one more returned %v", err)
 		}
-		if waited := time.Since(began); waited != of.patience.awaited {
+		if waited := time.Since(began); waited != of.patience.Awaited {
 			t.Errorf("it has waited for %v", waited)
 		}
 		sending.Wait()
@@ -186,12 +186,12 @@ func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
 func TestResponseMemory_ResponsesMustBeReadInTime(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
-		of.patience.message = 50 * time.Second
+		of.patience.Message = 50 * time.Second
 		reading, stop := context.WithCancel(t.Context())
 		defer stop()
 		go unread.readEvery(reading, 20*time.Second)
 		began := time.Now()
-		if err := of.call(t.Context(), "a", 30, unread); err == nil || time.Since(began) != of.patience.message {
+		if err := of.call(t.Context(), "a", 30, unread); err == nil || time.Since(began) != of.patience.Message {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})
@@ -218,7 +218,7 @@ func TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
 			of, ended := newResponseMemory(Limits{}), make(chan error, 1)
-			of.patience.still = 10 * time.Millisecond
+			of.patience.Still = 10 * time.Millisecond
 			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, err := w.Write(make([]byte, 64<<20))
 				ended <- err

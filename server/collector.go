@@ -7,10 +7,8 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
-
-// CacheSource returns the status of the caches; informerhub's Hub implements it.
-type CacheSource interface{ Status() []informerhub.Status }
 
 // ReviewSource returns the number of reviews of callers; auth's Cluster and Authorizer implement
 // it.
@@ -18,12 +16,12 @@ type ReviewSource interface{ Reviews() auth.Reviews }
 
 // NewCollector returns a collector of the statistics of caches and reviews. It reads them on each
 // scrape, and costs nothing otherwise. The keys of reviews are the kinds of review.
-func NewCollector(caches CacheSource, reviews map[string]ReviewSource) prometheus.Collector {
+func NewCollector(caches edge.CacheSource, reviews map[string]ReviewSource) prometheus.Collector {
 	return collector{caches, reviews}
 }
 
 type collector struct {
-	caches  CacheSource
+	caches  edge.CacheSource
 	reviews map[string]ReviewSource
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -29,14 +30,14 @@ func largePodAPI() *fakeAPI {
 func TestCompression_AppliesToLargeUnaryResponsesIfConfigured(t *testing.T) {
 	for protocol, options := range protocols {
 		for name, test := range map[string]struct {
-			compression Compression
+			compression edge.Compression
 			api         *fakeAPI
 			want        bool
 		}{
 			"large, by default": {"", largePodAPI(), false},
-			"large, without":    {CompressNone, largePodAPI(), false},
-			"large, with gzip":  {CompressGzip, largePodAPI(), true},
-			"small, with gzip":  {CompressGzip, podsAPI(), false},
+			"large, without":    {edge.CompressNone, largePodAPI(), false},
+			"large, with gzip":  {edge.CompressGzip, largePodAPI(), true},
+			"small, with gzip":  {edge.CompressGzip, podsAPI(), false},
 			"small, by default": {"", podsAPI(), false},
 		} {
 			t.Run(protocol+", "+name, func(t *testing.T) {
@@ -74,7 +75,7 @@ func (c *countingReader) Reset(from io.Reader) error {
 }
 
 func TestCompression_WatchesAreNotCompressed(t *testing.T) {
-	s := newServiceOf(t, largePodAPI(), Config{Compression: CompressGzip, Authenticator: auth.KubeconfigUser{}, Authorizer: newFakeRights(auth.Namespaces{All: true})})
+	s := newServiceOf(t, largePodAPI(), Config{Compression: edge.CompressGzip, Authenticator: auth.KubeconfigUser{}, Authorizer: newFakeRights(auth.Namespaces{All: true})})
 	request := []byte(`{"resource":"pods"}`)
 	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
 	answer := post(t, s, "Watch", "application/connect+json", bytes.NewReader(frame))

@@ -10,6 +10,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -146,7 +147,7 @@ func schemaResponse(ctx context.Context, resource informerhub.Resource, schema [
 	return respondInSlot(ctx, len(schema) > shortBytes, func(context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
 		response := &kubeconnectv1.GetSchemaResponse{}
 		field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
-		encode.Set(response, encode.AppendField(field, schemaOfResponse, schema), wantsMessages(ctx))
+		encode.Set(response, encode.AppendField(field, schemaOfResponse, schema), edge.WantsMessages(ctx))
 		response.Kind = encode.Kind(resource)
 		return response, nil
 	})

@@ -13,6 +13,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -108,7 +109,7 @@ var codes = map[metav1.StatusReason]connect.Code{
 	metav1.StatusReasonTimeout:               connect.CodeDeadlineExceeded,
 	metav1.StatusReasonServerTimeout:         connect.CodeUnavailable,
 	metav1.StatusReasonServiceUnavailable:    connect.CodeUnavailable,
-	reasonMoved:                              connect.CodeUnavailable,
+	edge.ReasonMoved:                         connect.CodeUnavailable,
 	metav1.StatusReasonInternalError:         connect.CodeInternal,
 	metav1.StatusReasonStoreReadError:        connect.CodeInternal,
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
@@ -139,7 +140,7 @@ type service struct {
 	api       *fakeAPI
 	url       string
 	stop      context.CancelFunc // begins to shut down the service
-	readiness *Readiness
+	readiness *edge.Readiness
 	http      *http.Client
 	resources kubeconnectv1connect.ResourceServiceClient
 	pods      kubeconnectv1connect.PodServiceClient
@@ -183,7 +184,7 @@ func newServiceWithHub(t *testing.T, api *fakeAPI, of Config, hubOptions informe
 		t.Fatal(err)
 	}
 	stopping, stop := context.WithCancel(t.Context())
-	s := &service{api: api, stop: stop, readiness: &Readiness{}}
+	s := &service{api: api, stop: stop, readiness: &edge.Readiness{}}
 	of.Hub, of.Clients, of.Readiness, of.Stopping = hub, clients, s.readiness, stopping
 	of.Console = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the console") })
 	server := httptest.NewUnstartedServer(New(of))

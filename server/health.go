@@ -5,54 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
-
-// Readiness reports whether the service can serve calls: it has the snapshots that it preloads, or
-// reaches the API server, and is not shutting down. The zero value is not ready. Its methods are
-// safe for concurrent use.
-type Readiness struct {
-	mu      sync.Mutex // guards the fields below
-	ready   bool
-	changed chan struct{} // closed at the next change; nil if there is no waiter
-}
-
-// Set sets whether the service is ready.
-func (r *Readiness) Set(ready bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if ready == r.ready {
-		return
-	}
-	r.ready = ready
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
-	}
-}
-
-// IsReady reports whether the service is ready.
-func (r *Readiness) IsReady() bool {
-	ready, _ := r.current()
-	return ready
-}
-
-// current reports whether the service is ready, and returns a channel that is closed when that
-// changes.
-func (r *Readiness) current() (ready bool, changed <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.changed == nil {
-		r.changed = make(chan struct{})
-	}
-	return r.ready, r.changed
-}
 
 // upstreamService is the service name under which grpc.health.v1.Health reports whether the served
 // data is current and the service has the permissions that every call needs. It is separate from
@@ -65,12 +25,12 @@ const upstreamInterval = time.Second
 
 // handleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health, without
 // authentication, because they reveal nothing about the cluster.
-func handleHealth(mux *http.ServeMux, readiness *Readiness, upstream upstreamHealth, options connect.HandlerOption) {
+func handleHealth(mux *http.ServeMux, readiness *edge.Readiness, upstream upstreamHealth, options connect.HandlerOption) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if ready, _ := readiness.current(); !ready {
+		if ready, _ := readiness.Current(); !ready {
 			http.Error(w, "not ready: the API server is unreachable, the snapshots to preload are not complete, or the service is shutting down",
 				http.StatusServiceUnavailable)
 			return
@@ -93,7 +53,7 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness, upstream upstreamHea
 
 // health implements grpc.health.v1.Health.
 type health struct {
-	readiness *Readiness
+	readiness *edge.Readiness
 	upstream  upstreamHealth
 }
 
@@ -123,7 +83,7 @@ func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (
 	if request.GetService() == upstreamService {
 		return &healthv1.HealthCheckResponse{Status: servingStatus(h.upstream.check() == nil)}, nil
 	}
-	ready, _ := h.readiness.current()
+	ready, _ := h.readiness.Current()
 	return &healthv1.HealthCheckResponse{Status: servingStatus(ready)}, nil
 }
 
@@ -141,7 +101,7 @@ func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest,
 		return h.watchUpstream(ctx, stream)
 	}
 	for {
-		ready, changed := h.readiness.current()
+		ready, changed := h.readiness.Current()
 		if err := stream.Send(&healthv1.HealthCheckResponse{Status: servingStatus(ready)}); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -26,7 +27,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if err != nil {
 		return nil, err
 	}
-	view := encode.View{Encoding: request.GetEncoding(), Fields: fields, Messages: wantsMessages(ctx)}
+	view := encode.View{Encoding: request.GetEncoding(), Fields: fields, Messages: edge.WantsMessages(ctx)}
 	list, err := s.listFor(ctx, request, order, view)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
@@ -191,7 +192,7 @@ func (s *logSender) sendMessage(ctx context.Context, piece []byte) error {
 			return err
 		}
 		unread := unreadLog{queue: s.unread, caller: callerOf(s.lease.caller.identity)}
-		err := s.lease.send(ctx, guard{fits: unread.fits}, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
+		err := s.lease.send(ctx, edge.Guard{Fits: unread.fits}, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
 		unread.end()
 		if !errors.Is(err, errDue) {
 			return err

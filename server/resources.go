@@ -16,6 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -31,7 +32,7 @@ type resources struct {
 	generation string // of resume tokens and page tokens
 	callers    *callers
 	metrics    *Metrics
-	streams    *Streams
+	streams    *edge.Streams
 
 	responses *responseMemory
 	liveLists *fairqueue.Queue // slots to list at the API server
@@ -50,7 +51,7 @@ func newResources(config Config, callers *callers) *resources {
 		callers:    callers,
 		generation: config.TokenGeneration,
 		metrics:    config.Metrics,
-		streams:    cmp.Or(config.Streams, NewStreams(0)),
+		streams:    cmp.Or(config.Streams, edge.NewStreams(0)),
 
 		responses: newResponseMemory(config.Limits),
 		liveLists: newLiveLists(config.Limits),
@@ -62,9 +63,9 @@ func newResources(config Config, callers *callers) *resources {
 
 // Watch implements kubeconnect.v1.ResourceService.
 func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
-	ctx, open, end := s.streams.begin(ctx, 1)
+	ctx, open, end := s.streams.Begin(ctx, 1)
 	defer end()
-	sender := s.newSender(ctx, request, open, func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error {
+	sender := s.newSender(ctx, request, open, func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
 		return under.send(ctx, guarded, func() error { return stream.Send(response) })
 	})
 	watch, err := s.watch(ctx, request, sender)
@@ -75,9 +76,9 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 }
 
 // newSender returns the sender of the events of a watch of a stream.
-func (s *resources) newSender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *openStream, send outlet) *eventSender {
+func (s *resources) newSender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *edge.OpenStream, send outlet) *eventSender {
 	return &eventSender{
-		outlet: send, part: streamPart{stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatchFormat(), messages: wantsMessages(ctx),
+		outlet: send, part: edge.StreamPart{Stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatchFormat(), messages: edge.WantsMessages(ctx),
 		memory: sendMemory{s.sending, callerOf(identityFrom(ctx))}, sent: s.metrics.events,
 	}
 }

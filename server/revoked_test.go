@@ -20,6 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -65,12 +66,12 @@ func oneMessageAtATime(t *testing.T, rights *fakeRights, between func()) (events
 	t.Helper()
 	s, ctx := directly(t, largePods(5), rights)
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
-	watch, err := s.watch(ctx, request, s.newSender(ctx, request, nil, func(context.Context, *accessLease, guard, *kubeconnectv1.WatchResponse) error { return nil }))
+	watch, err := s.watch(ctx, request, s.newSender(ctx, request, nil, func(context.Context, *accessLease, edge.Guard, *kubeconnectv1.WatchResponse) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	synced, messages := errors.New("synced"), 0
-	sender := s.newSender(ctx, request, nil, func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error {
+	sender := s.newSender(ctx, request, nil, func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
 		return under.send(ctx, guarded, func() error {
 			if messages++; messages == 2 {
 				between()

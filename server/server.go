@@ -13,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 const (
@@ -40,7 +41,7 @@ type Config struct {
 	Clients *auth.ClientFactory
 	// LogClients read logs. Default: Clients.
 	LogClients *auth.ClientFactory
-	Readiness  *Readiness
+	Readiness  *edge.Readiness
 	// Lacking returns an error that names the permissions that the service lacks to serve any call;
 	// nil if there are none. A nil function disables the check.
 	Lacking func() error
@@ -48,9 +49,9 @@ type Config struct {
 	// snapshot. All replicas must have the same value. Default: none.
 	TokenGeneration string
 	// Compression is the compression of unary responses. Default: CompressNone.
-	Compression Compression
+	Compression edge.Compression
 	// Streams are the open watches. Default: streams without a maximum age.
-	Streams *Streams
+	Streams *edge.Streams
 	// Limits are the limits of each caller that Authenticator distinguishes.
 	Limits Limits
 	// Metrics counts the calls. Default: metrics that are not exported.
@@ -81,7 +82,7 @@ func New(config Config) http.Handler {
 	}
 	options := connect.WithHandlerOptions(
 		connect.WithRequestGate(gate.admit),
-		config.Compression.options(),
+		config.Compression.Options(),
 		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, cancelOnShutdown{config.Stopping}),
 		connect.WithConditionalHandlerOptions(boundRequests),
 	)
@@ -90,25 +91,25 @@ func New(config Config) http.Handler {
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
 	answers := resources.responses
 	mux.Handle(answers.handle(resourceService, resourceHandler))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, coalesceWrites(resourceHandler, watchPatience))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, coalesceWrites(resourceHandler, watchPatience))
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	mux.Handle(answers.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discoveryService{resources}, options)))
 	mux.Handle(answers.handle(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options)))
 	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources, cmp.Or(config.LogClients, config.Clients)}, options)
 	// The container's node throttles a log that is read slowly.
-	mux.Handle(podService, coalesceWrites(podHandler, readPatience{}))
+	mux.Handle(podService, edge.CoalesceWrites(podHandler, edge.Patience{}))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
 	handleHealth(mux, config.Readiness, upstreamHealth{config.Hub.Freshness, config.Lacking}, connect.WithHandlerOptions(
 		connect.WithRequestGate((&healthGate{entrance, config.Metrics, newHealthWatches()}).admit),
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
-		withoutCompression,
+		edge.WithoutCompression,
 		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, cancelOnShutdown{config.Stopping}),
 	))
 	mux.Handle("/", config.Console)
-	return entrance.handler(sameSite(config.CORSOrigins, mux))
+	return entrance.handler(edge.SameSite(config.CORSOrigins, mux))
 }
 
 func serviceNames() []string {

@@ -8,6 +8,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -69,5 +70,5 @@ func (s *eventSender) sendWaiting(ctx context.Context, starting *startingWatch) 
 	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
 	s.response.ResumeToken, s.response.Freshness = starting.request.GetResumeToken(), starting.freshness()
 	defer s.response.Reset()
-	return s.outlet(ctx, nil, guard{}, &s.response)
+	return s.outlet(ctx, nil, edge.Guard{}, &s.response)
 }

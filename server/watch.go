@@ -10,6 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -67,12 +68,12 @@ func (w *watch) switchScope(ctx context.Context, by func(*informerhub.Watcher, *
 
 // outlet sends a response of a watch under an access lease; see accessLease.send. It does not
 // retain the response.
-type outlet func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error
+type outlet func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error
 
 // eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
 type eventSender struct {
 	outlet   outlet
-	part     streamPart
+	part     edge.StreamPart
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchFormat
 	messages bool // the caller's codec needs decoded messages
@@ -87,7 +88,7 @@ type eventSender struct {
 // follow sends the watcher's batches until the client disconnects or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.close()
-	s.part.follow(w.cache.Resource())
+	s.part.Follow(w.cache.Resource())
 	s.setKind(w.metadataOnly, w.lease)
 	for {
 		if err := s.followScope(ctx, w); err != nil {
@@ -111,7 +112,7 @@ func (s *eventSender) followScope(ctx context.Context, w *watch) error {
 	if err := s.renew(ctx, w); err != nil || w.lease.scope.Equal(w.scope) {
 		return err
 	}
-	if err := s.part.settle(false); err != nil {
+	if err := s.part.Settle(false); err != nil {
 		return err
 	}
 	s.deliveredThrough = nil // no position in the new scope corresponds to what was sent
@@ -150,7 +151,7 @@ func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.deliveredThrough.Version}},
 			Position: *s.deliveredThrough,
 		}
-		if err := s.sendEncoded(ctx, nil, guard{}, s.encoderOf(w, batch).Bookmark()); err != nil {
+		if err := s.sendEncoded(ctx, nil, edge.Guard{}, s.encoderOf(w, batch).Bookmark()); err != nil {
 			return err
 		}
 	}
@@ -197,7 +198,7 @@ func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batc
 var errNarrowed = errors.New("the caller can read less")
 
 func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub.Batch, freshness *kubeconnectv1.Freshness) error {
-	if err := s.part.settle(false); err != nil {
+	if err := s.part.Settle(false); err != nil {
 		return err
 	}
 	held, err := s.memory.hold(ctx, batch, s.messages)
@@ -218,7 +219,7 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 			s.deliveredThrough = &position
 		}
 	}
-	return s.part.settle(s.deliveredThrough != nil)
+	return s.part.Settle(s.deliveredThrough != nil)
 }
 
 func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) encode.Events {
@@ -236,13 +237,13 @@ func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemo
 			return errNarrowed
 		}
 		s.response.Freshness = freshness
-		if err := s.sendEncoded(ctx, w.lease, guard{awaited: held.awaited}, encoded); !errors.Is(err, errDue) {
+		if err := s.sendEncoded(ctx, w.lease, edge.Guard{Awaited: held.awaited}, encoded); !errors.Is(err, errDue) {
 			return err
 		}
 	}
 }
 
-func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guarded guard, encoded encode.Response) error {
+func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guarded edge.Guard, encoded encode.Response) error {
 	s.response.ResumeToken = encoded.Token
 	encode.Set(&s.response, encoded.Events, s.messages)
 	err := s.outlet(ctx, lease, guarded, &s.response)

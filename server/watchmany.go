@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -32,12 +33,12 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 		return err
 	}
 	defer release()
-	ctx, open, closeStream := s.streams.begin(ctx, len(requests))
+	ctx, open, closeStream := s.streams.Begin(ctx, len(requests))
 	defer closeStream()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	s.followAll(ctx, end, requests, open, newManySender(stream, requests))
-	if why := unreadOf(ctx).why(); why != nil {
+	if why := edge.UnreadOf(ctx).Why(); why != nil {
 		return why
 	}
 	return context.Cause(ctx)
@@ -83,7 +84,7 @@ func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv
 // followAll follows each watch until one of them ends, which ends the context, or until the client
 // disconnects. Nothing is sent before each watch has started, or waits for its first snapshot: if one
 // is rejected, all are.
-func (s *resources) followAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, stream *openStream, to *manySender) {
+func (s *resources) followAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, stream *edge.OpenStream, to *manySender) {
 	var following sync.WaitGroup
 	for i, request := range requests {
 		sender := s.newSender(ctx, request, stream, to.outletFor(i))
@@ -124,7 +125,7 @@ func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 // outletFor returns the outlet of one of the watches. Watches that wait for the mutex send one
 // message each in turn, because a Go mutex does not starve a waiter.
 func (m *manySender) outletFor(index int) outlet {
-	return func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error {
+	return func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
 		m.started[index]() // a watch that has something to send has started, or waits
 		m.starting.Wait()
 		if ctx.Err() != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 const usageHead = `kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC and
@@ -135,7 +135,7 @@ func (s *settings) addCacheFlags(flags *pflag.FlagSet) {
 func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
 	flags.StringVar(&s.memoryLimit, "memory-limit", "",
 		"the memory to stay below, as a Kubernetes `quantity` such as 2Gi; GOMEMLIMIT by default")
-	flags.StringVar((*string)(&s.compress), "compress", string(server.CompressNone),
+	flags.StringVar((*string)(&s.compress), "compress", string(edge.CompressNone),
 		"how unary responses of 4 KiB and more are compressed: \"none\" or \"gzip\"")
 	flags.StringVar(&s.metricsListen, "metrics-listen", "",
 		"a separate `address`, HOST:PORT, for metrics without authentication; none by default")

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 const (
@@ -44,7 +44,7 @@ func newPeers(address string) *peers {
 }
 
 // ask returns the loads of the replicas that respond.
-func (p *peers) ask(ctx context.Context) []server.Load {
+func (p *peers) ask(ctx context.Context) []edge.Load {
 	ctx, cancel := context.WithTimeout(ctx, 2*peerTimeout)
 	defer cancel()
 	urls, err := p.find(ctx)
@@ -54,7 +54,7 @@ func (p *peers) ask(ctx context.Context) []server.Load {
 	}
 	var (
 		mu     sync.Mutex // guards loads
-		loads  []server.Load
+		loads  []edge.Load
 		asking sync.WaitGroup
 	)
 	for _, url := range urls[:min(len(urls), maxPeers)] {
@@ -89,7 +89,7 @@ func (p *peers) find(ctx context.Context) ([]string, error) {
 	return urls, nil
 }
 
-func (p *peers) loadAt(ctx context.Context, url string) (load server.Load, err error) {
+func (p *peers) loadAt(ctx context.Context, url string) (load edge.Load, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return load, err

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // TestPeers_WithoutLoadAreOmitted queries several peers, one of which returns its load.
@@ -53,9 +53,9 @@ func TestPeers_LoadResponsesAreBounded(t *testing.T) {
 }
 
 func TestMetricsHandler_ServesTheLoad(t *testing.T) {
-	readiness := &server.Readiness{}
+	readiness := &edge.Readiness{}
 	readiness.Set(true)
-	balance := server.NewBalance(server.Balance{Streams: server.NewStreams(0), Readiness: readiness, Caches: noCaches{}})
+	balance := edge.NewBalance(edge.Balance{Streams: edge.NewStreams(0), Readiness: readiness, Caches: noCaches{}})
 	metrics := httptest.NewServer(metricsHandler(balance, nil))
 	defer metrics.Close()
 	load, err := newPeers("").loadAt(t.Context(), metrics.URL+loadPath)

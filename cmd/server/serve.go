@@ -17,6 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
@@ -73,15 +74,15 @@ func serve(ctx context.Context, s settings) error {
 	}
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx)) // canceled in the shutdown order, not with ctx
 	defer stop()
-	readiness := &server.Readiness{}
+	readiness := &edge.Readiness{}
 	permissions := &ownPermissions{client: clients.Own().Typed}
 	if s.auth == authCluster {
 		permissions.needed = neededPermissions
 	}
 	callers, metrics := newCallers(s, clients), server.NewMetrics()
 	memory := server.NewMemoryLimit()
-	streams := server.NewStreams(s.maxStreamAge)
-	balance := server.NewBalance(server.Balance{
+	streams := edge.NewStreams(s.maxStreamAge)
+	balance := edge.NewBalance(edge.Balance{
 		Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
 	})
 	collector := server.NewCollector(hub, callers.reviews)
@@ -108,7 +109,7 @@ func serve(ctx context.Context, s settings) error {
 		Stopping:        stopping,
 		CORSOrigins:     s.corsOrigins,
 	})
-	handler = callers.guard(server.CORS(s.corsOrigins, handler))
+	handler = callers.guard(edge.CORS(s.corsOrigins, handler))
 	listener, err := listen(s, callers.configureTLS)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // settings are the values of the flags and environment variables.
@@ -43,7 +44,7 @@ type settings struct {
 	uncached                 []string
 	cacheAggregated          []string
 	memoryLimit              string
-	compress                 server.Compression
+	compress                 edge.Compression
 	metricsListen            string
 	logLevel                 slog.Level
 }
@@ -130,7 +131,7 @@ func (s settings) check() error {
 	if s.cacheIdleTimeout <= 0 {
 		return fmt.Errorf("--cache-idle-timeout %s: must be greater than 0", s.cacheIdleTimeout)
 	}
-	if s.compress != server.CompressNone && s.compress != server.CompressGzip {
+	if s.compress != edge.CompressNone && s.compress != edge.CompressGzip {
 		return fmt.Errorf("--compress %q: must be \"none\" or \"gzip\"", s.compress)
 	}
 	if slices.Contains(s.preload, "") {
@@ -221,7 +222,7 @@ func (s settings) checkConnections() error {
 // checkOrigins rejects --cors-origin if a page's origin would be its only credential.
 func (s settings) checkOrigins() error {
 	for _, origin := range s.corsOrigins {
-		if err := server.CheckOrigin(origin); err != nil {
+		if err := edge.CheckOrigin(origin); err != nil {
 			return fmt.Errorf("--cors-origin: %w", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -35,8 +36,8 @@ const (
 )
 
 var (
-	errCrowded = apierror.Failure(reasonMoved, "this replica has more streams than its peers: resume the stream over a new connection")
-	errStale   = apierror.Failure(reasonMoved, "the API server is unreachable for this replica, but not for another: resume the stream over a new connection")
+	errCrowded = apierror.Failure(ReasonMoved, "this replica has more streams than its peers: resume the stream over a new connection")
+	errStale   = apierror.Failure(ReasonMoved, "the API server is unreachable for this replica, but not for another: resume the stream over a new connection")
 )
 
 // Load is the load that a replica reports to its peers. It does not name an object, a namespace or
@@ -51,6 +52,9 @@ type Load struct {
 	// Fresh lists the resources whose caches on this replica are current.
 	Fresh []string `json:"fresh"`
 }
+
+// CacheSource returns the status of the caches; informerhub's Hub implements it.
+type CacheSource interface{ Status() []informerhub.Status }
 
 // Balance ends streams of a replica that has far more of them than its peers, and streams of
 // resources that are stale here but current at a peer. Loads of peers are not authenticated. They
@@ -84,7 +88,7 @@ func NewBalance(balance Balance) *Balance {
 
 // Load returns the load of this replica.
 func (b *Balance) Load() Load {
-	ready, _ := b.Readiness.current()
+	ready, _ := b.Readiness.Current()
 	load := Load{Replica: b.replica, Ready: ready, Streams: b.Streams.count(), Fresh: []string{}}
 	for _, status := range b.Caches.Status() {
 		if status.Synced && !status.Stale {
@@ -153,12 +157,12 @@ func (b *Balance) step(peers []Load) {
 	ending := b.Streams.countEnding()
 	moves := max(minMoves, own*int(balanceInterval)/int(maxMoveTime)) - ending
 	if stale := b.staleHere(peers); len(stale) > 0 {
-		ended := b.Streams.endSome(moves, errStale, func(stream *openStream) bool {
+		ended := b.Streams.endSome(moves, errStale, func(stream *OpenStream) bool {
 			return time.Since(stream.began) >= minStaleAge && stream.follows(stale)
 		})
 		moves, ending = moves-ended, ending+ended
 	}
-	b.Streams.endSome(min(moves, excess(own, peers)-ending), errCrowded, func(stream *openStream) bool {
+	b.Streams.endSome(min(moves, excess(own, peers)-ending), errCrowded, func(stream *OpenStream) bool {
 		return time.Since(stream.began) >= minAge
 	})
 }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -40,9 +40,9 @@ func newReplica(t *testing.T, caches ...informerhub.Status) replica {
 func (r replica) open(count int, resource informerhub.Resource) {
 	r.t.Helper()
 	for range count {
-		ctx, stream, end := r.Streams.begin(r.t.Context(), 1)
-		part := &streamPart{stream: stream}
-		part.follow(resource)
+		ctx, stream, end := r.Streams.Begin(r.t.Context(), 1)
+		part := &StreamPart{Stream: stream}
+		part.Follow(resource)
 		settled(r.t, part, true)
 		context.AfterFunc(ctx, end)
 	}
@@ -100,17 +100,17 @@ func TestBalance_MovesStreamsBeyondItsShareGradually(t *testing.T) {
 func TestBalance_StreamsThatCannotEndYetCount(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		r := newReplica(t)
-		var parts []*streamPart
+		var parts []*StreamPart
 		for range 100 {
-			ctx, stream, end := r.Streams.begin(t.Context(), 1)
-			part := &streamPart{stream: stream}
-			part.follow(thePods)
+			ctx, stream, end := r.Streams.Begin(t.Context(), 1)
+			part := &StreamPart{Stream: stream}
+			part.Follow(thePods)
 			parts = append(parts, part)
 			context.AfterFunc(ctx, end)
 		}
 		r.balanced(minAge+time.Minute, Load{Replica: "a", Ready: true})
 		for _, part := range parts {
-			_ = part.settle(true)
+			_ = part.Settle(true)
 		}
 		synctest.Wait()
 		if left := r.Streams.count(); left != 100-minMoves {

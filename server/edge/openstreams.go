@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -12,32 +12,32 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// reasonMoved is the reason of the error that ends a watch so that its client resumes it at another
+// ReasonMoved is the reason of the error that ends a watch so that its client resumes it at another
 // replica. Clients report it less prominently than a failure.
-const reasonMoved metav1.StatusReason = "StreamMoved"
+const ReasonMoved metav1.StatusReason = "StreamMoved"
 
 // errAged ends a watch that has reached its maximum age.
-var errAged = apierror.Failure(reasonMoved, "the stream has reached its maximum age: resume it over a new connection")
+var errAged = apierror.Failure(ReasonMoved, "the stream has reached its maximum age: resume it over a new connection")
 
 // Streams are the open watches. Its methods are safe for concurrent use.
 type Streams struct {
 	maxAge time.Duration // set once; 0 for no limit
 
-	mu   sync.Mutex // guards open; taken before the lock of an openStream
-	open map[*openStream]struct{}
+	mu   sync.Mutex // guards open; taken before the lock of an OpenStream
+	open map[*OpenStream]struct{}
 }
 
 // NewStreams returns streams that end at maxAge, with a jitter of a third, at a point where they
 // can be resumed; 0 is no limit. Their clients open another connection for them, if the
 // connections' server uses [WithDrain].
 func NewStreams(maxAge time.Duration) *Streams {
-	return &Streams{maxAge: maxAge, open: map[*openStream]struct{}{}}
+	return &Streams{maxAge: maxAge, open: map[*OpenStream]struct{}{}}
 }
 
-// openStream is a Watch, or a WatchMany with several watches. It ends early only at a point where
+// OpenStream is a Watch, or a WatchMany with several watches. It ends early only at a point where
 // its client can resume it: between messages, when each of its watches has sent a resume token for
 // everything that it has sent.
-type openStream struct {
+type OpenStream struct {
 	began  time.Time // set once, like drain and cancel
 	drain  func()
 	cancel context.CancelCauseFunc
@@ -45,14 +45,14 @@ type openStream struct {
 	mu        sync.Mutex // guards the fields below
 	unsettled int        // number of watches that have sent something without a resume token, or nothing yet
 	why       error      // the reason for which the stream is to end; nil if it is not
-	resources map[*streamPart]informerhub.Resource
+	resources map[*StreamPart]informerhub.Resource
 }
 
-// begin adds a stream of several watches. Its context is canceled when the stream is to end early.
+// Begin adds a stream of several watches. Its context is canceled when the stream is to end early.
 // The caller must call end.
-func (s *Streams) begin(ctx context.Context, watches int) (_ context.Context, stream *openStream, end func()) {
+func (s *Streams) Begin(ctx context.Context, watches int) (_ context.Context, stream *OpenStream, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stream = &openStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: watches, resources: map[*streamPart]informerhub.Resource{}}
+	stream = &OpenStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: watches, resources: map[*StreamPart]informerhub.Resource{}}
 	s.mu.Lock()
 	s.open[stream] = struct{}{}
 	s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Streams) countEnding() (ending int) {
 }
 
 // endSome ends at most count of the streams that condition holds for, and returns the number ended.
-func (s *Streams) endSome(count int, why error, condition func(*openStream) bool) (ended int) {
+func (s *Streams) endSome(count int, why error, condition func(*OpenStream) bool) (ended int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for stream := range s.open {
@@ -103,7 +103,7 @@ func (s *Streams) endSome(count int, why error, condition func(*openStream) bool
 
 // endAt ends the stream at an age, with a jitter of a third, so that streams that were opened
 // together do not end together.
-func (o *openStream) endAt(age time.Duration) (stop func()) {
+func (o *OpenStream) endAt(age time.Duration) (stop func()) {
 	if age <= 0 {
 		return func() {}
 	}
@@ -113,21 +113,21 @@ func (o *openStream) endAt(age time.Duration) (stop func()) {
 
 // end ends the stream as soon as its client can resume it, and drains its connection so that the
 // client opens another one.
-func (o *openStream) end(why error) {
+func (o *OpenStream) end(why error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.why = why
 	o.endIfSettledLocked()
 }
 
-func (o *openStream) isEnding() bool {
+func (o *OpenStream) isEnding() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.why != nil
 }
 
 // follows reports whether one of the stream's watches follows one of the resources.
-func (o *openStream) follows(resources map[string]bool) bool {
+func (o *OpenStream) follows(resources map[string]bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, resource := range o.resources {
@@ -138,7 +138,7 @@ func (o *openStream) follows(resources map[string]bool) bool {
 	return false
 }
 
-func (o *openStream) endIfSettledLocked() {
+func (o *OpenStream) endIfSettledLocked() {
 	if o.why == nil || o.unsettled > 0 {
 		return
 	}
@@ -146,42 +146,42 @@ func (o *openStream) endIfSettledLocked() {
 	o.cancel(o.why)
 }
 
-// streamPart is one watch of a stream. It is owned by the goroutine that follows the watch.
-type streamPart struct {
-	stream  *openStream // nil for a watch that is not in a stream
+// StreamPart is one watch of a stream. It is owned by the goroutine that follows the watch.
+type StreamPart struct {
+	Stream  *OpenStream // nil for a watch that is not in a stream
 	settled bool
 }
 
-// settle records whether the client can resume after everything that the watch has sent. If the
+// Settle records whether the client can resume after everything that the watch has sent. If the
 // stream has ended, it returns the reason, and the watch must send nothing more.
-func (p *streamPart) settle(settled bool) error {
-	if p.stream == nil {
+func (p *StreamPart) Settle(settled bool) error {
+	if p.Stream == nil {
 		return nil
 	}
-	p.stream.mu.Lock()
-	defer p.stream.mu.Unlock()
-	if p.stream.why != nil && p.stream.unsettled == 0 {
-		return p.stream.why
+	p.Stream.mu.Lock()
+	defer p.Stream.mu.Unlock()
+	if p.Stream.why != nil && p.Stream.unsettled == 0 {
+		return p.Stream.why
 	}
 	switch {
 	case settled && !p.settled:
-		p.stream.unsettled--
+		p.Stream.unsettled--
 	case !settled && p.settled:
-		p.stream.unsettled++
+		p.Stream.unsettled++
 	}
 	p.settled = settled
-	p.stream.endIfSettledLocked()
+	p.Stream.endIfSettledLocked()
 	return nil
 }
 
-// follow records the resource that the watch follows.
-func (p *streamPart) follow(resource informerhub.Resource) {
-	if p.stream == nil {
+// Follow records the resource that the watch follows.
+func (p *StreamPart) Follow(resource informerhub.Resource) {
+	if p.Stream == nil {
 		return
 	}
-	p.stream.mu.Lock()
-	defer p.stream.mu.Unlock()
-	p.stream.resources[p] = resource
+	p.Stream.mu.Lock()
+	defer p.Stream.mu.Unlock()
+	p.Stream.resources[p] = resource
 }
 
 type drainKey struct{}

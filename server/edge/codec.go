@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// wantsMessages reports whether a call's responses are sent in another form than protobuf.
-func wantsMessages(ctx context.Context) bool {
+// WantsMessages reports whether a call's responses are sent in another form than protobuf.
+func WantsMessages(ctx context.Context) bool {
 	call, ok := connect.CallInfoForHandlerContext(ctx)
 	if !ok {
 		return true

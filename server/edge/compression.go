@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"compress/gzip"
@@ -23,10 +23,10 @@ const (
 // minCompressBytes is the size below which a response is not compressed.
 const minCompressBytes = 4 << 10
 
-// options returns the options of all handlers. Compressed requests are accepted in any case.
-func (c Compression) options() connect.HandlerOption {
+// Options returns the options of all handlers. Compressed requests are accepted in any case.
+func (c Compression) Options() connect.HandlerOption {
 	if c != CompressGzip {
-		return withoutCompression
+		return WithoutCompression
 	}
 	return connect.WithHandlerOptions(
 		connect.WithCompression("gzip", newGzipReader, newFastGzipWriter),
@@ -35,14 +35,14 @@ func (c Compression) options() connect.HandlerOption {
 	)
 }
 
-// withoutCompression sends messages of all sizes uncompressed.
-var withoutCompression = connect.WithCompressMinBytes(math.MaxInt)
+// WithoutCompression sends messages of all sizes uncompressed.
+var WithoutCompression = connect.WithCompressMinBytes(math.MaxInt)
 
 func plainStreams(spec connect.Spec) []connect.HandlerOption {
 	if spec.StreamType != connect.StreamTypeServer {
 		return nil
 	}
-	return []connect.HandlerOption{withoutCompression}
+	return []connect.HandlerOption{WithoutCompression}
 }
 
 func newGzipReader() connect.Decompressor { return new(gzip.Reader) }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// readPatience is the time that a client may leave a message of a stream unread before the stream
+// Patience is the time that a client may leave a message of a stream unread before the stream
 // ends. A watch can be resumed with its last token, and uses no memory until then. 0 is no limit.
-type readPatience struct {
-	still   time.Duration // while the client reads nothing
-	message time.Duration // for the whole message, if the client reads slowly
-	awaited time.Duration // while the client reads nothing and others wait for the memory of the message
+type Patience struct {
+	Still   time.Duration // while the client reads nothing
+	Message time.Duration // for the whole message, if the client reads slowly
+	Awaited time.Duration // while the client reads nothing and others wait for the memory of the message
 }
 
-// watchPatience is the patience for watches.
-var watchPatience = readPatience{still: 30 * time.Second, message: 2 * time.Minute, awaited: 3 * time.Second}
+// WatchPatience is the patience for watches.
+var WatchPatience = Patience{Still: 30 * time.Second, Message: 2 * time.Minute, Awaited: 3 * time.Second}
 
 // unreadInterval is the longest interval between checks of an unread message.
 const unreadInterval = time.Second
@@ -31,18 +31,18 @@ const unreadInterval = time.Second
 var errUnread = apierror.Failure(metav1.StatusReasonServiceUnavailable,
 	"the stream has ended, because a message was left unread for too long: resume it, and read faster")
 
-// unread tracks the messages of one stream that its client does not read. A message that is read at
+// Unread tracks the messages of one stream that its client does not read. A message that is read at
 // once costs a timer that does not fire. If a write has been blocked for a second, then at each
 // second:
 //
 //  1. the stream ends if the client has left the message unread for too long;
 //
-//  2. the stream ends if the rest of the message must not be sent: see guard.
+//  2. the stream ends if the rest of the message must not be sent: see Guard.
 //
 // A stream ends by an expired deadline, so that writes fail. The only goroutine is that of the
 // timer while it fires.
-type unread struct {
-	patience readPatience    // set once, like ctx and cut
+type Unread struct {
+	patience Patience        // set once, like ctx and cut
 	ctx      context.Context // of the request
 	cut      func()          // ends the stream
 
@@ -51,7 +51,7 @@ type unread struct {
 	began    time.Time  // begin of the first write of the message; zero between messages
 	advanced time.Time  // time of the last completed write
 	timer    *time.Timer
-	guarded  guard
+	guarded  Guard
 	failure  error // the reason why the stream was ended
 
 	// checked is closed when the running check has ended, and stop ends the check; nil if there is
@@ -60,15 +60,15 @@ type unread struct {
 	stop    context.CancelFunc
 }
 
-// guard has the conditions of a message that is left unread. A nil condition is not checked.
-type guard struct {
-	awaited func() bool                 // whether others wait for the memory of the message
-	fits    func() error                // why the stream must end because of the memory that it uses
-	holds   func(context.Context) error // why the rest of the message must not be sent
+// Guard has the conditions of a message that is left unread. A nil condition is not checked.
+type Guard struct {
+	Awaited func() bool                 // whether others wait for the memory of the message
+	Fits    func() error                // why the stream must end because of the memory that it uses
+	Holds   func(context.Context) error // why the rest of the message must not be sent
 }
 
-// follow tracks the writes to w.
-func (u *unread) follow(ctx context.Context, w http.ResponseWriter, patience readPatience) {
+// Follow tracks the writes to w.
+func (u *Unread) Follow(ctx context.Context, w http.ResponseWriter, patience Patience) {
 	u.ctx, u.patience = ctx, patience
 	u.cut = func() {
 		// An expired deadline is set only at the end, because it would remain on a connection of
@@ -80,10 +80,10 @@ func (u *unread) follow(ctx context.Context, w http.ResponseWriter, patience rea
 // maxChunk bounds a single write. The client makes progress with each chunk.
 const maxChunk = 16 << 10
 
-// write writes p in chunks.
-func (u *unread) write(to io.Writer, p []byte) (written int, err error) {
-	u.begin()
-	defer u.pause()
+// Write writes p in chunks.
+func (u *Unread) Write(to io.Writer, p []byte) (written int, err error) {
+	u.Begin()
+	defer u.Pause()
 	for written < len(p) && err == nil {
 		var n int
 		n, err = to.Write(p[written:min(len(p), written+maxChunk)])
@@ -93,13 +93,13 @@ func (u *unread) write(to io.Writer, p []byte) (written int, err error) {
 	return written, err
 }
 
-// during sends a message under a guard. If the stream was ended during that time, it returns the
+// During sends a message under a guard. If the stream was ended during that time, it returns the
 // reason.
-func (u *unread) during(ctx context.Context, guarded guard, send func() error) error {
-	u.setGuard(guarded)
-	defer u.setGuard(guard{})
+func (u *Unread) During(ctx context.Context, guarded Guard, send func() error) error {
+	u.SetGuard(guarded)
+	defer u.SetGuard(Guard{})
 	err := send()
-	switch why := u.why(); {
+	switch why := u.Why(); {
 	case why != nil:
 		return why
 	case err != nil && ctx.Err() != nil:
@@ -108,14 +108,14 @@ func (u *unread) during(ctx context.Context, guarded guard, send func() error) e
 	return err
 }
 
-func (u *unread) setGuard(guarded guard) {
+func (u *Unread) SetGuard(guarded Guard) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.guarded = guarded
 }
 
-// begin is called before a write, which may block until pause.
-func (u *unread) begin() {
+// Begin is called before a write, which may block until Pause.
+func (u *Unread) Begin() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
@@ -129,23 +129,23 @@ func (u *unread) begin() {
 	u.timer.Reset(u.interval())
 }
 
-func (u *unread) interval() time.Duration {
-	if still := u.patience.still; still > 0 {
+func (u *Unread) interval() time.Duration {
+	if still := u.patience.Still; still > 0 {
 		return min(still, unreadInterval)
 	}
 	return unreadInterval
 }
 
 // progress records a completed write.
-func (u *unread) progress() {
+func (u *Unread) progress() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.advanced = time.Now()
 }
 
-// pause is called after a write. It returns when no check is running, so that the handler again
+// Pause is called after a write. It returns when no check is running, so that the handler again
 // owns the state that a guard reads, and the stream itself.
-func (u *unread) pause() {
+func (u *Unread) Pause() {
 	u.mu.Lock()
 	u.writing = false
 	u.timer.Stop()
@@ -160,14 +160,14 @@ func (u *unread) pause() {
 }
 
 // end is called when a message has been written.
-func (u *unread) end() {
+func (u *Unread) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.began = time.Time{}
 }
 
 // fire checks a message while a write of it is blocked.
-func (u *unread) fire() {
+func (u *Unread) fire() {
 	ctx, ok := u.beginCheck()
 	if !ok {
 		return
@@ -183,20 +183,20 @@ func (u *unread) fire() {
 	u.endCheck()
 }
 
-func (u *unread) fail(err error) {
+func (u *Unread) fail(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.failure = err
 }
 
-// why returns the reason why the stream was ended, or nil.
-func (u *unread) why() error {
+// Why returns the reason why the stream was ended, or nil.
+func (u *Unread) Why() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.failure
 }
 
-func (u *unread) beginCheck() (ctx context.Context, ok bool) {
+func (u *Unread) beginCheck() (ctx context.Context, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.writing || u.checked != nil {
@@ -207,7 +207,7 @@ func (u *unread) beginCheck() (ctx context.Context, ok bool) {
 	return ctx, true
 }
 
-func (u *unread) endCheck() {
+func (u *Unread) endCheck() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.stop()
@@ -219,25 +219,25 @@ func (u *unread) endCheck() {
 }
 
 // check returns the reason why the stream must end, or nil.
-func (u *unread) check(ctx context.Context) error {
+func (u *Unread) check(ctx context.Context) error {
 	u.mu.Lock()
 	still, message, guarded := time.Since(u.advanced), time.Since(u.began), u.guarded
 	u.mu.Unlock()
 	switch {
-	case exceeds(still, u.patience.still), exceeds(message, u.patience.message):
+	case exceeds(still, u.patience.Still), exceeds(message, u.patience.Message):
 		return errUnread
-	case guarded.awaited != nil && exceeds(still, u.patience.awaited) && guarded.awaited():
+	case guarded.Awaited != nil && exceeds(still, u.patience.Awaited) && guarded.Awaited():
 		return errUnread
 	}
-	if guarded.fits != nil {
-		if err := guarded.fits(); err != nil {
+	if guarded.Fits != nil {
+		if err := guarded.Fits(); err != nil {
 			return err
 		}
 	}
-	if guarded.holds == nil {
+	if guarded.Holds == nil {
 		return nil
 	}
-	return guarded.holds(ctx)
+	return guarded.Holds(ctx)
 }
 
 func exceeds(lasted, most time.Duration) bool { return most > 0 && lasted >= most }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// coalesceWrites writes the data of a stream in one piece for each flush. Connect writes a message
+// CoalesceWrites writes the data of a stream in one piece for each flush. Connect writes a message
 // as a prefix and a body, and net/http would send each of them in a frame of its own, which wakes
 // the connection's goroutines twice. A stream whose client leaves a message unread for longer than
-// patience ends; see [unread].
-func coalesceWrites(next http.Handler, patience readPatience) http.Handler {
+// patience ends; see [Unread].
+func CoalesceWrites(next http.Handler, patience Patience) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole := &coalescingWriter{ResponseWriter: w}
-		whole.unread.follow(r.Context(), w, patience)
+		whole.unread.Follow(r.Context(), w, patience)
 		defer whole.Flush()
 		next.ServeHTTP(whole, r.WithContext(context.WithValue(r.Context(), writerKey{}, whole)))
 	})
@@ -23,19 +23,19 @@ func coalesceWrites(next http.Handler, patience readPatience) http.Handler {
 
 type writerKey struct{}
 
-// unreadOf returns the tracker of a stream's unread messages.
-func unreadOf(ctx context.Context) *unread {
+// UnreadOf returns the tracker of a stream's unread messages.
+func UnreadOf(ctx context.Context) *Unread {
 	if whole, ok := ctx.Value(writerKey{}).(*coalescingWriter); ok {
 		return &whole.unread
 	}
-	return &unread{} // not a stream
+	return &Unread{} // not a stream
 }
 
 // coalescingWriter joins the writes of one stream. It is owned by the stream's handler. It has a
 // buffer only between a write and the end of the flush, so an idle stream has none.
 type coalescingWriter struct {
 	http.ResponseWriter
-	unread unread
+	unread Unread
 	prefix [8]byte // of a message whose body has not been written yet
 	begun  int     // number of used bytes of prefix
 	failed error
@@ -120,7 +120,7 @@ func (w *coalescingWriter) handOn() error {
 // send writes p, and keeps the first error.
 func (w *coalescingWriter) send(p []byte) (sent int, err error) {
 	if w.failed == nil {
-		sent, w.failed = w.unread.write(w.ResponseWriter, p)
+		sent, w.failed = w.unread.Write(w.ResponseWriter, p)
 	}
 	return sent, w.failed
 }
@@ -128,11 +128,11 @@ func (w *coalescingWriter) send(p []byte) (sent int, err error) {
 // Flush implements http.Flusher. If a message cannot be sent, the next Write returns the error.
 func (w *coalescingWriter) Flush() {
 	if w.handOn() == nil {
-		w.unread.begin()
+		w.unread.Begin()
 		if err := http.NewResponseController(w.ResponseWriter).Flush(); !errors.Is(err, http.ErrNotSupported) {
 			w.failed = err
 		}
-		w.unread.pause()
+		w.unread.Pause()
 	}
 	w.unread.end()
 }

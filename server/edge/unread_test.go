@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -8,19 +8,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // cutAfter begins a write that blocks, and returns the time after which the stream ends. The write
 // makes progress at an interval, if that is set.
-func cutAfter(t *testing.T, patience readPatience, guarded guard, progress time.Duration) (after time.Duration, failure error) {
+func cutAfter(t *testing.T, patience Patience, guarded Guard, progress time.Duration) (after time.Duration, failure error) {
 	t.Helper()
 	began, ended := time.Now(), make(chan struct{})
-	u := &unread{patience: patience, ctx: t.Context(), cut: func() { close(ended) }}
-	u.setGuard(guarded)
-	u.begin()
-	defer u.pause()
+	u := &Unread{patience: patience, ctx: t.Context(), cut: func() { close(ended) }}
+	u.SetGuard(guarded)
+	u.Begin()
+	defer u.Pause()
 	for {
 		next := time.Hour
 		if progress > 0 {
@@ -40,19 +39,19 @@ func cutAfter(t *testing.T, patience readPatience, guarded guard, progress time.
 }
 
 func TestUnread_EndsTheStreamWhenPatienceIsOver(t *testing.T) {
-	isAwaited := func(awaited bool) guard { return guard{awaited: func() bool { return awaited }} }
+	isAwaited := func(awaited bool) Guard { return Guard{Awaited: func() bool { return awaited }} }
 	for name, test := range map[string]struct {
-		patience readPatience
-		guarded  guard
+		patience Patience
+		guarded  Guard
 		progress time.Duration
 		want     time.Duration
 	}{
-		"nothing is read":                                {watchPatience, guard{}, 0, 30 * time.Second},
-		"it is read slowly":                              {watchPatience, guard{}, 7 * time.Second, 2 * time.Minute},
-		"nothing is read, and others wait":               {watchPatience, isAwaited(true), 0, 3 * time.Second},
-		"nothing is read, and nobody waits":              {watchPatience, isAwaited(false), 0, 30 * time.Second},
-		"something is read each second, and others wait": {watchPatience, isAwaited(true), time.Second, 2 * time.Minute},
-		"nothing is read of a log":                       {readPatience{}, guard{}, 0, time.Hour},
+		"nothing is read":                                {WatchPatience, Guard{}, 0, 30 * time.Second},
+		"it is read slowly":                              {WatchPatience, Guard{}, 7 * time.Second, 2 * time.Minute},
+		"nothing is read, and others wait":               {WatchPatience, isAwaited(true), 0, 3 * time.Second},
+		"nothing is read, and nobody waits":              {WatchPatience, isAwaited(false), 0, 30 * time.Second},
+		"something is read each second, and others wait": {WatchPatience, isAwaited(true), time.Second, 2 * time.Minute},
+		"nothing is read of a log":                       {Patience{}, Guard{}, 0, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
@@ -77,7 +76,7 @@ func TestUnread_EndsTheStreamWhenTheMessageMayNotBeSentAnyMore(t *testing.T) {
 			}
 			return lost
 		}
-		after, failure := cutAfter(t, readPatience{}, guard{holds: holds}, 0)
+		after, failure := cutAfter(t, Patience{}, Guard{Holds: holds}, 0)
 		if after != 10*time.Second || !errors.Is(failure, lost) {
 			t.Errorf("the stream ends after %v with %v", after, failure)
 		}
@@ -96,35 +95,18 @@ func TestUnread_ContinuedWritesEndTheCheck(t *testing.T) {
 			checking.Store(false)
 			return ctx.Err()
 		}
-		u := &unread{ctx: t.Context(), cut: func() { t.Error("the stream is ended") }}
-		u.setGuard(guard{holds: holds})
+		u := &Unread{ctx: t.Context(), cut: func() { t.Error("the stream is ended") }}
+		u.SetGuard(Guard{Holds: holds})
 		for range 2 {
-			u.begin()
+			u.Begin()
 			time.Sleep(unreadInterval + time.Millisecond)
 			if !checking.Load() {
 				t.Fatal("nothing is checked")
 			}
-			u.pause()
+			u.Pause()
 			if checking.Load() {
 				t.Fatal("the handler continues while the check is under way")
 			}
 		}
 	})
-}
-
-func TestUnreadLogs_AreBounded(t *testing.T) {
-	queue := fairqueue.New(fairqueue.Limits{Total: 3, PerKey: 2})
-	logs := []*unreadLog{{queue: queue, caller: "jane"}, {queue: queue, caller: "jane"}, {queue: queue, caller: "jane"}, {queue: queue, caller: "joe"}}
-	for i, wantFits := range []bool{true, true, false, true} {
-		for range 2 { // it is checked each second
-			if err := logs[i].fits(); (err == nil) != wantFits {
-				t.Errorf("log %d: %v", i, err)
-			}
-		}
-	}
-	logs[0].end()
-	logs[2].end()
-	if err := logs[2].fits(); err != nil {
-		t.Errorf("once another one is read: %v", err)
-	}
 }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"io"
@@ -13,7 +13,7 @@ func TestCoalesceWrites_UnreadStreamsEnd(t *testing.T) {
 	for name, version2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan error, 1)
-			stream := coalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			stream := CoalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				message := make([]byte, 1<<20)
 				for {
 					if _, err := w.Write(message); err != nil {
@@ -22,7 +22,7 @@ func TestCoalesceWrites_UnreadStreamsEnd(t *testing.T) {
 					}
 					w.(http.Flusher).Flush()
 				}
-			}), readPatience{still: time.Millisecond})
+			}), Patience{Still: time.Millisecond})
 			server := httptest.NewUnstartedServer(stream)
 			server.EnableHTTP2 = version2
 			server.StartTLS()
@@ -42,14 +42,14 @@ func TestCoalesceWrites_UnreadStreamsEnd(t *testing.T) {
 
 func TestCoalesceWrites_StreamsThatAreReadContinue(t *testing.T) {
 	const messages = 100
-	stream := coalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	stream := CoalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range messages {
 			if _, err := w.Write(make([]byte, 1<<10)); err != nil {
 				t.Error(err)
 			}
 			w.(http.Flusher).Flush()
 		}
-	}), readPatience{still: time.Minute})
+	}), Patience{Still: time.Minute})
 	server := httptest.NewServer(stream)
 	defer server.Close()
 	response, err := server.Client().Get(server.URL)
@@ -85,11 +85,11 @@ func (l *lateWriter) SetWriteDeadline(time.Time) error {
 // net/http invalidates the ResponseWriter when its handler returns.
 func TestCoalesceWrites_HandlersWaitUntilTheirDeadlineIsSet(t *testing.T) {
 	late := &lateWriter{ResponseRecorder: httptest.NewRecorder(), entered: make(chan struct{}), goOn: make(chan struct{})}
-	coalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	CoalesceWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("x"))
 		_ = w.(*coalescingWriter).handOn()
-		w.(*coalescingWriter).unread.patience = readPatience{} // so that the flush at the end does not matter
-	}), readPatience{still: time.Millisecond}).ServeHTTP(late, httptest.NewRequest(http.MethodPost, "/", nil))
+		w.(*coalescingWriter).unread.patience = Patience{} // so that the flush at the end does not matter
+	}), Patience{Still: time.Millisecond}).ServeHTTP(late, httptest.NewRequest(http.MethodPost, "/", nil))
 	if !late.set {
 		t.Error("it has returned")
 	}
