@@ -11,6 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -68,7 +69,7 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 	if len(questions) > maxQuestions {
 		return nil, apierror.BadRequest("too many questions: %d; give at most %d in one call", len(questions), maxQuestions)
 	}
-	if err := a.resources.callers.charge(callerOf(identityFrom(ctx)), len(questions)-1); err != nil {
+	if err := a.resources.callers.charge(edge.CallerKey(identityFrom(ctx)), len(questions)-1); err != nil {
 		return nil, err
 	}
 	answers := make([]*kubeconnectv1.AccessAnswer, len(questions))

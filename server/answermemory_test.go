@@ -16,6 +16,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -38,7 +39,7 @@ func podLists(count int) http.Handler {
 func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 	api := podsAPI()
 	api.list = podLists(3)
-	s := resourcesOf(t, api, Limits{})
+	s := resourcesOf(t, api, edge.Limits{})
 	for name, test := range map[string]struct {
 		call  func(context.Context) error
 		least int64
@@ -95,7 +96,7 @@ func TestResponseMemory_IsReservedForTables(t *testing.T) {
 			ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Text", Type: "string"}},
 			Rows:              []metav1.TableRow{{Cells: []any{"x"}}, {Cells: []any{"y"}}},
 		})
-	})}, Limits{})
+	})}, edge.Limits{})
 	call := &callMemory{budget: s.responses}
 	if _, err := s.GetTable(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call), &kubeconnectv1.GetTableRequest{Resource: "pods"}); err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func TestResponseMemory_IsReservedForTables(t *testing.T) {
 // TestResponseMemory_GrowsWithGroups counts objects with more values than one count can have, where
 // other calls use all memory except for what a count reserves at first.
 func TestResponseMemory_GrowsWithGroups(t *testing.T) {
-	of := newResponseMemory(Limits{})
+	of := newResponseMemory(edge.Limits{})
 	of.memory = fairqueue.New(fairqueue.Limits{Total: groupsMemory + 2*groupsStep})
 	call := &callMemory{budget: of}
 	ctx := context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call)
@@ -122,7 +123,7 @@ func TestResponseMemory_GrowsWithGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var over *limitError
+	var over *edge.LimitError
 	groups, err := countBy(ctx, paths, manyPods(t, 30_000))
 	if !errors.As(err, &over) {
 		t.Errorf("counted %d groups, %v", len(groups), err)
@@ -146,7 +147,7 @@ func manyPods(t *testing.T, count int) []*informerhub.Object {
 // can use one.
 func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	const pageOfPods = liveStep/(10<<10) + 1 // needs two steps
-	s := resourcesOf(t, &fakeAPI{list: podLists(pageOfPods)}, Limits{})
+	s := resourcesOf(t, &fakeAPI{list: podLists(pageOfPods)}, edge.Limits{})
 	s.responses.live, s.responses.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep
 	list := func(name string) (*callMemory, error) {
 		call := &callMemory{budget: s.responses}
@@ -161,7 +162,7 @@ func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	if held := s.responses.live.Held(); held != 2*liveStep {
 		t.Errorf("%d bytes are reserved", held)
 	}
-	var over *limitError
+	var over *edge.LimitError
 	second, err := list("b")
 	if second.release(); !errors.As(err, &over) {
 		t.Errorf("where others hold all of it: %v", err)

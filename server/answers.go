@@ -12,7 +12,7 @@ import (
 )
 
 // responseShare is the answer memory: what unary responses may use while they are built and sent.
-var responseShare = share{part: 4, least: 32 << 20, most: 512 << 20, unlimited: 128 << 20}
+var responseShare = edge.Share{Part: 4, Least: 32 << 20, Most: 512 << 20, Unlimited: 128 << 20}
 
 const (
 	// responsePart limits one caller to a fifth of it.
@@ -39,11 +39,11 @@ type responseMemory struct {
 	patience edge.Patience
 }
 
-func newResponseMemory(limits Limits) *responseMemory {
-	memory, live := responseShare.bytes(), liveShare.bytes()
-	maxLive := limits.of(live, livePart)
+func newResponseMemory(limits edge.Limits) *responseMemory {
+	memory, live := responseShare.Bytes(), liveShare.Bytes()
+	maxLive := limits.Part(live, livePart)
 	return &responseMemory{
-		memory:   fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.of(memory, responsePart), Waiting: maxResponsesWaiting}),
+		memory:   fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting}),
 		live:     fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive}),
 		maxLive:  maxLive,
 		patience: edge.Patience{Still: 30 * time.Second, Message: responsePatience, Awaited: 3 * time.Second},
@@ -70,7 +70,7 @@ type callMemoryKey struct{}
 // callMemory is the memory of one call. It is owned by the goroutine of the call's handler.
 type callMemory struct {
 	budget    *responseMemory
-	caller    string // see callerOf; empty while no memory is reserved
+	caller    string // see edge.CallerKey; empty while no memory is reserved
 	held      []func()
 	liveBytes int64  // bytes of the API server's responses
 	liveErr   error  // why no more of them are read
@@ -102,7 +102,7 @@ func (m *callMemory) release() {
 }
 
 // reserveResponse blocks until bytes of memory are reserved for the response, which the call
-// releases after the response has been sent. It returns a *limitError after memoryPatience. A call
+// releases after the response has been sent. It returns a *edge.LimitError after memoryPatience. A call
 // reserves once, because calls with reserved memory must not wait for more; see reserveMore.
 func reserveResponse(ctx context.Context, bytes int) error {
 	call := callMemoryOf(ctx)
@@ -120,7 +120,7 @@ func reserveResponse(ctx context.Context, bytes int) error {
 
 // acquire waits for memory, and reports whether it was reserved.
 func (m *callMemory) acquire(ctx context.Context, bytes int, patience time.Duration) bool {
-	m.caller = callerOf(identityFrom(ctx))
+	m.caller = edge.CallerKey(identityFrom(ctx))
 	release, err := m.budget.memory.AcquireWithin(ctx, m.caller, int64(bytes), patience)
 	if err == nil {
 		m.held = append(m.held, release)
@@ -134,7 +134,7 @@ func reserveMore(ctx context.Context, bytes int) error {
 	if call == nil {
 		return nil
 	}
-	release, ok := call.budget.memory.TryAcquire(callerOf(identityFrom(ctx)), int64(bytes))
+	release, ok := call.budget.memory.TryAcquire(edge.CallerKey(identityFrom(ctx)), int64(bytes))
 	if !ok {
 		return errResponseMemory()
 	}
@@ -161,5 +161,5 @@ func errResponseMemory() error {
 // busy returns the error for a call that has waited too long. Calls that were rejected together get
 // different retry times.
 func busy(format string, args ...any) error {
-	return &limitError{fmt.Sprintf(format, args...), time.Second + rand.N(4*time.Second)}
+	return &edge.LimitError{Over: fmt.Sprintf(format, args...), Wait: time.Second + rand.N(4*time.Second)}
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime/debug"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,11 +15,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // smallAnswers have memory for 100 bytes, of which one caller can use 40.
 func smallAnswers() *responseMemory {
-	of := newResponseMemory(Limits{})
+	of := newResponseMemory(edge.Limits{})
 	of.memory = fairqueue.New(fairqueue.Limits{Total: 100, PerKey: 40, Waiting: maxResponsesWaiting})
 	return of
 }
@@ -81,8 +80,8 @@ func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		var over *limitError
-		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); !errors.As(err, &over) || over.seconds() < 1 {
+		var over *edge.LimitError
+		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); !errors.As(err, &over) || over.Seconds() < 1 {
 			t.Errorf("one more of the caller returned %v", err)
 		}
 		if err := of.call(t.Context(), "b", 30, httptest.NewRecorder()); err != nil {
@@ -102,7 +101,7 @@ func TestResponseMemory_IsBoundedForEachCaller(t *testing.T) {
 func TestResponseMemory_CallsWaitUntilTheirDeadline(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of := smallAnswers()
-		release, _ := of.memory.TryAcquire(callerOf(auth.Identity{Username: "a"}), 40)
+		release, _ := of.memory.TryAcquire(edge.CallerKey(auth.Identity{Username: "a"}), 40)
 		impatient, cancel := context.WithTimeout(t.Context(), memoryPatience/2)
 		defer cancel()
 		if err := of.call(impatient, "a", 1, httptest.NewRecorder()); !errors.Is(err, context.DeadlineExceeded) {
@@ -170,7 +169,7 @@ func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		ctx := calledBy(t.Context(), "a")
-		release, _ := of.memory.TryAcquire(callerOf(identityFrom(ctx)), 40)
+		release, _ := of.memory.TryAcquire(edge.CallerKey(identityFrom(ctx)), 40)
 		call := &callMemory{budget: of}
 		ctx = context.WithValue(ctx, callMemoryKey{}, call)
 		if err := reserveWriteResponse(ctx, 30); err != nil || time.Since(began) != writePatience {
@@ -217,7 +216,7 @@ func (w *unreadWriter) readEvery(ctx context.Context, interval time.Duration) {
 func TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
-			of, ended := newResponseMemory(Limits{}), make(chan error, 1)
+			of, ended := newResponseMemory(edge.Limits{}), make(chan error, 1)
 			of.patience.Still = 10 * time.Millisecond
 			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, err := w.Write(make([]byte, 64<<20))
@@ -239,22 +238,5 @@ func TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2(t *testing.T) {
 				t.Error("64 MiB were written that were not read")
 			}
 		})
-	}
-}
-
-func TestShare_HasBounds(t *testing.T) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	of := share{part: 4, least: 30 << 20, most: 60 << 20, unlimited: 1}
-	for limit, want := range map[int64]int64{math.MaxInt64: 1, 1 << 40: 60 << 20, 200 << 20: 50 << 20, 100 << 20: 30 << 20} {
-		debug.SetMemoryLimit(limit)
-		if got := of.bytes(); got != want {
-			t.Errorf("%d with a limit of %d", got, limit)
-		}
-	}
-	if got := (Limits{}).of(100, 5); got != 100 {
-		t.Errorf("a caller may have %d where there are no limits", got)
-	}
-	if got := (Limits{Rate: 1}).of(100, 5); got != 20 {
-		t.Errorf("a caller may have %d", got)
 	}
 }

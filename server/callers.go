@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // callers counts the calls and streams of each caller. Its methods are safe for concurrent use.
 type callers struct {
-	limits      Limits           // set once
+	limits      edge.Limits      // set once
 	credentials *fairqueue.Queue // streams, by credential; nil without a limit
 
 	mu        sync.Mutex         // guards the fields below
@@ -33,18 +34,18 @@ type callers struct {
 	idle      *lru.Cache         // the others
 }
 
-func newCallers(limits Limits) *callers {
+func newCallers(limits edge.Limits) *callers {
 	return &callers{limits: limits, credentials: newCredentialStreams(limits.CredentialStreams), streaming: map[string]*caller{}, idle: lru.New(maxIdleCallers)}
 }
 
-// call returns a *limitError if a caller has reached its rate limit.
+// call returns a *edge.LimitError if a caller has reached its rate limit.
 func (c *callers) call(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.callerLocked(name).call(c.limits)
 }
 
-// open returns a *limitError if a caller cannot open another stream. Otherwise the stream counts
+// open returns a *edge.LimitError if a caller cannot open another stream. Otherwise the stream counts
 // until close.
 func (c *callers) open(name string) error {
 	c.mu.Lock()
@@ -65,7 +66,7 @@ func (c *callers) retryAfter(name string) time.Duration {
 	return c.callerLocked(name).retryAfter(c.limits)
 }
 
-// acquireStreams reserves more streams for the open stream of a caller, or returns a *limitError; a
+// acquireStreams reserves more streams for the open stream of a caller, or returns a *edge.LimitError; a
 // BadRequest error if the caller can never have these streams. They count until releaseStreams.
 func (c *callers) acquireStreams(name string, more int) error {
 	c.mu.Lock()
@@ -108,16 +109,16 @@ type caller struct {
 	lastRetry time.Time // the retry time of the last rejected call
 }
 
-func newCaller(limits Limits) *caller {
+func newCaller(limits edge.Limits) *caller {
 	if limits.Rate == 0 {
 		return &caller{calls: rate.NewLimiter(rate.Inf, 0)}
 	}
 	return &caller{calls: rate.NewLimiter(rate.Limit(limits.Rate), limits.Burst)}
 }
 
-func (c *caller) open(limits Limits) error {
+func (c *caller) open(limits edge.Limits) error {
 	if limits.Streams > 0 && c.streams >= limits.Streams {
-		return &limitError{fmt.Sprintf("stream limit reached: %d streams open", c.streams), c.retryAfter(limits)}
+		return &edge.LimitError{Over: fmt.Sprintf("stream limit reached: %d streams open", c.streams), Wait: c.retryAfter(limits)}
 	}
 	if err := c.call(limits); err != nil {
 		return err
@@ -126,28 +127,28 @@ func (c *caller) open(limits Limits) error {
 	return nil
 }
 
-func (c *caller) acquireStreams(more int, limits Limits) error {
+func (c *caller) acquireStreams(more int, limits edge.Limits) error {
 	if limits.Streams > 0 && more+1 > limits.Streams {
 		return apierror.BadRequest("%d watches in one stream: a caller can have %d streams open, so another attempt fails too", more+1, limits.Streams)
 	}
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
-		return &limitError{fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), c.retryAfter(limits)}
+		return &edge.LimitError{Over: fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), Wait: c.retryAfter(limits)}
 	}
 	c.streams += more
 	return nil
 }
 
-func (c *caller) call(limits Limits) error {
+func (c *caller) call(limits edge.Limits) error {
 	if c.calls.Allow() {
 		return nil
 	}
-	return &limitError{fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), c.retryAfter(limits)}
+	return &edge.LimitError{Over: fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), Wait: c.retryAfter(limits)}
 }
 
 // retryAfter returns the time after which to retry. Each rejected call gets its own time, at the
 // rate at which calls are accepted, so that calls that were rejected together do not return
 // together.
-func (c *caller) retryAfter(limits Limits) time.Duration {
+func (c *caller) retryAfter(limits edge.Limits) time.Duration {
 	between, now := defaultRetryInterval, time.Now()
 	if limits.Rate > 0 {
 		between = time.Second / time.Duration(limits.Rate)

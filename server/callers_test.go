@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // refusals returns the number of rejected attempts.
@@ -23,7 +24,7 @@ func refusals(attempts int, attempt func() error) (refused int) {
 
 func TestCallers_AcceptABurstAndThenTheRate(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(Limits{Rate: 10, Burst: 50})
+		callers := newCallers(edge.Limits{Rate: 10, Burst: 50})
 		call := func() error { return callers.call("jane") }
 		if refused := refusals(60, call); refused != 10 {
 			t.Errorf("at first, %d of 60 are rejected, want 10", refused)
@@ -41,7 +42,7 @@ func TestCallers_AcceptABurstAndThenTheRate(t *testing.T) {
 
 func TestCallers_HaveSeparateLimits(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 2})
+		callers := newCallers(edge.Limits{Streams: 1, Rate: 1, Burst: 2})
 		for _, name := range []string{"jane", "joe", ""} {
 			if err := callers.open(name); err != nil {
 				t.Errorf("%q: %v", name, err)
@@ -54,7 +55,7 @@ func TestCallers_HaveSeparateLimits(t *testing.T) {
 }
 
 func TestCallers_ReleaseEndedStreams(t *testing.T) {
-	callers := newCallers(Limits{Streams: 3})
+	callers := newCallers(edge.Limits{Streams: 3})
 	open := func() error { return callers.open("jane") }
 	for range 5 {
 		if refused := refusals(5, open); refused != 2 {
@@ -69,7 +70,7 @@ func TestCallers_ReleaseEndedStreams(t *testing.T) {
 // TestCallers_MoreWatchesThanStreams distinguishes watches for which a caller has no streams left
 // from watches for which it can never have enough.
 func TestCallers_MoreWatchesThanStreams(t *testing.T) {
-	callers := newCallers(Limits{Streams: 3})
+	callers := newCallers(edge.Limits{Streams: 3})
 	for range 2 {
 		if err := callers.open("jane"); err != nil {
 			t.Fatal(err)
@@ -81,7 +82,7 @@ func TestCallers_MoreWatchesThanStreams(t *testing.T) {
 			callers.releaseStreams("jane", more)
 			continue
 		}
-		if connect.CodeOf(connectError(err)) != want {
+		if connect.CodeOf(edge.ConnectError(err)) != want {
 			t.Errorf("with %d more streams: %v, want %v", more, err, want)
 		}
 	}
@@ -89,7 +90,7 @@ func TestCallers_MoreWatchesThanStreams(t *testing.T) {
 
 func TestCallers_StreamsCountAsCallsUnlessRejected(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 3})
+		callers := newCallers(edge.Limits{Streams: 1, Rate: 1, Burst: 3})
 		if refused := refusals(10, func() error { return callers.open("jane") }); refused != 9 {
 			t.Errorf("%d of 10 streams are rejected, want 9", refused)
 		}
@@ -100,7 +101,7 @@ func TestCallers_StreamsCountAsCallsUnlessRejected(t *testing.T) {
 }
 
 func TestCallers_WithoutLimitsNothingIsRejected(t *testing.T) {
-	callers := newCallers(Limits{})
+	callers := newCallers(edge.Limits{})
 	if refused := refusals(10_000, func() error { return errors.Join(callers.call("jane"), callers.open("jane")) }); refused != 0 {
 		t.Errorf("%d are rejected", refused)
 	}
@@ -110,19 +111,19 @@ func TestCallers_WithoutLimitsNothingIsRejected(t *testing.T) {
 // accepted. All clients respect the retry time.
 func TestCallers_RetryTimesOfRejectedCallsAreSpread(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(Limits{Rate: 100, Burst: 100})
+		callers := newCallers(edge.Limits{Rate: 100, Burst: 100})
 		began, waiting, taken := time.Now(), 2000, 0
 		due := map[time.Duration]int{0: waiting}
 		for tick := time.Duration(0); waiting > 0; tick += time.Second {
 			time.Sleep(time.Until(began.Add(tick)))
 			for range due[tick] {
-				var limit *limitError
+				var limit *edge.LimitError
 				if !errors.As(callers.call("jane"), &limit) {
 					waiting--
 					taken++
 					continue
 				}
-				due[tick+time.Duration(limit.seconds())*time.Second]++
+				due[tick+time.Duration(limit.Seconds())*time.Second]++
 			}
 			if tick > maxRetryAfter {
 				t.Fatalf("after %v, only %d have been taken", tick, taken)
@@ -133,11 +134,11 @@ func TestCallers_RetryTimesOfRejectedCallsAreSpread(t *testing.T) {
 
 func TestCallers_RetryTimesAreBounded(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(Limits{Rate: 1, Burst: 1})
+		callers := newCallers(edge.Limits{Rate: 1, Burst: 1})
 		for range 1000 {
-			var limit *limitError
-			if errors.As(callers.call("jane"), &limit) && (limit.wait <= 0 || limit.wait > maxRetryAfter) {
-				t.Fatalf("the retry time is %v", limit.wait)
+			var limit *edge.LimitError
+			if errors.As(callers.call("jane"), &limit) && (limit.Wait <= 0 || limit.Wait > maxRetryAfter) {
+				t.Fatalf("the retry time is %v", limit.Wait)
 			}
 		}
 	})
@@ -145,7 +146,7 @@ func TestCallers_RetryTimesAreBounded(t *testing.T) {
 
 func TestCallers_IdleOnesAreEvicted(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 1})
+		callers := newCallers(edge.Limits{Streams: 1, Rate: 1, Burst: 1})
 		if callers.open("streaming") != nil || callers.call("quiet") != nil {
 			t.Fatal("a first call is rejected")
 		}

@@ -3,10 +3,12 @@ package server
 import (
 	"fmt"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // charge counts a call as additional calls: a call with many questions costs as much as many calls.
-// It returns a *limitError if the caller has reached its rate limit. More than a burst counts as a
+// It returns a *edge.LimitError if the caller has reached its rate limit. More than a burst counts as a
 // burst, so that no call is rejected forever.
 func (c *callers) charge(name string, more int) error {
 	c.mu.Lock()
@@ -14,10 +16,10 @@ func (c *callers) charge(name string, more int) error {
 	return c.callerLocked(name).charge(more, c.limits)
 }
 
-func (c *caller) charge(more int, limits Limits) error {
+func (c *caller) charge(more int, limits edge.Limits) error {
 	if limits.Rate == 0 || c.calls.AllowN(time.Now(), min(max(more, 0), limits.Burst-1)) {
 		return nil
 	}
-	return &limitError{fmt.Sprintf("rate limit reached: %d calls a second, and each question counts as a call",
-		limits.Rate), c.retryAfter(limits)}
+	return &edge.LimitError{Over: fmt.Sprintf("rate limit reached: %d calls a second, and each question counts as a call",
+		limits.Rate), Wait: c.retryAfter(limits)}
 }

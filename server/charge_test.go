@@ -10,11 +10,13 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 func TestCallers_ChargeCountsAsManyCalls(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(Limits{Rate: 10, Burst: 50})
+		callers := newCallers(edge.Limits{Rate: 10, Burst: 50})
 		ask := func() error {
 			if err := callers.call("jane"); err != nil {
 				return err
@@ -39,7 +41,7 @@ func TestCallers_ChargeCountsAsManyCalls(t *testing.T) {
 }
 
 func TestCallers_ChargeNothingWithoutALimit(t *testing.T) {
-	callers := newCallers(Limits{})
+	callers := newCallers(edge.Limits{})
 	if refused := refusals(100, func() error { return callers.charge("jane", 1000) }); refused != 0 {
 		t.Errorf("%d of 100 are rejected", refused)
 	}
@@ -48,7 +50,7 @@ func TestCallers_ChargeNothingWithoutALimit(t *testing.T) {
 // TestCheckAccess_CountsEachQuestion makes two calls with as many questions together as a caller
 // can make calls.
 func TestCheckAccess_CountsEachQuestion(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), auth.KubeconfigUser{}, Limits{Rate: 1, Burst: 20})
+	s := newLimitedService(t, podsAPI(), auth.KubeconfigUser{}, edge.Limits{Rate: 1, Burst: 20})
 	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
 	question := &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "pods", Namespace: "default", Name: "a"}
 	request := &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
@@ -58,7 +60,7 @@ func TestCheckAccess_CountsEachQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := access.CheckAccess(t.Context(), request)
-	if connect.CodeOf(err) != connect.CodeResourceExhausted || detailOf(t, err).GetRetryAfterSeconds() < 1 {
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || statustest.Of(t, err).GetRetryAfterSeconds() < 1 {
 		t.Errorf("the second call returned %v", err)
 	}
 }

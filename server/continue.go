@@ -9,6 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -191,5 +192,5 @@ func (s *resources) cacheList(ctx context.Context, list *pagedList, request *kub
 	if !list.whole || request.GetOrderBy() == "" && !list.unshared && list.related.owner == nil {
 		return true
 	}
-	return s.lists.add(list.token.keyFor(ctx), callerOf(identityFrom(ctx)), list.listResult)
+	return s.lists.add(list.token.keyFor(ctx), edge.CallerKey(identityFrom(ctx)), list.listResult)
 }

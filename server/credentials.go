@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // credentialOf returns a key that distinguishes the credentials of one user, as far as the API
@@ -17,10 +18,10 @@ import (
 func credentialOf(identity auth.Identity) string {
 	for _, key := range []string{serviceaccount.PodUIDKey, user.CredentialIDKey} {
 		if values := identity.Extra[key]; len(values) == 1 && values[0] != "" {
-			return callerOf(identity) + "\x00" + values[0]
+			return edge.CallerKey(identity) + "\x00" + values[0]
 		}
 	}
-	return callerOf(identity)
+	return edge.CallerKey(identity)
 }
 
 // newCredentialStreams returns the queue of streams by credential, or nil without a limit.
@@ -32,14 +33,14 @@ func newCredentialStreams(perCredential int) *fairqueue.Queue {
 }
 
 // holdStreams counts streams of a credential of a caller until release is called. It returns a
-// *limitError if the credential would have more streams than allowed.
+// *edge.LimitError if the credential would have more streams than allowed.
 func (c *callers) holdStreams(name, credential string, streams int) (release func(), err error) {
 	if c.credentials == nil || streams == 0 {
 		return func() {}, nil
 	}
 	release, ok := c.credentials.TryAcquire(credential, int64(streams))
 	if !ok {
-		return nil, &limitError{fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), c.retryAfter(name)}
+		return nil, &edge.LimitError{Over: fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), Wait: c.retryAfter(name)}
 	}
 	return release, nil
 }

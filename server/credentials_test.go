@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // byPod identifies callers by a header: a user, and optionally a pod.
@@ -22,7 +23,7 @@ var byPod = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 
 // TestStreams_AreLimitedByCredentialAndUser has one pod of a service account use its maximum.
 func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), byPod, Limits{Streams: 5, CredentialStreams: 2})
+	s := newLimitedService(t, podsAPI(), byPod, edge.Limits{Streams: 5, CredentialStreams: 2})
 	clients := rawClientsOf(s, connect.WithGRPC())
 	open := func(who string) error {
 		stream, err := clients.watchPods(t, who)
@@ -49,7 +50,7 @@ func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
 }
 
 func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), byPod, Limits{Streams: 100, CredentialStreams: 4})
+	s := newLimitedService(t, podsAPI(), byPod, edge.Limits{Streams: 100, CredentialStreams: 4})
 	end, err := s.watchMany(t.Context(), t, "agent/a", 4)
 	if err != nil {
 		t.Fatal(err)

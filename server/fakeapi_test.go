@@ -148,7 +148,7 @@ type service struct {
 
 func newService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, options ...connect.ClientOption) *service {
 	t.Helper()
-	return newLimitedService(t, api, authenticator, Limits{}, options...)
+	return newLimitedService(t, api, authenticator, edge.Limits{}, options...)
 }
 
 // withRights returns a service whose callers have the permissions of a fake cluster.
@@ -157,7 +157,7 @@ func withRights(t *testing.T, api *fakeAPI, rights *fakeRights) *service {
 	return newServiceOf(t, api, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour})
 }
 
-func newLimitedService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, limits Limits, options ...connect.ClientOption) *service {
+func newLimitedService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, limits edge.Limits, options ...connect.ClientOption) *service {
 	t.Helper()
 	everything := newFakeRights(auth.Namespaces{All: true})
 	return newServiceOf(t, api, Config{Authenticator: authenticator, Authorizer: everything, Limits: limits}, options...)
@@ -205,7 +205,7 @@ func podsAPI() *fakeAPI {
 
 // resourcesOf returns the handlers of a service on a fake API server, without gates and
 // interceptors.
-func resourcesOf(t *testing.T, api *fakeAPI, limits Limits) *resources {
+func resourcesOf(t *testing.T, api *fakeAPI, limits edge.Limits) *resources {
 	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // admitPatience is the time that a call waits for other calls of its caller to end.
@@ -37,7 +38,7 @@ func (g *gate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, hea
 	if err == nil {
 		return ctx, nil
 	}
-	err = connectError(err)
+	err = edge.ConnectError(err)
 	g.metrics.refused(spec, c.began, err)
 	g.refuse(c)
 	return nil, err
@@ -51,7 +52,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken
 	}
-	name := callerOf(calling.identity)
+	name := edge.CallerKey(calling.identity)
 	if isStream(spec) {
 		err = g.openStream(c, name, credentialOf(calling.identity))
 	} else {
@@ -92,12 +93,12 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 	return nil
 }
 
-// acquire waits for at most admitPatience. It returns a *limitError after that, or at once if too
+// acquire waits for at most admitPatience. It returns a *edge.LimitError after that, or at once if too
 // many calls wait already.
 func (g *gate) acquire(ctx context.Context, from *fairqueue.Queue, name string, weight int64, over string) (release func(), err error) {
 	release, err = from.AcquireWithin(ctx, name, weight, admitPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
-		return nil, &limitError{over, g.callers.retryAfter(name)}
+		return nil, &edge.LimitError{Over: over, Wait: g.callers.retryAfter(name)}
 	}
 	return release, err
 }

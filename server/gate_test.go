@@ -23,6 +23,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // unfinished is a request whose body never ends.
@@ -238,13 +239,13 @@ func TestRequests_WeighWhatCanBeDecoded(t *testing.T) {
 
 func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		g := &gate{callers: newCallers(Limits{}), requests: newRequestQueue()}
+		g := &gate{callers: newCallers(edge.Limits{}), requests: newRequestQueue()}
 		hold := func(name string) error {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, createPath, nil)
 			r.ContentLength = maxManifestBytes
 			return g.reserve(t.Context(), newCall(httptest.NewRecorder(), r, ""), connect.Spec{Procedure: createPath}, name)
 		}
-		var over *limitError
+		var over *edge.LimitError
 		if err := hold("jane"); err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +261,7 @@ func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
 
 func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		g := &gate{callers: newCallers(Limits{}), calls: newCallQueue(20)}
+		g := &gate{callers: newCallers(edge.Limits{}), calls: newCallQueue(20)}
 		errs := make(chan error, 2*maxWaitingCalls)
 		begin := func(name string) *call {
 			c := &call{}
@@ -303,7 +304,7 @@ func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 
 func wantRefusal(t *testing.T, err error) {
 	t.Helper()
-	wantOverLimit(t, connectError(err), "too many of your calls")
+	wantOverLimit(t, edge.ConnectError(err), "too many of your calls")
 }
 
 func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
@@ -314,7 +315,7 @@ func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
 				entered <- struct{}{}
 				<-leave
 			})
-			s := newLimitedService(t, api, byName, Limits{Calls: 1}, options...)
+			s := newLimitedService(t, api, byName, edge.Limits{Calls: 1}, options...)
 			patched := make(chan struct{})
 			go func() {
 				defer close(patched)

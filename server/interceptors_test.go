@@ -12,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // TestInterceptors_NoHandlerRunsForUnknownCallers makes every call that needs a caller. The fake
@@ -58,7 +59,7 @@ func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := call()
-			if connect.CodeOf(err) != connect.CodeUnauthenticated || detailOf(t, err).GetReason() != "Unauthorized" {
+			if connect.CodeOf(err) != connect.CodeUnauthenticated || statustest.Of(t, err).GetReason() != "Unauthorized" {
 				t.Errorf("returned %v", err)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
@@ -24,7 +25,7 @@ import (
 // TestList_PagesReportRemainingObjectsAndNextToken encodes pages of so small objects that all of
 // those that were looked up fit in one.
 func TestList_PagesReportRemainingObjectsAndNextToken(t *testing.T) {
-	r := resourcesOf(t, podsAPI(), Limits{})
+	r := resourcesOf(t, podsAPI(), edge.Limits{})
 	for name, test := range map[string]struct {
 		more, whole bool
 		left        uint64
@@ -139,7 +140,7 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 		lists.Add(1)
 		all.ServeHTTP(w, r)
 	})
-	r := resourcesOf(t, api, Limits{})
+	r := resourcesOf(t, api, edge.Limits{})
 	// A caller can use half of it, and a list has 270 KiB.
 	r.lists.memory = fairqueue.New(fairqueue.Limits{Total: 700 << 10})
 	walk := func(request *kubeconnectv1.ListRequest) error {
@@ -154,7 +155,7 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := walk(other); connect.CodeOf(connectError(err)) != connect.CodeOutOfRange {
+	if err := walk(other); connect.CodeOf(edge.ConnectError(err)) != connect.CodeOutOfRange {
 		t.Errorf("the list that is not cached returned %v", err)
 	}
 	for one.PageToken != "" {

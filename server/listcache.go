@@ -9,13 +9,14 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // listLifetime is the time that a list is cached after its last page.
 const listLifetime = 30 * time.Second
 
 // listShare is the memory for cached lists whose objects are in no informer cache.
-var listShare = share{part: 8, least: 32 << 20, most: 256 << 20, unlimited: 256 << 20}
+var listShare = edge.Share{Part: 8, Least: 32 << 20, Most: 256 << 20, Unlimited: 256 << 20}
 
 // listActive is the time after its use during which a list is not evicted for another list of its
 // caller.
@@ -53,7 +54,7 @@ func (l *cachedList) unused() time.Duration { return time.Since(l.used) }
 
 func newListCache() *listCache {
 	return &listCache{
-		memory: fairqueue.New(fairqueue.Limits{Total: listShare.bytes()}),
+		memory: fairqueue.New(fairqueue.Limits{Total: listShare.Bytes()}),
 		byKey:  make(map[string]*list.Element), used: list.New(),
 	}
 }

@@ -20,7 +20,7 @@ func TestKeptLists_OfOneCallerLeaveMemoryForOthers(t *testing.T) {
 func keepsTooMuch(t *testing.T) {
 	list := listResult{snapshot: objecttest.PodSnapshot(t, 10)}
 	kept := newListCache()
-	capacity := int(listShare.bytes() / newOrderedList(list).size())
+	capacity := int(listShare.Bytes() / newOrderedList(list).size())
 	for _, caller := range []string{"first", "second", "third"} {
 		for i := range capacity + 1 {
 			if i == capacity {
@@ -41,7 +41,7 @@ func keepsTooMuch(t *testing.T) {
 			t.Errorf("the last list of the %s was evicted", caller)
 		}
 	}
-	if held, most := kept.memory.Held(), listShare.bytes(); held > most {
+	if held, most := kept.memory.Held(), listShare.Bytes(); held > most {
 		t.Errorf("%d bytes are held of %d", held, most)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -32,8 +33,8 @@ const (
 )
 
 // newLiveLists returns the queue for slots to list at the API server.
-func newLiveLists(limits Limits) *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: maxLiveLists, PerKey: limits.of(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
+func newLiveLists(limits edge.Limits) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: maxLiveLists, PerKey: limits.Part(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
 }
 
 // isLive reports whether a read goes to the API server.
@@ -119,7 +120,7 @@ func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query 
 
 // acquireLiveSlot waits for a slot to list at the API server.
 func (s *resources) acquireLiveSlot(ctx context.Context) (release func(), err error) {
-	release, err = s.liveLists.AcquireWithin(ctx, callerOf(identityFrom(ctx)), 1, livePatience)
+	release, err = s.liveLists.AcquireWithin(ctx, edge.CallerKey(identityFrom(ctx)), 1, livePatience)
 	switch {
 	case err == nil:
 		return release, nil
@@ -140,7 +141,7 @@ func (s *resources) cacheToWatch(ctx context.Context, permit *accessLease, query
 		cache, err := s.hub.Cache(ctx, resource)
 		return cache, func() {}, err
 	}
-	private, err := s.hub.Private(ctx, resource, callerOf(permit.caller.identity), s.clients.For(permit.caller.identity).HTTP, query, metadataOnly)
+	private, err := s.hub.Private(ctx, resource, edge.CallerKey(permit.caller.identity), s.clients.For(permit.caller.identity).HTTP, query, metadataOnly)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // slowLists responds to lists on request, and records them.
@@ -85,7 +86,7 @@ func (callersByName) Authenticate(_ context.Context, header http.Header) (auth.I
 func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
 	callers := callersByName{newFakeRights(auth.Namespaces{All: true})}
-	s := newServiceOf(t, &fakeAPI{list: lists}, Config{Authenticator: callers, Authorizer: callers, Limits: Limits{Rate: 1000, Burst: 1000}})
+	s := newServiceOf(t, &fakeAPI{list: lists}, Config{Authenticator: callers, Authorizer: callers, Limits: edge.Limits{Rate: 1000, Burst: 1000}})
 	var calling sync.WaitGroup
 	list := func(name string) {
 		calling.Go(func() {
@@ -113,15 +114,15 @@ func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 
 func TestLiveLists_WaitForSlotsIsBounded(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		s := &resources{liveLists: newLiveLists(Limits{Rate: 1})}
+		s := &resources{liveLists: newLiveLists(edge.Limits{Rate: 1})}
 		ctx := calledBy(t.Context(), "a")
 		for range maxLiveLists / liveListsPart {
 			if _, err := s.acquireLiveSlot(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var over *limitError
-		if _, err := s.acquireLiveSlot(ctx); !errors.As(err, &over) || over.seconds() < 1 {
+		var over *edge.LimitError
+		if _, err := s.acquireLiveSlot(ctx); !errors.As(err, &over) || over.Seconds() < 1 {
 			t.Errorf("one more returned %v", err)
 		}
 		if _, err := s.acquireLiveSlot(calledBy(t.Context(), "b")); err != nil {

@@ -8,12 +8,13 @@ import (
 	"golang.org/x/net/http2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // liveShare is the memory for responses of the API server that are read for callers. They share
 // nothing with a cache.
-var liveShare = share{part: 4, least: 64 << 20, most: 512 << 20, unlimited: 512 << 20}
+var liveShare = edge.Share{Part: 4, Least: 64 << 20, Most: 512 << 20, Unlimited: 512 << 20}
 
 const (
 	// livePart limits one caller to half of it.
@@ -31,7 +32,7 @@ func reservingClient(ctx context.Context, client *http.Client) *http.Client {
 		return client
 	}
 	weighed := *client
-	weighed.Transport = liveTransport{call, callerOf(identityFrom(ctx)), client.Transport}
+	weighed.Transport = liveTransport{call, edge.CallerKey(identityFrom(ctx)), client.Transport}
 	return &weighed
 }
 

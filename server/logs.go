@@ -191,7 +191,7 @@ func (s *logSender) sendMessage(ctx context.Context, piece []byte) error {
 		if err := s.renew(ctx); err != nil {
 			return err
 		}
-		unread := unreadLog{queue: s.unread, caller: callerOf(s.lease.caller.identity)}
+		unread := unreadLog{queue: s.unread, caller: edge.CallerKey(s.lease.caller.identity)}
 		err := s.lease.send(ctx, edge.Guard{Fits: unread.fits}, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
 		unread.end()
 		if !errors.Is(err, errDue) {
@@ -223,7 +223,7 @@ func whyEnded(ctx context.Context, err error) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	}
-	unreachableLog.warn("a log was cut off on its way from the API server", err)
+	edge.WarnUnreachable("a log was cut off on its way from the API server", err)
 	return apierrors.NewServiceUnavailable("the log was cut off on its way from the API server: open it again with since_time of its last line")
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // container is the source of a log at the fake API server. One log of it is read at a time.
@@ -195,7 +196,7 @@ func TestLogs_TruncatedLogsEndWithAnError(t *testing.T) {
 	log.want("one\n")
 	source.writes <- ""
 	log.want("tw")
-	if err := log.end(); connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" {
+	if err := log.end(); connect.CodeOf(err) != connect.CodeUnavailable || statustest.Of(t, err).GetReason() != "ServiceUnavailable" {
 		t.Errorf("ends with %v", err)
 	}
 }
@@ -280,7 +281,7 @@ func TestLogs_RejectionsAreReturnedWithoutRetry(t *testing.T) {
 		answerWith(http.StatusTooManyRequests, metav1.Status{Status: "Failure", Reason: metav1.StatusReasonTooManyRequests, Code: 429, Message: "busy"})(w, r)
 	})}, auth.KubeconfigUser{})
 	err := openLog(t, s, logOfX()).end()
-	if connect.CodeOf(err) != connect.CodeResourceExhausted || detailOf(t, err).GetRetryAfterSeconds() != 7 || requests != 1 {
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || statustest.Of(t, err).GetRetryAfterSeconds() != 7 || requests != 1 {
 		t.Errorf("after %d requests: %v", requests, err)
 	}
 }

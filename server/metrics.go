@@ -81,7 +81,7 @@ func (m *Metrics) refused(spec connect.Spec, began time.Time, err error) {
 	m.ended(spec, err)
 }
 
-// countCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
+// countCalls counts calls, by the codes that edge.MapErrors gives them: it is the outermost interceptor.
 // Only methods of the API have interceptors, so no invalid path is counted.
 type countCalls struct{ metrics *Metrics }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -30,7 +31,7 @@ func newCountedService(t *testing.T) countedService {
 		}
 		return byName(header)
 	})
-	return countedService{newServiceOf(t, podsAPI(), Config{Authenticator: named, Authorizer: everything, Limits: Limits{Streams: 1}, Metrics: metrics}), metrics}
+	return countedService{newServiceOf(t, podsAPI(), Config{Authenticator: named, Authorizer: everything, Limits: edge.Limits{Streams: 1}, Metrics: metrics}), metrics}
 }
 
 // end makes the service end a stream: its handler has ended before the client sees it.

@@ -14,6 +14,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 const (
@@ -168,7 +169,7 @@ func TestCheckName_RejectsInvalidNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := checkName(test.resource, test.namespace, test.name)
-			if (err == nil) != test.ok || err != nil && !strings.Contains(connectError(err).Error(), "invalid_argument") {
+			if (err == nil) != test.ok || err != nil && !strings.Contains(edge.ConnectError(err).Error(), "invalid_argument") {
 				t.Errorf("returned %v", err)
 			}
 		})

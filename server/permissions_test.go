@@ -14,6 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 func some(namespaces ...string) auth.Namespaces { return auth.Namespaces{Names: namespaces} }
@@ -53,7 +54,7 @@ func TestPermissions_DeniedReadsReturnTheAPIServersError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.call(t.Context())
-			if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.HasSuffix(err.Error(), test.want) || detailOf(t, err).GetReason() != "Forbidden" {
+			if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.HasSuffix(err.Error(), test.want) || statustest.Of(t, err).GetReason() != "Forbidden" {
 				t.Errorf("returned %v", err)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 const asJSON = kubeconnectv1.Encoding_ENCODING_JSON
@@ -204,7 +205,7 @@ func TestShutdown_EndsOnlyStreams(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	receive(t, stream)
 	s.stop()
-	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeUnavailable || detailOf(t, stream.Err()).GetReason() != "ServiceUnavailable" {
+	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeUnavailable || statustest.Of(t, stream.Err()).GetReason() != "ServiceUnavailable" {
 		t.Errorf("ends with %v", stream.Err())
 	}
 	if _, err := s.resources.Get(t.Context(), &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"}); err != nil {

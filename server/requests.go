@@ -10,6 +10,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -21,7 +22,7 @@ func (s *resources) resolve(ctx context.Context, name string) (informerhub.Resou
 	}
 	if strings.Contains(name, "/") {
 		return informerhub.Resource{}, apierror.Failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
-			"\"deployments.apps\", and the subresource in the field subresource", cut(name, maxNameBytes))
+			"\"deployments.apps\", and the subresource in the field subresource", edge.CutName(name))
 	}
 	return s.hub.Resolver().Resolve(ctx, name)
 }

@@ -79,7 +79,7 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 func (s *resources) newSender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *edge.OpenStream, send outlet) *eventSender {
 	return &eventSender{
 		outlet: send, part: edge.StreamPart{Stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatchFormat(), messages: edge.WantsMessages(ctx),
-		memory: sendMemory{s.sending, callerOf(identityFrom(ctx))}, sent: s.metrics.events,
+		memory: sendMemory{s.sending, edge.CallerKey(identityFrom(ctx))}, sent: s.metrics.events,
 	}
 }
 

@@ -57,7 +57,7 @@ func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (*resources, conte
 	t.Cleanup(hub.Close)
 	config := Config{Hub: hub, Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: NewMetrics()}
 	jane := authenticatedCaller{rights.who, rights, http.Header{}}
-	return newResources(config, newCallers(Limits{})), context.WithValue(t.Context(), callerKey{}, jane)
+	return newResources(config, newCallers(edge.Limits{})), context.WithValue(t.Context(), callerKey{}, jane)
 }
 
 // oneMessageAtATime has no client, calls between after the first message, and returns the events

@@ -53,7 +53,7 @@ type Config struct {
 	// Streams are the open watches. Default: streams without a maximum age.
 	Streams *edge.Streams
 	// Limits are the limits of each caller that Authenticator distinguishes.
-	Limits Limits
+	Limits edge.Limits
 	// Metrics counts the calls. Default: metrics that are not exported.
 	Metrics *Metrics
 	// Console handles the page at "/".
@@ -83,7 +83,7 @@ func New(config Config) http.Handler {
 	options := connect.WithHandlerOptions(
 		connect.WithRequestGate(gate.admit),
 		config.Compression.Options(),
-		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, cancelOnShutdown{config.Stopping}),
+		connect.WithInterceptors(countCalls{config.Metrics}, edge.MapErrors{}, edge.CancelOnShutdown{Stopping: config.Stopping}),
 		connect.WithConditionalHandlerOptions(boundRequests),
 	)
 	mux := http.NewServeMux()
@@ -106,7 +106,7 @@ func New(config Config) http.Handler {
 		connect.WithRequestGate((&healthGate{entrance, config.Metrics, newHealthWatches()}).admit),
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
 		edge.WithoutCompression,
-		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, cancelOnShutdown{config.Stopping}),
+		connect.WithInterceptors(countCalls{config.Metrics}, edge.MapErrors{}, edge.CancelOnShutdown{Stopping: config.Stopping}),
 	))
 	mux.Handle("/", config.Console)
 	return entrance.handler(edge.SameSite(config.CORSOrigins, mux))

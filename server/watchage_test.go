@@ -9,6 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // A watch that has ended by its age resumes after the events that it has sent: no event is sent
@@ -25,7 +26,7 @@ func TestWatch_ResumesAfterMaximumAge(t *testing.T) {
 		for stream.Receive() {
 			received, token = received+eventsOf(stream.Msg()), stream.Msg().GetResumeToken()
 		}
-		if err := stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != string(edge.ReasonMoved) {
+		if err := stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || statustest.Of(t, err).GetReason() != string(edge.ReasonMoved) {
 			t.Errorf("ends with %v", err)
 		}
 		if received != want || token == "" {
@@ -44,7 +45,7 @@ func TestWatchMany_ResumesAfterMaximumAge(t *testing.T) {
 		for f.stream.Receive() {
 			f.take(f.stream.Msg())
 		}
-		if err := f.stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != string(edge.ReasonMoved) {
+		if err := f.stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || statustest.Of(t, err).GetReason() != string(edge.ReasonMoved) {
 			t.Errorf("ends with %v", err)
 		}
 		if len(f.received[0])+len(f.received[1]) > 0 {

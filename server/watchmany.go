@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -23,7 +22,7 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	if err != nil {
 		return err
 	}
-	caller, more := callerOf(identityFrom(ctx)), len(requests)-1
+	caller, more := edge.CallerKey(identityFrom(ctx)), len(requests)-1
 	if err := s.callers.acquireStreams(caller, more); err != nil {
 		return err
 	}
@@ -144,11 +143,5 @@ func (m *manySender) outletFor(index int) outlet {
 
 // errorOfWatch returns the error of one of several watches. Its message names the watch.
 func errorOfWatch(index int, request *kubeconnectv1.WatchRequest, err error) error {
-	var coded *connect.Error
-	_ = errors.As(connectError(err), &coded)
-	wrapped := connect.NewError(coded.Code(), fmt.Errorf("watch %d (%s): %s", index, cut(request.GetResource(), maxNameBytes), coded.Message()))
-	for _, detail := range coded.Details() {
-		wrapped.AddDetail(detail)
-	}
-	return wrapped
+	return edge.WithPrefix(err, fmt.Sprintf("watch %d (%s)", index, edge.CutName(request.GetResource())))
 }

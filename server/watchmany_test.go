@@ -15,7 +15,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // podsTwice watches all pods, and one of them.
@@ -151,7 +153,7 @@ func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
 			if stream.Receive() {
 				t.Fatalf("sent %v", stream.Msg())
 			}
-			if err := stream.Err(); connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.words) || detailOf(t, err).GetReason() == "" {
+			if err := stream.Err(); connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.words) || statustest.Of(t, err).GetReason() == "" {
 				t.Errorf("returned %v, want %s with %q", err, test.code, test.words)
 			}
 		})
@@ -165,7 +167,7 @@ func TestWatchMany_EndsWithTheService(t *testing.T) {
 	s.stop()
 	for f.stream.Receive() {
 	}
-	if err := f.stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" {
+	if err := f.stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || statustest.Of(t, err).GetReason() != "ServiceUnavailable" {
 		t.Errorf("ends with %v", err)
 	}
 }
@@ -182,7 +184,7 @@ func TestWatchMany_EndsWhenOneWatchLosesPermission(t *testing.T) {
 	for f.stream.Receive() {
 	}
 	err := f.stream.Err()
-	if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), "watch 1 (pods): ") || detailOf(t, err).GetReason() != "Forbidden" {
+	if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), "watch 1 (pods): ") || statustest.Of(t, err).GetReason() != "Forbidden" {
 		t.Errorf("ends with %v", err)
 	}
 }
@@ -203,7 +205,7 @@ func (s *service) watchMany(ctx context.Context, t *testing.T, who string, watch
 }
 
 func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), byName, Limits{Streams: 5})
+	s := newLimitedService(t, podsAPI(), byName, edge.Limits{Streams: 5})
 	end, err := s.watchMany(t.Context(), t, "jane", 4)
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +232,7 @@ func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
 }
 
 func TestCallers_AcquireAndReleaseStreams(t *testing.T) {
-	callers := newCallers(Limits{Streams: 3})
+	callers := newCallers(edge.Limits{Streams: 3})
 	for range 2 {
 		if err := callers.open("jane"); err != nil {
 			t.Fatal(err)

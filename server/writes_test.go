@@ -11,10 +11,12 @@ import (
 	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 func patchOf(resource string) *kubeconnectv1.PatchRequest {
@@ -124,16 +126,16 @@ func TestPatch_ReturnsTheObjectAndWarnings(t *testing.T) {
 
 func TestPatch_ReturnsTheAPIServersErrors(t *testing.T) {
 	for name, status := range map[string]metav1.Status{
-		"a conflict":    apierrors.NewConflict(podResource, "a", errors.New("it has changed")).ErrStatus,
-		"not found":     apierrors.NewNotFound(podResource, "a").ErrStatus,
-		"not permitted": apierrors.NewForbidden(podResource, "a", errors.New("no")).ErrStatus,
+		"a conflict":    apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("it has changed")).ErrStatus,
+		"not found":     apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a").ErrStatus,
+		"not permitted": apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("no")).ErrStatus,
 	} {
 		for _, resource := range []string{"pods", "widgets"} {
 			t.Run(name+" of "+resource, func(t *testing.T) {
 				status.Kind, status.APIVersion = "Status", "v1"
 				s := writeService(t, answerWith(int(status.Code), status))
 				_, err := s.resources.Patch(t.Context(), patchOf(resource))
-				if got := detailOf(t, err); got.GetReason() != string(status.Reason) || got.GetMessage() != status.Message {
+				if got := statustest.Of(t, err); got.GetReason() != string(status.Reason) || got.GetMessage() != status.Message {
 					t.Errorf("returned %v", err)
 				}
 			})
@@ -160,8 +162,8 @@ func TestPatch_IsNotRetried(t *testing.T) {
 					answer(w, r)
 				})
 				_, err := s.resources.Patch(t.Context(), patchOf(resource))
-				if connect.CodeOf(err) != connect.CodeResourceExhausted || detailOf(t, err).GetRetryAfterSeconds() != 7 {
-					t.Errorf("returned %v, %v", err, detailOf(t, err))
+				if connect.CodeOf(err) != connect.CodeResourceExhausted || statustest.Of(t, err).GetRetryAfterSeconds() != 7 {
+					t.Errorf("returned %v, %v", err, statustest.Of(t, err))
 				}
 				if len(s.api.changes) != 1 {
 					t.Errorf("was sent %d times", len(s.api.changes))
@@ -212,7 +214,7 @@ func TestPatch_FailedConnectionIsUnavailable(t *testing.T) {
 			}
 		})
 		_, err := s.resources.Patch(t.Context(), patchOf(resource))
-		if connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" {
+		if connect.CodeOf(err) != connect.CodeUnavailable || statustest.Of(t, err).GetReason() != "ServiceUnavailable" {
 			t.Errorf("%s: returned %v", resource, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -158,7 +159,7 @@ func TestRespondInSlot_HoldsTheSlotUntilTheResponseIsWritten(t *testing.T) {
 		"one that is failed": {long: true, fails: failed, encoding: 1},
 	} {
 		t.Run(what, func(t *testing.T) {
-			newResponseMemory(Limits{}).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			newResponseMemory(edge.Limits{}).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, err := respondInSlot(fairqueue.With(r.Context(), processors, "a"), test.long, func(context.Context) (int, error) { return 1, test.fails })
 				if !errors.Is(err, test.fails) {
 					t.Errorf("answerInTurn returned %v", err)

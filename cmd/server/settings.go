@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/server"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
@@ -32,7 +31,7 @@ type settings struct {
 	keyFile                  string
 	allowPlaintext           bool
 	corsOrigins              []string
-	limits                   server.Limits
+	limits                   edge.Limits
 	maxStreamAge             time.Duration
 	peers                    string
 	maxConnections           int

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // defaults are the settings of a command line without flags.
@@ -22,7 +22,7 @@ var defaults = settings{
 	recheckInterval:          10 * time.Second,
 	reviews:                  reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute},
 	cacheIdleTimeout:         10 * time.Minute,
-	limits:                   server.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20},
+	limits:                   edge.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20},
 	maxStreamAge:             45 * time.Minute,
 	maxConnections:           4096,
 	maxConnectionsPerAddress: 2048,
@@ -30,7 +30,7 @@ var defaults = settings{
 }
 
 // unlimited are the limits without authentication.
-var unlimited = server.Limits{Burst: 2000}
+var unlimited = edge.Limits{Burst: 2000}
 
 func with(change func(*settings)) settings {
 	s := defaults
@@ -148,7 +148,7 @@ func TestSettings_FlagsTakePrecedenceOverEnvironment(t *testing.T) {
 		"no authentication, with a limit": {
 			args:        "--auth none --caller-max-streams 2000",
 			environment: map[string]string{"KUBECONNECT_CALLER_REQUEST_RATE": "7"},
-			want:        with(func(s *settings) { s.auth, s.limits = "none", server.Limits{Streams: 2000, Rate: 7, Burst: 2000} }),
+			want:        with(func(s *settings) { s.auth, s.limits = "none", edge.Limits{Streams: 2000, Rate: 7, Burst: 2000} }),
 		},
 		"TLS on the network": {
 			args: "--listen :443 --tls-cert-file a --tls-private-key-file b",

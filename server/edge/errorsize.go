@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"encoding/base64"
@@ -157,6 +157,9 @@ func shortCause(cause *kubeconnectv1.StatusCause) *kubeconnectv1.StatusCause {
 		Field:   cut(cause.GetField(), maxCauseBytes),
 	}
 }
+
+// CutName returns the name of an object or a resource, shortened to maxNameBytes.
+func CutName(name string) string { return cut(name, maxNameBytes) }
 
 // cut returns text shortened to at most the given number of bytes. Shortened text ends in an
 // ellipsis.

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"crypto/tls"
@@ -38,7 +38,7 @@ func withoutAddresses(err error) error {
 
 // logged logs an error, and returns the error for callers.
 func logged(err, failed error) error {
-	unreachableLog.warn("the API server cannot be reached", err)
+	WarnUnreachable("the API server cannot be reached", err)
 	return apierror.Failure(metav1.StatusReasonServiceUnavailable,
 		"the service cannot reach the cluster's API server: %s; try again, and if this lasts ask the operator of the service, whose log says more",
 		meaningOf(failed))
@@ -74,6 +74,9 @@ func meaningOf(err error) string {
 // unreachableLog logs connection errors for the operator. They are rate-limited, because every call
 // may have one.
 var unreachableLog = pacedLog{interval: 10 * time.Second}
+
+// WarnUnreachable logs a connection error, unless another one was logged shortly before.
+func WarnUnreachable(message string, err error) { unreachableLog.warn(message, err) }
 
 // pacedLog logs at most one line in an interval. Its methods are safe for concurrent use.
 type pacedLog struct {

@@ -1,11 +1,8 @@
-package server
+package edge
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -19,48 +16,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
-
-// sentTrailers returns the trailers that gRPC sends for an error, and their size as HTTP/2 counts
-// it.
-func sentTrailers(t testing.TB, err error) (http.Header, int) {
-	t.Helper()
-	handler := connect.NewUnaryHandlerSimple("/a.B/C", func(_ context.Context, _ *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
-		return nil, err
-	})
-	recorder := &trailerRecorder{header: http.Header{}}
-	request, _ := http.NewRequest(http.MethodPost, "/a.B/C", strings.NewReader("\x00\x00\x00\x00\x00"))
-	request.Header.Set("Content-Type", "application/grpc")
-	request.ProtoMajor, request.ProtoMinor = 2, 0
-	handler.ServeHTTP(recorder, request)
-	trailers, size := http.Header{}, 0
-	for name, values := range recorder.header {
-		name, isTrailer := strings.CutPrefix(name, http.TrailerPrefix)
-		if !isTrailer {
-			continue
-		}
-		trailers[name] = values
-		for _, value := range values {
-			size += len(name) + len(value) + trailerOverhead
-		}
-	}
-	if trailers.Get("Grpc-Status") == "" {
-		t.Fatalf("the trailers are %v", trailers)
-	}
-	return trailers, size
-}
-
-// trailerRecorder records the header of a response, which net/http uses for trailers too.
-type trailerRecorder struct{ header http.Header }
-
-func (r *trailerRecorder) Header() http.Header         { return r.header }
-func (r *trailerRecorder) Write(p []byte) (int, error) { return len(p), nil }
-func (r *trailerRecorder) WriteHeader(int)             {}
-func (r *trailerRecorder) Flush()                      {}
 
 // TestConnectError_FitsIntoTrailers maps arbitrary statuses of the API server, and other errors.
 func TestConnectError_FitsIntoTrailers(t *testing.T) {
@@ -68,20 +28,20 @@ func TestConnectError_FitsIntoTrailers(t *testing.T) {
 		status := anyStatus(r)
 		var err error = &apierrors.StatusError{ErrStatus: status}
 		if rapid.Bool().Draw(r, "has a code") {
-			err = errorOfWatch(1, &kubeconnectv1.WatchRequest{Resource: anyText(r, "resource")}, err)
+			err = WithPrefix(err, "watch 1 ("+CutName(anyText(r, "resource"))+")")
 		}
-		mapped := connectError(err)
+		mapped := ConnectError(err)
 		if code := connect.CodeOf(mapped); code != codeOf(status) {
 			r.Errorf("the code is %s, want %s", code, codeOf(status))
 		}
-		detail := detailOf(t, mapped)
+		detail := statustest.Of(t, mapped)
 		if detail.GetReason() != string(status.Reason) {
 			r.Errorf("the reason is %q, want %q", detail.GetReason(), status.Reason)
 		}
 		if kept, omitted := len(detail.GetCauses()), int(detail.GetOmittedCauses()); kept+omitted != len(status.Details.Causes) {
 			r.Errorf("%d causes and %d omitted of %d", kept, omitted, len(status.Details.Causes))
 		}
-		trailers, size := sentTrailers(t, mapped)
+		trailers, size := statustest.Trailers(t, mapped)
 		if size > maxErrorBytes {
 			r.Errorf("the trailers have %d bytes: %v", size, trailers)
 		}
@@ -118,7 +78,7 @@ func TestTrailerBytes_IsWhatIsSent(t *testing.T) {
 		}
 		const empty = 6
 		computed := trailerBytes(connect.CodeAborted, message, status)
-		if _, sent := sentTrailers(t, mapped); sent > computed || sent+empty < computed {
+		if _, sent := statustest.Trailers(t, mapped); sent > computed || sent+empty < computed {
 			r.Errorf("%d bytes are sent, computed are %d", sent, computed)
 		}
 	})
@@ -160,15 +120,15 @@ func TestConnectError_BoundsStringsOfCallers(t *testing.T) {
 	for name, err := range map[string]error{
 		"a resource":             &discovery.UnknownResourceError{Name: long, NearMisses: []string{"pods"}},
 		"a filter":               apierror.BadRequest("filter: %s", long),
-		"a watch of many":        errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: long}, apierror.BadRequest("filter: %s", long)),
+		"a watch of many":        WithPrefix(apierror.BadRequest("filter: %s", long), "watch 3 ("+CutName(long)+")"),
 		"an error that is plain": errors.New(long),
 		"an error with a code":   connect.NewError(connect.CodeNotFound, errors.New(long)),
 		"bytes":                  errors.New("\xff\xfe"),
 		"wrapped":                fmt.Errorf("%s: %w", long, auth.ErrUnauthenticated),
 	} {
 		t.Run(name, func(t *testing.T) {
-			mapped := connectError(err)
-			if _, size := sentTrailers(t, mapped); size > maxErrorBytes {
+			mapped := ConnectError(err)
+			if _, size := statustest.Trailers(t, mapped); size > maxErrorBytes {
 				t.Errorf("the trailers have %d bytes", size)
 			}
 			if !utf8.ValidString(mapped.Error()) {
@@ -178,18 +138,10 @@ func TestConnectError_BoundsStringsOfCallers(t *testing.T) {
 	}
 }
 
-// TestConnectError_OfAWatchOfManySaysWhatIsWrong has a resource with a long name.
-func TestConnectError_OfAWatchOfManySaysWhatIsWrong(t *testing.T) {
-	err := connectError(errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: strings.Repeat("x", 9000)}, apierror.BadRequest("name is missing")))
-	if text := err.Error(); !strings.Contains(text, "watch 3 (xxx") || !strings.HasSuffix(text, "name is missing") {
-		t.Errorf("the message is %q", text)
-	}
-}
-
 func TestConnectError_LeavesAShortErrorAsItIs(t *testing.T) {
 	text := strings.Repeat("x", 1500)
-	mapped := connectError(apierrors.NewBadRequest(text))
-	if detail := detailOf(t, mapped); detail.GetMessage() != text || !strings.HasSuffix(mapped.Error(), ": "+text) {
+	mapped := ConnectError(apierrors.NewBadRequest(text))
+	if detail := statustest.Of(t, mapped); detail.GetMessage() != text || !strings.HasSuffix(mapped.Error(), ": "+text) {
 		t.Errorf("the message is %q, in the status %q", mapped, detail.GetMessage())
 	}
 }
@@ -200,8 +152,8 @@ func TestConnectError_SaysWhatFollowsAQuotedObject(t *testing.T) {
 	object := `{"apiVersion":"apps/v1","spec":{"text":"` + strings.Repeat(`a \"b\" `, 8000) + `"}}`
 	const wrong = "unrecognized type: int32"
 	err := apierrors.NewInvalid(podKind, "a", field.ErrorList{field.Invalid(field.NewPath("patch"), object, wrong)})
-	mapped := connectError(err)
-	detail := detailOf(t, mapped)
+	mapped := ConnectError(err)
+	detail := statustest.Of(t, mapped)
 	for name, text := range map[string]string{
 		"the error": mapped.Error(), "the status": detail.GetMessage(), "the cause": detail.GetCauses()[0].GetMessage(),
 	} {
@@ -220,7 +172,7 @@ func TestConnectError_KeepsAsManyCausesAsFit(t *testing.T) {
 		all = append(all, field.Invalid(field.NewPath("data").Key(fmt.Sprintf("a key %d", i)), "x", "not a key"))
 	}
 	all[1].Detail = strings.Repeat("a long one ", 2000)
-	detail := detailOf(t, connectError(apierrors.NewInvalid(podKind, "a", all)))
+	detail := statustest.Of(t, ConnectError(apierrors.NewInvalid(podKind, "a", all)))
 	causes := detail.GetCauses()
 	if len(causes) < 10 || len(causes)+int(detail.GetOmittedCauses()) != 300 {
 		t.Fatalf("%d causes, and %d omitted", len(causes), detail.GetOmittedCauses())
@@ -240,11 +192,11 @@ func TestConnectError_KeepsAsManyCausesAsFit(t *testing.T) {
 
 // TestConnectError_UsesRemainingBytesForLongMessages has a message of a webhook, without causes.
 func TestConnectError_UsesRemainingBytesForLongMessages(t *testing.T) {
-	detail := detailOf(t, connectError(statusWith(strings.Repeat("a rule is violated; ", 150))))
+	detail := statustest.Of(t, ConnectError(statusWith(strings.Repeat("a rule is violated; ", 150))))
 	if text := detail.GetMessage(); len(text) != 150*len("a rule is violated; ") {
 		t.Errorf("of the message %d bytes are left", len(text))
 	}
-	detail = detailOf(t, connectError(statusWith(strings.Repeat("a rule is violated; ", 5000))))
+	detail = statustest.Of(t, ConnectError(statusWith(strings.Repeat("a rule is violated; ", 5000))))
 	if text := detail.GetMessage(); len(text) < 3*maxMessageBytes || !strings.HasSuffix(text, ellipsis) {
 		t.Errorf("of the message %d bytes are left", len(text))
 	}
@@ -265,60 +217,4 @@ func TestCut_EndsAtACharacter(t *testing.T) {
 			t.Errorf("cut to %d encoded bytes it is %q", most, got)
 		}
 	}
-}
-
-// TestErrors_AreBoundedForEachKindOfCall has the API server reject a change, the log of a pod and
-// the name of a watch with a long message.
-func TestErrors_AreBoundedForEachKindOfCall(t *testing.T) {
-	long := strings.Repeat("é", 20_000)
-	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_ = json.NewEncoder(w).Encode(metav1.Status{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-			Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity, Message: long,
-		})
-	})
-	for name, option := range map[string]connect.ClientOption{
-		"Connect": connect.WithClientOptions(), "Connect JSON": connect.WithProtoJSON(), "gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			api := podsAPI()
-			api.change, api.log = refuse, refuse
-			s := newService(t, api, auth.KubeconfigUser{}, option)
-			for call, err := range map[string]error{
-				"Patch":     patchError(t, s),
-				"GetLogs":   openLog(t, s, &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a"}).end(),
-				"WatchMany": watchManyError(t, s, long),
-			} {
-				var coded *connect.Error
-				if !errors.As(err, &coded) {
-					t.Fatalf("%s: the error is %v", call, err)
-				}
-				if reason := detailOf(t, err).GetReason(); reason != "Invalid" && reason != "NotFound" {
-					t.Errorf("%s: the reason is %q", call, reason)
-				}
-				if _, size := sentTrailers(t, coded); size > maxErrorBytes {
-					t.Errorf("%s: the error has %d bytes", call, size)
-				}
-			}
-		})
-	}
-}
-
-func patchError(t *testing.T, s *service) error {
-	_, err := s.resources.Patch(t.Context(), &kubeconnectv1.PatchRequest{
-		Resource: "pods", Namespace: "default", Name: "a", Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
-		Body: &kubeconnectv1.PatchRequest_Data{Data: []byte("{}")},
-	})
-	return err
-}
-
-func watchManyError(t *testing.T, s *service, resource string) error {
-	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: resource}}})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stream.Close() }()
-	stream.Receive()
-	return stream.Err()
 }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 var (
@@ -74,11 +75,11 @@ func TestConnectError_MapsErrorsToCodesAndReasons(t *testing.T) {
 		"an error that nobody has named":      {errors.New("x"), connect.CodeUnknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mapped := connectError(test.err)
+			mapped := ConnectError(test.err)
 			if code := connect.CodeOf(mapped); code != test.code {
 				t.Errorf("the code is %s, want %s", code, test.code)
 			}
-			if reason := detailOf(t, mapped).GetReason(); reason != string(test.reason) {
+			if reason := statustest.Of(t, mapped).GetReason(); reason != string(test.reason) {
 				t.Errorf("the reason is %q, want %q", reason, test.reason)
 			}
 		})
@@ -98,7 +99,7 @@ func TestCodeOf_KnowsTheReasonsOfClientGo(t *testing.T) {
 }
 
 func TestConnectError_OfNilIsNil(t *testing.T) {
-	if err := connectError(nil); err != nil {
+	if err := ConnectError(nil); err != nil {
 		t.Errorf("returned %v", err)
 	}
 }
@@ -115,31 +116,14 @@ func TestConnectError_DetailMirrorsTheAPIServersStatus(t *testing.T) {
 			{Reason: "FieldValueInvalid", Field: "spec.replicas", Message: "Invalid value: -1: not below 0"},
 		},
 	}
-	if got := detailOf(t, connectError(invalid)); !proto.Equal(got, want) {
+	if got := statustest.Of(t, ConnectError(invalid)); !proto.Equal(got, want) {
 		t.Errorf("the detail is %v\nwant %v", got, want)
 	}
-	if got := detailOf(t, connectError(apierrors.NewTooManyRequests("later", 7))); got.GetRetryAfterSeconds() != 7 {
+	if got := statustest.Of(t, ConnectError(apierrors.NewTooManyRequests("later", 7))); got.GetRetryAfterSeconds() != 7 {
 		t.Errorf("retry after %d seconds", got.GetRetryAfterSeconds())
 	}
 }
 
 func statusError(reason metav1.StatusReason, code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reason, Code: code, Message: "x"}}
-}
-
-// detailOf returns the Status of an error, or nil if it has none.
-func detailOf(t *testing.T, err error) *kubeconnectv1.Status {
-	t.Helper()
-	var coded *connect.Error
-	if !errors.As(err, &coded) {
-		t.Fatalf("no Connect error: %v", err)
-	}
-	if len(coded.Details()) == 0 {
-		return nil
-	}
-	value, err := coded.Details()[0].Value()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value.(*kubeconnectv1.Status)
 }

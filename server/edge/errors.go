@@ -1,8 +1,9 @@
-package server
+package edge
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -13,40 +14,39 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
-	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // errShuttingDown ends open streams when the service shuts down.
 var errShuttingDown = errors.New("this replica of the service is shutting down: retry the call at another replica")
 
-// mapErrors maps every error that leaves the service to its Connect code and, for errors of the
+// MapErrors maps every error that leaves the service to its Connect code and, for errors of the
 // cluster, a kubeconnect.v1.Status. No other code does.
-type mapErrors struct{}
+type MapErrors struct{}
 
 // WrapUnary implements connect.Interceptor.
-func (mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (MapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		response, err := next(ctx, request)
-		return response, connectError(err)
+		return response, ConnectError(err)
 	}
 }
 
 // WrapStreamingHandler implements connect.Interceptor.
-func (mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (MapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		return connectError(next(ctx, conn))
+		return ConnectError(next(ctx, conn))
 	}
 }
 
 // WrapStreamingClient implements connect.Interceptor. It is unused in a server.
-func (mapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+func (MapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
 
-// connectError maps a domain error to a *connect.Error. An error that already has a code keeps it.
+// ConnectError maps a domain error to a *connect.Error. An error that already has a code keeps it.
 // The result has at most maxErrorBytes.
-func connectError(err error) error {
+func ConnectError(err error) error {
 	var coded *connect.Error
 	switch {
 	case err == nil:
@@ -65,7 +65,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var gone *discovery.ResourceGoneError
 	var schemaless *discovery.NoSchemaError
 	var away *discovery.GroupUnavailableError
-	var limit *limitError
+	var limit *LimitError
 	var snapshot *informerhub.SnapshotError
 	switch {
 	case errors.As(err, &snapshot): // about the service, whatever the API server's response was
@@ -109,7 +109,7 @@ var codes = map[metav1.StatusReason]connect.Code{
 	metav1.StatusReasonTimeout:               connect.CodeDeadlineExceeded,
 	metav1.StatusReasonServerTimeout:         connect.CodeUnavailable,
 	metav1.StatusReasonServiceUnavailable:    connect.CodeUnavailable,
-	edge.ReasonMoved:                         connect.CodeUnavailable,
+	ReasonMoved:                              connect.CodeUnavailable,
 	metav1.StatusReasonInternalError:         connect.CodeInternal,
 	metav1.StatusReasonStoreReadError:        connect.CodeInternal,
 }
@@ -143,4 +143,15 @@ func codeOf(status metav1.Status) connect.Code {
 		return code
 	}
 	return connect.CodeUnknown
+}
+
+// WithPrefix returns the error that a domain error is mapped to, with a prefix in its message.
+func WithPrefix(err error, prefix string) error {
+	var coded *connect.Error
+	_ = errors.As(ConnectError(err), &coded)
+	wrapped := connect.NewError(coded.Code(), fmt.Errorf("%s: %s", prefix, coded.Message()))
+	for _, detail := range coded.Details() {
+		wrapped.AddDetail(detail)
+	}
+	return wrapped
 }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -17,12 +17,10 @@ import (
 
 	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
-	"github.com/kubeconnect/kubeconnect/server/write"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // TestConnectError_NamesNoAddress has errors of net/http and net that have not been classified:
@@ -45,28 +43,14 @@ func TestConnectError_NamesNoAddress(t *testing.T) {
 		"a caller who has left":          {request(context.Canceled), connect.CodeCanceled, "canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := connectError(test.err)
-			if text := err.Error() + detailOf(t, err).GetMessage(); strings.Contains(text, "10.1.2.3") || !strings.Contains(text, test.says) {
+			err := ConnectError(test.err)
+			if text := err.Error() + statustest.Of(t, err).GetMessage(); strings.Contains(text, "10.1.2.3") || !strings.Contains(text, test.says) {
 				t.Errorf("the caller gets %q", text)
 			}
 			if connect.CodeOf(err) != test.code {
 				t.Errorf("the code is %s, want %s", connect.CodeOf(err), test.code)
 			}
 		})
-	}
-}
-
-// TestUnreachable_RefusedByTheService has callers that the service cannot act as: the message is
-// that of the error, without the request.
-func TestUnreachable_RefusedByTheService(t *testing.T) {
-	clients, err := auth.NewClientFactory(&rest.Config{Host: "http://10.1.2.3"}, write.NoteOutcome)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dest := write.Target{Resource: podLogs, Namespace: "default", Name: "a"}
-	_, err = write.Writer{Clients: clients.For(auth.Identity{Username: "admin "})}.Do(t.Context(), dest, write.Delete{})
-	if err := connectError(err); connect.CodeOf(err) != connect.CodePermissionDenied || strings.Contains(err.Error(), "10.1.2.3") {
-		t.Errorf("the caller gets %v", err)
 	}
 }
 
@@ -95,7 +79,7 @@ func TestWithoutAddresses_SaysHowAConnectionFailed(t *testing.T) {
 			unreachableLog = pacedLog{interval: unreachableLog.interval}
 			err := fmt.Errorf("get pods: %w", &discovery.UnavailableError{Host: address, Err: fmt.Errorf("Get %q: %w", address, test.err)})
 			for range 3 {
-				text := connectError(err).Error()
+				text := ConnectError(err).Error()
 				if strings.Contains(text, "10.1.2.3") || strings.Contains(text, "internal") || !strings.Contains(text, test.words+"; try again") {
 					t.Errorf("the caller gets %q", text)
 				}
@@ -112,22 +96,6 @@ type timeoutError struct{}
 func (timeoutError) Error() string   { return "timeout" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
-
-// TestGetLogs_UnreachableKubeletIsUnavailable has the API server respond as it does for a kubelet
-// that does not listen.
-func TestGetLogs_UnreachableKubeletIsUnavailable(t *testing.T) {
-	api := podsAPI()
-	api.log = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"Get \"https://10.1.2.3:10250/containerLogs/default/a/c\": dial tcp 10.1.2.3:10250: connect: connection refused"}`))
-	})
-	s := newService(t, api, auth.KubeconfigUser{})
-	err := openLog(t, s, &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a"}).end()
-	if connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" ||
-		strings.Contains(err.Error(), "10.1.2.3") || !strings.Contains(err.Error(), "kubelet") {
-		t.Errorf("the error is %v", err)
-	}
-}
 
 // TestMeaningOf_NamesTLSErrors has the service use TLS with an API server that does not.
 func TestMeaningOf_NamesTLSErrors(t *testing.T) {

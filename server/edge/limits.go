@@ -1,0 +1,57 @@
+package edge
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+)
+
+// Limits are the limits of each caller. 0 is no limit.
+type Limits struct {
+	// Streams is the number of streams that a caller can have open at a time. A stream of several
+	// watches counts once for each watch.
+	Streams int
+	// CredentialStreams is the part of Streams that each credential of a caller can use, such as
+	// each pod of a service account.
+	CredentialStreams int
+	// Rate is the number of calls that a caller can make each second, in the long run. Opening a
+	// stream is a call.
+	Rate int
+	// Burst is the number of calls that a caller can make at once, after an idle time. It applies
+	// if Rate is set, and is at least 1 then.
+	Burst int
+	// Calls is the number of calls, other than streams, that a caller can have running at a time.
+	// Further calls wait for a few seconds.
+	Calls int
+}
+
+// CallerKey returns the key by which limits distinguish callers: the user, whichever credential or
+// pod it calls from. A user with many tokens therefore has no higher limits.
+func CallerKey(identity auth.Identity) string { return identity.Username + "\x00" + identity.UID }
+
+// LimitError reports that a caller is over a limit, and when to retry.
+type LimitError struct {
+	Over string
+	Wait time.Duration
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s; retry in %d s, or ask the operator of this service for a higher limit", e.Over, e.Seconds())
+}
+
+// Seconds returns the retry time, at least 1: 0 would mean that it is unknown.
+func (e *LimitError) Seconds() int32 {
+	return max(1, int32(math.Ceil(e.Wait.Seconds())))
+}
+
+func (e *LimitError) status() *kubeconnectv1.Status {
+	status := encode.ErrorStatus(metav1.StatusReasonTooManyRequests, e)
+	status.RetryAfterSeconds = e.Seconds()
+	return status
+}

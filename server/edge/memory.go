@@ -1,0 +1,32 @@
+package edge
+
+import (
+	"math"
+	"runtime/debug"
+)
+
+// Share is the memory of one use: a fraction of the process's memory limit (--memory-limit or
+// GOMEMLIMIT), within bounds.
+type Share struct {
+	Part        int64 // denominator: 4 is a quarter of the limit
+	Least, Most int64 // bytes
+	Unlimited   int64 // bytes if the process has no limit
+}
+
+// Bytes returns the size of the share.
+func (s Share) Bytes() int64 {
+	limit := debug.SetMemoryLimit(-1) // a negative limit only reads the current one
+	if limit == math.MaxInt64 {
+		return s.Unlimited
+	}
+	return min(max(limit/s.Part, s.Least), s.Most)
+}
+
+// Part returns the part of a capacity that one caller can use: capacity/part, or all of it if callers
+// have no limits, because all calls then count as one caller.
+func (l Limits) Part(capacity, part int64) int64 {
+	if l == (Limits{}) {
+		return capacity
+	}
+	return max(1, capacity/part)
+}

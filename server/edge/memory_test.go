@@ -1,0 +1,24 @@
+package edge
+
+import (
+	"math"
+	"runtime/debug"
+	"testing"
+)
+
+func TestShare_HasBounds(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	of := Share{Part: 4, Least: 30 << 20, Most: 60 << 20, Unlimited: 1}
+	for limit, want := range map[int64]int64{math.MaxInt64: 1, 1 << 40: 60 << 20, 200 << 20: 50 << 20, 100 << 20: 30 << 20} {
+		debug.SetMemoryLimit(limit)
+		if got := of.Bytes(); got != want {
+			t.Errorf("%d with a limit of %d", got, limit)
+		}
+	}
+	if got := (Limits{}).Part(100, 5); got != 100 {
+		t.Errorf("a caller may have %d where there are no limits", got)
+	}
+	if got := (Limits{Rate: 1}).Part(100, 5); got != 20 {
+		t.Errorf("a caller may have %d", got)
+	}
+}

@@ -1,0 +1,71 @@
+// Package statustest reads what a caller receives of an error, for tests.
+package statustest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// overhead is the number of bytes that HTTP/2 and gRPC add to each trailer.
+const overhead = 32
+
+// Of returns the Status of an error, or nil if it has none.
+func Of(t testing.TB, err error) *kubeconnectv1.Status {
+	t.Helper()
+	var coded *connect.Error
+	if !errors.As(err, &coded) {
+		t.Fatalf("no Connect error: %v", err)
+	}
+	if len(coded.Details()) == 0 {
+		return nil
+	}
+	value, err := coded.Details()[0].Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.(*kubeconnectv1.Status)
+}
+
+// Trailers returns the trailers that gRPC sends for an error, and their size as HTTP/2 counts
+// it.
+func Trailers(t testing.TB, err error) (http.Header, int) {
+	t.Helper()
+	handler := connect.NewUnaryHandlerSimple("/a.B/C", func(_ context.Context, _ *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
+		return nil, err
+	})
+	recorder := &trailerRecorder{header: http.Header{}}
+	request, _ := http.NewRequest(http.MethodPost, "/a.B/C", strings.NewReader("\x00\x00\x00\x00\x00"))
+	request.Header.Set("Content-Type", "application/grpc")
+	request.ProtoMajor, request.ProtoMinor = 2, 0
+	handler.ServeHTTP(recorder, request)
+	trailers, size := http.Header{}, 0
+	for name, values := range recorder.header {
+		name, isTrailer := strings.CutPrefix(name, http.TrailerPrefix)
+		if !isTrailer {
+			continue
+		}
+		trailers[name] = values
+		for _, value := range values {
+			size += len(name) + len(value) + overhead
+		}
+	}
+	if trailers.Get("Grpc-Status") == "" {
+		t.Fatalf("the trailers are %v", trailers)
+	}
+	return trailers, size
+}
+
+// trailerRecorder records the header of a response, which net/http uses for trailers too.
+type trailerRecorder struct{ header http.Header }
+
+func (r *trailerRecorder) Header() http.Header         { return r.header }
+func (r *trailerRecorder) Write(p []byte) (int, error) { return len(p), nil }
+func (r *trailerRecorder) WriteHeader(int)             {}
+func (r *trailerRecorder) Flush()                      {}
