@@ -23,22 +23,29 @@ func (p *Private) End() {
 	<-p.ended
 }
 
-// Private starts a cache of the objects that a query selects, with the permissions of the caller
-// that the HTTP client acts as, and waits for its first snapshot. caller is the key of the caller:
-// its private caches share slots for their first snapshots, and bounded memory. If memory is
-// exhausted, Private fails, and watchers of the cache end, with a RequestEntityTooLarge error. With
-// metadataOnly the cache contains only the objects' metadata, and the query must not read anything
-// else. Otherwise Private fails as [Hub.Cache] does. The cache ends with the context. Call End when
-// done.
-func (h *Hub) Private(
-	ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool,
-) (*Private, error) {
-	endTurn, err := h.privateLists.Acquire(ctx, caller, 1)
+// PrivateOptions are the settings of a private cache.
+type PrivateOptions struct {
+	// Client sends the cache's requests. It has the permissions of one caller. Required.
+	Client *http.Client
+	// Caller identifies that caller. The private caches of a caller share slots for their first
+	// snapshots, and bounded memory.
+	Caller string
+	// Query selects the objects of the cache.
+	Query Query
+	// MetadataOnly reads only the metadata of objects. The query must not select by anything else.
+	MetadataOnly bool
+}
+
+// Private starts a private cache, and waits for its first snapshot. If the caller's memory is
+// exhausted, Private fails, and watchers of the cache end, with a RequestEntityTooLarge error.
+// Otherwise Private fails as [Hub.Cache] does. The cache ends with the context. Call End when done.
+func (h *Hub) Private(ctx context.Context, resource Resource, options PrivateOptions) (*Private, error) {
+	endTurn, err := h.privateLists.Acquire(ctx, options.Caller, 1)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for a slot to list %s: %w", resource.Name, err)
 	}
 	defer endTurn()
-	private, err := h.startPrivate(ctx, resource, caller, client, query, metadataOnly)
+	private, err := h.startPrivate(ctx, resource, options)
 	if err != nil {
 		return nil, err
 	}
@@ -49,20 +56,18 @@ func (h *Hub) Private(
 	return private, nil
 }
 
-func (h *Hub) startPrivate(
-	ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool,
-) (*Private, error) {
-	rest, err := h.clientFor(resource, client, resource.GroupVersionKind())
+func (h *Hub) startPrivate(ctx context.Context, resource Resource, options PrivateOptions) (*Private, error) {
+	rest, err := h.clientFor(resource, options.Client, resource.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSelectors(query); err != nil {
+	if err := checkSelectors(options.Query); err != nil {
 		return nil, err
 	}
 	cache := newCache(resource, defaultLimits(privateWindowBytes), h.callerActivity)
 	up := h.upstreamOf(cache, rest)
-	up.scope = scopeOf(query)
-	up.metadataOnly = metadataOnly
+	up.scope = scopeOf(options.Query)
+	up.metadataOnly = options.MetadataOnly
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -70,10 +75,13 @@ func (h *Hub) startPrivate(
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	private := &Private{Cache: cache, cancel: cancel, ended: make(chan struct{})}
-	up.memory = &privateMemory{queue: h.privateBytes, caller: caller, resource: resource, overflow: func(err error) {
-		cache.end(err)
-		cancel()
-	}}
+	up.memory = &privateMemory{
+		queue: h.privateBytes, caller: options.Caller, resource: resource,
+		overflow: func(err error) {
+			cache.end(err)
+			cancel()
+		},
+	}
 	h.private[private] = struct{}{}
 	h.running.Add(1)
 	go h.runPrivate(ctx, private, up)

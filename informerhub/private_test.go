@@ -52,7 +52,9 @@ type startedPrivate struct {
 func startPrivate(ctx context.Context, hub *Hub, caller string) <-chan startedPrivate {
 	started := make(chan startedPrivate, 1)
 	go func() {
-		cache, err := hub.Private(ctx, pods, caller, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, Query{}, false)
+		cache, err := hub.Private(ctx, pods, PrivateOptions{
+			Caller: caller, Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		})
 		started <- startedPrivate{cache, err}
 	}()
 	return started

@@ -141,7 +141,10 @@ func (s *resources) cacheToWatch(ctx context.Context, permit *accessLease, query
 		cache, err := s.hub.Cache(ctx, resource)
 		return cache, func() {}, err
 	}
-	private, err := s.hub.Private(ctx, resource, edge.CallerKey(permit.caller.identity), s.clients.For(permit.caller.identity).HTTP, query, metadataOnly)
+	private, err := s.hub.Private(ctx, resource, informerhub.PrivateOptions{
+		Client: s.clients.For(permit.caller.identity).HTTP, Caller: edge.CallerKey(permit.caller.identity),
+		Query: query, MetadataOnly: metadataOnly,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
