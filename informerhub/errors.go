@@ -41,7 +41,7 @@ var ErrUndone = errors.New("this version is of a history that has been undone")
 // indexes of its own selections.
 var ErrForeignSelection = errors.New("the selection was made by another cache")
 
-// ErrInterrupted is the error of an interrupted Next.
+// ErrInterrupted is the error of an interrupted [Watcher.NextUntil].
 var ErrInterrupted = errors.New("the watcher was interrupted")
 
 var errNoHistory = errors.New("the cache has no API server to query")

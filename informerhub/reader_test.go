@@ -60,7 +60,6 @@ func (r *reader) watch(t tester, since *Position) {
 		r.begun++
 	}
 	r.watcher = r.cache.Watch(selectFrom(t, r.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: since})
-	r.watcher.InterruptBy(closed)
 }
 
 // closed interrupts a watcher instead of waiting.
@@ -100,7 +99,7 @@ func (r *reader) drain(t tester) (lines []string) {
 func (r *reader) rest(t tester) (lines []string, err error) {
 	t.Helper()
 	for {
-		batch, err := r.watcher.Next(context.Background())
+		batch, err := r.watcher.NextUntil(context.Background(), closed)
 		if err != nil {
 			return lines, err
 		}
@@ -111,7 +110,7 @@ func (r *reader) rest(t tester) (lines []string, err error) {
 // one reads one batch, if one is pending.
 func (r *reader) one(t tester) {
 	t.Helper()
-	batch, err := r.watcher.Next(context.Background())
+	batch, err := r.watcher.NextUntil(context.Background(), closed)
 	switch {
 	case err == nil:
 		r.take(t, batch)

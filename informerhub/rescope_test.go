@@ -81,20 +81,16 @@ func TestWatcher_InterruptedNextConsumesNothing(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(nil, "5"))
 	r := followingNamespaces(t, c, "a")
-	interrupt := make(chan struct{})
-	close(interrupt)
-	r.watcher.InterruptBy(interrupt)
 	must(t, c.Add(in(t, "a", "one", "6")))
-	if batch, err := r.watcher.Next(t.Context()); err != nil || len(batch.Events) != 1 {
+	if batch, err := r.watcher.NextUntil(t.Context(), closed); err != nil || len(batch.Events) != 1 {
 		t.Fatalf("the pending events come first, not %+v, %v", batch.Events, err)
 	}
 	for range 3 {
-		if _, err := r.watcher.Next(t.Context()); !errors.Is(err, ErrInterrupted) {
+		if _, err := r.watcher.NextUntil(t.Context(), closed); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("error %v", err)
 		}
 	}
 	must(t, c.Add(in(t, "a", "two", "7")))
-	r.watcher.InterruptBy(nil)
 	ended, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	if batch, err := r.watcher.Next(ended); err != nil || len(batch.Events) != 1 || batch.Events[0].Object.Name() != "two" {

@@ -47,7 +47,6 @@ func TestSnapshotWalk_IdleReaderRetainsFewObjects(t *testing.T) {
 			if name == "latest states" {
 				r.resumed = true
 			}
-			w.InterruptBy(closed)
 			r.take(t, batch)
 			r.drain(t)
 			checkSame(t, describeAll(listOf(t, c, w.selection).Objects, describeObject), r.holds())
@@ -60,8 +59,7 @@ func TestWatchOptions_DefaultsSendNoBookmarkAtOnce(t *testing.T) {
 	w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{})
 	defer w.Close()
 	nextLines(t, w)
-	w.InterruptBy(closed)
-	if batch, err := w.Next(t.Context()); err == nil {
+	if batch, err := w.NextUntil(t.Context(), closed); err == nil {
 		t.Errorf("returned %v at once", describeAll(batch.Events, describeEvent))
 	}
 }

@@ -48,10 +48,9 @@ type Watcher struct {
 
 	lastBatchAt    time.Time // when Next last returned
 	warner         warner
-	unresumable    bool            // the stream cannot be resumed after the last returned batch
-	nextSelection  *Selection      // the selection to switch to; nil if there is none
-	nextBySnapshot bool            // switch with a snapshot
-	interrupt      <-chan struct{} // see InterruptBy
+	unresumable    bool       // the stream cannot be resumed after the last returned batch
+	nextSelection  *Selection // the selection to switch to; nil if there is none
+	nextBySnapshot bool       // switch with a snapshot
 }
 
 // Watch returns a watcher of a selection of this cache. Next fails with ErrForeignSelection for a
@@ -81,10 +80,15 @@ func (w *Watcher) Close() {
 // ends. It fails with the error that ended the cache, after all events up to the end have been
 // delivered.
 //
-// If the context ends, or the interrupting channel is closed, no event is consumed: the next call
-// resumes at the same cursor, and the bookmark timer keeps running.
-func (w *Watcher) Next(ctx context.Context) (Batch, error) {
-	batch, err := w.next(ctx)
+// If the context ends, no event is consumed: the next call resumes at the same cursor, and the
+// bookmark timer keeps running.
+func (w *Watcher) Next(ctx context.Context) (Batch, error) { return w.NextUntil(ctx, nil) }
+
+// NextUntil is like Next, but fails with [ErrInterrupted] instead of waiting for events once the
+// channel interrupt is closed. Pending events are returned nevertheless. A nil channel never
+// interrupts.
+func (w *Watcher) NextUntil(ctx context.Context, interrupt <-chan struct{}) (Batch, error) {
+	batch, err := w.next(ctx, interrupt)
 	if err != nil {
 		return Batch{}, err
 	}
@@ -93,7 +97,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	return batch, nil
 }
 
-func (w *Watcher) next(ctx context.Context) (Batch, error) {
+func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, error) {
 	due := false // a Bookmark is due, if there is nothing else
 	if err := w.cache.checkSelection(cmp.Or(w.nextSelection, w.selection)); err != nil {
 		return Batch{}, err
@@ -139,14 +143,10 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 		case <-next.advanced:
 		case <-bookmarkTimer.C:
 			due = true
-		case <-w.interrupt:
+		case <-interrupt:
 			return Batch{}, ErrInterrupted
 		case <-ctx.Done():
 			return Batch{}, context.Cause(ctx)
 		}
 	}
 }
-
-// InterruptBy makes Next return [ErrInterrupted] instead of waiting for events, once the channel is
-// closed. A nil channel never interrupts.
-func (w *Watcher) InterruptBy(interrupt <-chan struct{}) { w.interrupt = interrupt }

@@ -119,7 +119,6 @@ func TestWatcher_SendsABookmarkOnlyAfterItsEvents(t *testing.T) {
 			r := newReader(t, c, Query{})
 			r.watcher.options.Bookmarks = interval
 			r.drain(t)
-			r.watcher.InterruptBy(nil)
 			go func() {
 				time.Sleep(interval)
 				_ = c.Add(pod(t, "a", 11))
@@ -199,7 +198,6 @@ func TestCache_IsSafeForConcurrentReadersAndAWriter(t *testing.T) {
 	for range 4 {
 		go func() {
 			r := newReader(t, c, Query{LabelSelector: "!app"})
-			r.watcher.InterruptBy(nil)
 			for r.version != last {
 				batch, err := r.watcher.Next(t.Context())
 				r.latest = batch.compacted

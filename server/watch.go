@@ -36,8 +36,7 @@ func (w *watch) close() {
 // next blocks until events are available and returns all pending ones. It returns an empty batch if
 // the access lease must be renewed first.
 func (w *watch) next(ctx context.Context) (informerhub.Batch, error) {
-	w.watcher.InterruptBy(w.lease.changed)
-	batch, err := w.watcher.Next(w.lease.period)
+	batch, err := w.watcher.NextUntil(w.lease.period, w.lease.changed)
 	if err != nil && ctx.Err() == nil && w.lease.isDue() {
 		return informerhub.Batch{}, nil
 	}
