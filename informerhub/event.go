@@ -85,8 +85,8 @@ func bookmark(position Position, freshness Freshness) Batch {
 	}
 }
 
-// EncodedPatch returns a Modified object as a difference to the previous one, in one of the
-// encodings; nil if it cannot be expressed. It is encoded once for all callers, as in Encoded.
+// EncodedPatch returns a Modified object as a difference to the previous one, as encode encodes it;
+// nil if it cannot be expressed. See [object.Object.EncodedPatch].
 func (e Event) EncodedPatch(encoding int, encode func(before, after *Object) []byte) []byte {
 	if e.Before == nil {
 		return nil

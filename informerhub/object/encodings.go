@@ -2,15 +2,15 @@ package object
 
 import "sync/atomic"
 
-// maxEncodings is the number of encodings.
-const maxEncodings = 4
+// MaxEncodings is the number of encodings of an object that are cached.
+const MaxEncodings = 4
 
 // encodingCache has the cached encodings of one object and the cached results of filters for it,
 // shared by all callers. An object has them only while it is in the window of its feed, because
 // later requests for the same encoding are unlikely.
 type encodingCache struct {
-	encoded       [maxEncodings]atomic.Pointer[[]byte]
-	patches       [maxEncodings]atomic.Pointer[patch]
+	encoded       [MaxEncodings]atomic.Pointer[[]byte]
+	patches       [MaxEncodings]atomic.Pointer[patch]
 	masked        [maxMasked]atomic.Pointer[maskedObject]        // the first ones that were requested
 	filterResults [maxFilterResults]atomic.Pointer[filterResult] // by the filters' numbers
 }
@@ -28,9 +28,13 @@ func (o *Object) CacheEncodings() {
 	}
 }
 
-// cachedEncodings returns the cache of an object's encodings; nil if they are not cached. The
-// encodings of a masked object are cached with the whole object, and released with it.
-func (o *Object) cachedEncodings() *encodingCache {
+// cachedEncodings returns the cache of an object's encodings, among them the given one; nil if it is
+// not cached. The encodings of a masked object are cached with the whole object, and released with
+// it.
+func (o *Object) cachedEncodings(encoding int) *encodingCache {
+	if encoding < 0 || encoding >= MaxEncodings {
+		return nil
+	}
 	if o.masking == nil {
 		return o.encodings.Load()
 	}
@@ -49,10 +53,12 @@ func (o *Object) DropEncodings() {
 	}
 }
 
-// Encoded returns the object in one of a few encodings, numbered from 0 to 3. While the object is
-// in the window, encode is called once for all callers. The result must not be changed.
+// Encoded returns the object as encode encodes it. The number of the encoding is chosen by the
+// program: in all calls it must stand for the same encoding. While the object is in the window,
+// encode is called once for all callers with the same number, if the number is less than
+// MaxEncodings, and otherwise at each call. The result must not be changed.
 func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
-	cached := o.cachedEncodings()
+	cached := o.cachedEncodings(encoding)
 	if cached == nil {
 		return encode(o)
 	}
@@ -64,12 +70,12 @@ func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
 	return encoded
 }
 
-// EncodedPatch returns the object as a difference to a previous state of it, in one of the
-// encodings of [Object.Encoded]; nil if it cannot be expressed. While the object is in the window,
-// encode is called once for all callers with the same previous state. The result must not be
-// changed.
+// EncodedPatch returns the object as a difference to a previous state of it, as encode encodes it;
+// nil if it cannot be expressed. The encodings of patches are numbered as in [Object.Encoded], but
+// separately. While the object is in the window, encode is called once for all callers with the same
+// number and previous state. The result must not be changed.
 func (o *Object) EncodedPatch(before *Object, encoding int, encode func(before, after *Object) []byte) []byte {
-	cached := o.cachedEncodings()
+	cached := o.cachedEncodings(encoding)
 	if cached == nil {
 		return encode(before, o)
 	}

@@ -69,7 +69,7 @@ func TestMasked_IsCachedInTheWindow(t *testing.T) {
 	}
 	held := object.Masked(fieldsOf(t, "spec0"))
 	object.DropEncodings()
-	if held.cachedEncodings() != nil {
+	if held.cachedEncodings(0) != nil {
 		t.Error("a masked object retains its encodings after the window has released them")
 	}
 	if same("spec0") {
