@@ -53,7 +53,7 @@ func (s *resources) Count(ctx context.Context, request *kubeconnectv1.CountReque
 	}
 	namespaces, warnings := found.coverage()
 	response := &kubeconnectv1.CountResponse{
-		Kind:            encode.Kind(found.resource),
+		Resource:        encode.Kind(found.resource),
 		Total:           int64(len(found.snapshot.Objects)),
 		ResourceVersion: found.snapshot.ResourceVersion,
 		Freshness:       encode.Freshness(found.freshness),

@@ -109,7 +109,7 @@ func TestStream_SaysWhichNamespacesItCovers(t *testing.T) {
 	rights.change(func() { rights.may = auth.Namespaces{All: true} })
 	f.next()
 	wantCoverage(t, "after all namespaces are gained", f.last, "")
-	if f.last.GetKind().GetKind() != "Pod" {
+	if f.last.GetResource().GetKind() != "Pod" {
 		t.Errorf("the stream does not report that it is complete: %v", f.last)
 	}
 }
@@ -126,7 +126,7 @@ func TestWatchMany_SaysForEachWatchWhichNamespacesItCovers(t *testing.T) {
 		}
 		message := f.stream.Msg()
 		response := message.GetResponse()
-		if response.GetKind() == nil {
+		if response.GetResource() == nil {
 			continue
 		}
 		said[message.GetWatchIndex()] = true

@@ -25,7 +25,7 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 	if err != nil {
 		return nil, err
 	}
-	return &kubeconnectv1.CreateResponse{Kind: done.kind, Object: done.object, Warnings: done.Warnings}, nil
+	return &kubeconnectv1.CreateResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings}, nil
 }
 
 func (s *resources) create(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.CreateRequest) (writeResponse, error) {

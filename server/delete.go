@@ -41,7 +41,7 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 		return nil, err
 	}
 	return &kubeconnectv1.DeleteResponse{
-		Kind: done.kind, Object: done.object, Warnings: done.Warnings,
+		Resource: done.kind, Object: done.object, Warnings: done.Warnings,
 		ResourceVersion: s.versionBehind(ctx, dest, request, done.object.GetResourceVersion()),
 	}, nil
 }

@@ -95,7 +95,7 @@ func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type
 
 func encodeType(resourceType discovery.Type) *kubeconnectv1.ResourceType {
 	return &kubeconnectv1.ResourceType{
-		Kind:         encode.Kind(resourceType.Resource),
+		Resource:     encode.Kind(resourceType.Resource),
 		Singular:     resourceType.Singular,
 		ShortNames:   resourceType.ShortNames,
 		Categories:   resourceType.Categories,
@@ -148,7 +148,7 @@ func schemaResponse(ctx context.Context, resource informerhub.Resource, schema [
 		response := &kubeconnectv1.GetSchemaResponse{}
 		field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
 		encode.Set(response, encode.AppendField(field, schemaOfResponse, schema), edge.WantsMessages(ctx))
-		response.Kind = encode.Kind(resource)
+		response.Resource = encode.Kind(resource)
 		return response, nil
 	})
 }

@@ -26,7 +26,7 @@ func listTypes(t *testing.T, s *service, request *kubeconnectv1.ListResourceType
 	}
 	types := make(map[string]*kubeconnectv1.ResourceType)
 	for _, of := range answer.GetResourceTypes() {
-		types[of.GetKind().GetResource()] = of
+		types[of.GetResource().GetPlural()] = of
 	}
 	return types
 }
@@ -59,7 +59,7 @@ func TestDiscovery_ListsTypesByGroupAndCategory(t *testing.T) {
 			}
 			var names []string
 			for _, of := range answer.GetResourceTypes() {
-				names = append(names, of.GetKind().GetResource())
+				names = append(names, of.GetResource().GetPlural())
 			}
 			if strings.Join(names, " ") != test.want {
 				t.Errorf("returned %v", names)
@@ -136,7 +136,7 @@ func TestGetSchema_IsAvailableToEveryCaller(t *testing.T) {
 	}
 	schema := answer.GetSchema().AsMap()
 	components, _ := schema["components"].(map[string]any)
-	if schemas, _ := components["schemas"].(map[string]any); answer.GetKind().GetKind() != "Pod" || schema["type"] != "object" || schemas["Spec"] == nil {
+	if schemas, _ := components["schemas"].(map[string]any); answer.GetResource().GetKind() != "Pod" || schema["type"] != "object" || schemas["Spec"] == nil {
 		t.Errorf("returned %v", answer)
 	}
 }

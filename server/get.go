@@ -40,7 +40,7 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 		return nil, err
 	}
 	return &kubeconnectv1.GetResponse{
-		Kind:      encode.ShownKind(got.kind, request.GetMetadataOnly()),
+		Resource:  encode.ShownKind(got.kind, request.GetMetadataOnly()),
 		Object:    object,
 		Freshness: encode.Freshness(got.freshness),
 		Source:    got.source,
@@ -57,7 +57,7 @@ func encodeInSlot(ctx context.Context, object *informerhub.Object, encoding kube
 
 // getResult is the result of reading one object: the object and its origin.
 type getResult struct {
-	kind      *kubeconnectv1.ResourceKind
+	kind      *kubeconnectv1.Resource
 	object    *informerhub.Object
 	freshness informerhub.Freshness
 	source    kubeconnectv1.Source

@@ -68,7 +68,7 @@ func (s *resources) answerPage(ctx context.Context, list *pagedList, request *ku
 func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view encode.View) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.coverage()
 	response := &kubeconnectv1.ListResponse{
-		Kind:            encode.ShownKind(encode.Kind(list.resource), request.GetMetadataOnly()),
+		Resource:        encode.ShownKind(encode.Kind(list.resource), request.GetMetadataOnly()),
 		ResourceVersion: list.token.position.Version,
 		Freshness:       encode.Freshness(list.freshness),
 		Source:          list.source,

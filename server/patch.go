@@ -37,7 +37,7 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 	if err != nil {
 		return nil, err
 	}
-	return &kubeconnectv1.PatchResponse{Kind: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
+	return &kubeconnectv1.PatchResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
 }
 
 func readPatch(request *kubeconnectv1.PatchRequest) (p write.Patch, err error) {

@@ -20,7 +20,7 @@ func TestGet_ReturnsOneObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kind := answer.GetKind(); kind.GetKind() != "Pod" || kind.GetResource() != "pods" || kind.GetVersion() != "v1" ||
+	if kind := answer.GetResource(); kind.GetKind() != "Pod" || kind.GetPlural() != "pods" || kind.GetVersion() != "v1" ||
 		!kind.GetNamespaced() || kind.GetProtobufType() != "k8s.io.api.core.v1.Pod" {
 		t.Errorf("the kind is %v", kind)
 	}
@@ -119,12 +119,12 @@ func TestWatch_SendsSnapshotThenChanges(t *testing.T) {
 	}
 	defer func() { _ = stream.Close() }()
 	first := receive(t, stream)
-	if got := eventsOf(first); got != "RESET ADDED:a ADDED:b SYNCED" || first.GetKind().GetKind() != "Pod" {
-		t.Errorf("starts with %s of kind %v", got, first.GetKind())
+	if got := eventsOf(first); got != "RESET ADDED:a ADDED:b SYNCED" || first.GetResource().GetKind() != "Pod" {
+		t.Errorf("starts with %s of kind %v", got, first.GetResource())
 	}
 	s.api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 11)}
 	second := receive(t, stream)
-	if got := eventsOf(second); got != "MODIFIED:a" || second.GetKind() != nil || second.GetEvents()[0].GetResourceVersion() != "11" {
+	if got := eventsOf(second); got != "MODIFIED:a" || second.GetResource() != nil || second.GetEvents()[0].GetResourceVersion() != "11" {
 		t.Errorf("continues with %v", second)
 	}
 }
@@ -186,8 +186,8 @@ func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 	messages := 0
 	for len(all) < n+2 {
 		response := receive(t, stream)
-		if messages++; len(response.GetEvents()) > 4 || (response.GetKind() != nil) != (messages == 1) {
-			t.Errorf("message %d has %d events and the kind %v", messages, len(response.GetEvents()), response.GetKind())
+		if messages++; len(response.GetEvents()) > 4 || (response.GetResource() != nil) != (messages == 1) {
+			t.Errorf("message %d has %d events and the kind %v", messages, len(response.GetEvents()), response.GetResource())
 		}
 		all = append(all, strings.Fields(eventsOf(response))...)
 	}

@@ -58,7 +58,7 @@ func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, 
 	if err := s.confirmTable(ctx, resource, response); err != nil {
 		return nil, err
 	}
-	response.Kind, response.Warnings = encode.Kind(resource), warnings
+	response.Resource, response.Warnings = encode.Kind(resource), warnings
 	return response, checkTableSize(response)
 }
 

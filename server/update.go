@@ -24,7 +24,7 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 	if err != nil {
 		return nil, err
 	}
-	return &kubeconnectv1.UpdateResponse{Kind: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
+	return &kubeconnectv1.UpdateResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
 }
 
 func (s *resources) replace(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.UpdateRequest) (writeResponse, error) {

@@ -33,11 +33,11 @@ func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 	if freshness := waiting.GetFreshness(); !freshness.GetStale() || freshness.LastContact != nil {
 		t.Errorf("it reported %v", freshness)
 	}
-	if waiting.GetKind().GetKind() != "Pod" || waiting.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
-		t.Errorf("it starts with kind %v from %v", waiting.GetKind(), waiting.GetSource())
+	if waiting.GetResource().GetKind() != "Pod" || waiting.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
+		t.Errorf("it starts with kind %v from %v", waiting.GetResource(), waiting.GetSource())
 	}
 	send()
-	if got := receive(t, stream); eventsOf(got) != "RESET ADDED:a ADDED:b SYNCED" || got.GetKind().GetKind() != "Pod" {
+	if got := receive(t, stream); eventsOf(got) != "RESET ADDED:a ADDED:b SYNCED" || got.GetResource().GetKind() != "Pod" {
 		t.Errorf("it continues with %v", got)
 	}
 }

@@ -122,7 +122,7 @@ func (s *eventSender) followScope(ctx context.Context, w *watch) error {
 // setKind sets the kind, the source and the namespaces of the stream in the next response.
 func (s *eventSender) setKind(metadataOnly bool, lease *accessLease) {
 	resource := lease.request.resource
-	s.response.Kind = encode.ShownKind(encode.Kind(resource), metadataOnly)
+	s.response.Resource = encode.ShownKind(encode.Kind(resource), metadataOnly)
 	s.response.Source = sourceOf(resource)
 	s.response.Namespaces, s.response.Warnings = coverageOf(lease.request, lease.scope)
 }

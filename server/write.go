@@ -23,7 +23,7 @@ func (s *resources) writer(ctx context.Context) write.Writer {
 // writeResponse is the response to a change.
 type writeResponse struct {
 	write.Result
-	kind   *kubeconnectv1.ResourceKind
+	kind   *kubeconnectv1.Resource
 	object *kubeconnectv1.Object
 }
 

@@ -114,7 +114,7 @@ func TestPatch_ReturnsTheObjectAndWarnings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if answer.GetObject().GetResourceVersion() != "12" || answer.GetCreated() != test.created || answer.GetKind().GetKind() != "Pod" {
+			if answer.GetObject().GetResourceVersion() != "12" || answer.GetCreated() != test.created || answer.GetResource().GetKind() != "Pod" {
 				t.Errorf("returned %v", answer)
 			}
 			if warnings := answer.GetWarnings(); len(warnings) != 2 || warnings[1] != "so is spec.older" {

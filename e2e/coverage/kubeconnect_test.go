@@ -63,7 +63,7 @@ func (k kubeconnect) get(ctx context.Context, params call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(answer.GetObject(), answer.GetKind())
+	return decode(answer.GetObject(), answer.GetResource())
 }
 
 // list reads all pages.
@@ -79,7 +79,7 @@ func (k kubeconnect) list(ctx context.Context, params call) (any, error) {
 			return nil, err
 		}
 		for _, object := range page.GetObjects() {
-			read, err := decode(object, page.GetKind())
+			read, err := decode(object, page.GetResource())
 			if err != nil {
 				return nil, err
 			}
@@ -107,7 +107,7 @@ func (k kubeconnect) create(ctx context.Context, params call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(answer.GetObject(), answer.GetKind())
+	return decode(answer.GetObject(), answer.GetResource())
 }
 
 func (k kubeconnect) update(ctx context.Context, params call) (any, error) {
@@ -122,7 +122,7 @@ func (k kubeconnect) update(ctx context.Context, params call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(answer.GetObject(), answer.GetKind())
+	return decode(answer.GetObject(), answer.GetResource())
 }
 
 var patchTypes = map[types.PatchType]kubeconnectv1.PatchType{
@@ -141,7 +141,7 @@ func (k kubeconnect) patch(ctx context.Context, params call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(answer.GetObject(), answer.GetKind())
+	return decode(answer.GetObject(), answer.GetResource())
 }
 
 func (k kubeconnect) delete(ctx context.Context, params call) (any, error) {
@@ -152,7 +152,7 @@ func (k kubeconnect) delete(ctx context.Context, params call) (any, error) {
 	if err != nil || answer.GetObject() == nil {
 		return nil, err
 	}
-	return decode(answer.GetObject(), answer.GetKind())
+	return decode(answer.GetObject(), answer.GetResource())
 }
 
 func (k kubeconnect) deleteCollection(ctx context.Context, params call) (any, error) {
@@ -166,7 +166,7 @@ func (k kubeconnect) deleteCollection(ctx context.Context, params call) (any, er
 }
 
 // decode returns the content of an object, in any encoding.
-func decode(object *kubeconnectv1.Object, kind *kubeconnectv1.ResourceKind) (map[string]any, error) {
+func decode(object *kubeconnectv1.Object, kind *kubeconnectv1.Resource) (map[string]any, error) {
 	switch carried := object.GetContent().(type) {
 	case *kubeconnectv1.Object_Struct:
 		text, err := carried.Struct.MarshalJSON()

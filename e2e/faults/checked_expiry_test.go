@@ -175,7 +175,7 @@ func TestChecked_PagesOfAChangedDefinitionNeverMixObjects(t *testing.T) {
 					case kit.IsExpired(err), name == "gone" && connect.CodeOf(err) == connect.CodeNotFound, name == "recreated" && err == nil:
 					case consistency == kit.Latest && i == 0 && err == nil: // "the others continue in it"
 					default:
-						t.Errorf("replica %d: %v %v, %v with status %v", i, page.GetKind(), kit.NamesOf(page.GetObjects()), err, kit.StatusIn(err))
+						t.Errorf("replica %d: %v %v, %v with status %v", i, page.GetResource(), kit.NamesOf(page.GetObjects()), err, kit.StatusIn(err))
 					}
 				}
 			})
@@ -325,7 +325,7 @@ func TestChecked_PagesOfATableAreOfOneVersion(t *testing.T) {
 		t.Errorf("one: %v, %v", one, err)
 	}
 	empty, err := clients[0].GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: "there-is-none", PageSize: 1})
-	if err != nil || len(empty.GetRows()) != 0 || len(empty.GetColumns()) == 0 || empty.GetKind().GetKind() != "Pod" {
+	if err != nil || len(empty.GetRows()) != 0 || len(empty.GetColumns()) == 0 || empty.GetResource().GetKind() != "Pod" {
 		t.Errorf("an empty table: %v, %v", empty, err)
 	}
 	big, err := clients[0].GetTable(ctx, request(501, ""))

@@ -28,7 +28,7 @@ func TestChecked_FirstResponseOfAPendingStreamHasAKind(t *testing.T) {
 	}
 	link.Set(harness.Frozen)
 	response, err := kit.FirstOf(ctx, client, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: namespace})
-	if err != nil || response.GetKind().GetKind() != "Pod" || response.GetSource() == 0 {
+	if err != nil || response.GetResource().GetKind() != "Pod" || response.GetSource() == 0 {
 		t.Errorf("the first response is %v, %v", response, err)
 	}
 }

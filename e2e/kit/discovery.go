@@ -14,7 +14,7 @@ type DiscoveryClient = kubeconnectv1connect.DiscoveryServiceClient
 // TypeOf returns the type of a resource; nil if it is not listed.
 func TypeOf(list *kubeconnectv1.ListResourceTypesResponse, resource string) *kubeconnectv1.ResourceType {
 	for _, resourceType := range list.GetResourceTypes() {
-		if resourceType.GetKind().GetResource() == resource {
+		if resourceType.GetResource().GetPlural() == resource {
 			return resourceType
 		}
 	}

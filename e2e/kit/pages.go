@@ -64,8 +64,8 @@ func checkPage(t *testing.T, number int, first, page *kubeconnectv1.ListResponse
 	if (page.GetNextPageToken() == "") != (page.GetRemainingItemCount() == 0) {
 		t.Errorf("page %d: %d remain, and the next page's token is %q", number, page.GetRemainingItemCount(), page.GetNextPageToken())
 	}
-	if !proto.Equal(page.GetKind(), first.GetKind()) {
-		t.Errorf("page %d is of %v, the first of %v", number, page.GetKind(), first.GetKind())
+	if !proto.Equal(page.GetResource(), first.GetResource()) {
+		t.Errorf("page %d is of %v, the first of %v", number, page.GetResource(), first.GetResource())
 	}
 	if !slices.Equal(page.GetNamespaces(), first.GetNamespaces()) {
 		t.Errorf("page %d covers %v, the first %v", number, page.GetNamespaces(), first.GetNamespaces())

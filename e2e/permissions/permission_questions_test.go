@@ -358,7 +358,7 @@ func (a *permissionAsker) watched(ctx context.Context, request *kubeconnectv1.Wa
 	defer stream.Close()
 	held, namespaces := map[string]*kubeconnectv1.Object{}, []string(nil)
 	for stream.Receive() {
-		if stream.Msg().GetKind() != nil {
+		if stream.Msg().GetResource() != nil {
 			namespaces = stream.Msg().GetNamespaces()
 		}
 		for _, event := range stream.Msg().GetEvents() {

@@ -52,7 +52,7 @@ func (m *matrix) getSchema(clients harness.Clients) answer {
 		if len(schema.GetSchema().GetFields()) == 0 {
 			return "", err
 		}
-		return schema.GetKind().GetKind(), err
+		return schema.GetResource().GetKind(), err
 	}
 }
 

@@ -150,7 +150,7 @@ func TestChecked_ObjectsCountOnceInEachGroupOfTheirValues(t *testing.T) {
 		}
 	}
 	nothing, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace, LabelSelector: "app=none", GroupBy: []string{"spec.nodeName"}})
-	if err != nil || nothing.GetTotal() != 0 || len(nothing.GetGroups()) != 0 || nothing.GetResourceVersion() == "" || nothing.GetKind().GetKind() != "Pod" || nothing.GetFreshness() == nil {
+	if err != nil || nothing.GetTotal() != 0 || len(nothing.GetGroups()) != 0 || nothing.GetResourceVersion() == "" || nothing.GetResource().GetKind() != "Pod" || nothing.GetFreshness() == nil {
 		t.Errorf("a count of nothing: %v, %v", nothing, err)
 	}
 	warned, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace, Filter: "object.spec.nodeName == 'n'", MinResourceVersion: last})

@@ -200,7 +200,7 @@ func TestChecked_PageSizesAreExactAtTheirBoundaries(t *testing.T) {
 		{Resource: "pods", Namespace: s.Namespace, LabelSelector: "app=none", PageSize: 1, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST},
 	} {
 		page, err := clients[0].List(ctx, nothing)
-		if err != nil || len(page.GetObjects()) != 0 || page.GetNextPageToken() != "" || page.GetRemainingItemCount() != 0 || page.GetResourceVersion() == "" || page.GetKind().GetKind() != "Pod" {
+		if err != nil || len(page.GetObjects()) != 0 || page.GetNextPageToken() != "" || page.GetRemainingItemCount() != 0 || page.GetResourceVersion() == "" || page.GetResource().GetKind() != "Pod" {
 			t.Errorf("%v: %v, %v", nothing, page, err)
 		}
 	}

@@ -68,7 +68,7 @@ func TestCount_CountsByGroups(t *testing.T) {
 		}
 		kit.Eventually(ctx, t, "the service has cached all pods", func() error {
 			count, err := client.Count(ctx, request(func(*kubeconnectv1.CountRequest) {}))
-			if err == nil && (count.GetTotal() != 21 || len(count.GetGroups()) != 0 || count.GetKind().GetKind() != "Pod" || count.GetResourceVersion() == "" || count.GetSource() != kubeconnectv1.Source_SOURCE_CACHE) {
+			if err == nil && (count.GetTotal() != 21 || len(count.GetGroups()) != 0 || count.GetResource().GetKind() != "Pod" || count.GetResourceVersion() == "" || count.GetSource() != kubeconnectv1.Source_SOURCE_CACHE) {
 				err = fmt.Errorf("%v", count)
 			}
 			return err

@@ -131,7 +131,7 @@ func TestScenario23_StreamsReportChangesOfTheirNamespaces(t *testing.T) {
 	until := func(namespaces ...string) {
 		t.Helper()
 		for stream.Receive() {
-			if stream.Msg().GetKind() == nil {
+			if stream.Msg().GetResource() == nil {
 				continue
 			}
 			if got := stream.Msg().GetNamespaces(); !slices.Equal(got, slices.Sorted(slices.Values(namespaces))) {

@@ -57,8 +57,8 @@ func TestEncoding_CustomResourcesFallBackToJSON(t *testing.T) {
 				t.Fatal(err)
 			}
 			kit.WantHead(t, answer.GetObject(), want)
-			if answer.GetKind().GetProtobufType() != "" {
-				t.Errorf("protobuf type of the kind %q", answer.GetKind().GetProtobufType())
+			if answer.GetResource().GetProtobufType() != "" {
+				t.Errorf("protobuf type of the kind %q", answer.GetResource().GetProtobufType())
 			}
 			got := want.NewEmptyInstance()
 			kit.Decode(t, answer.GetObject(), expected, got)

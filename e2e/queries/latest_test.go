@@ -105,13 +105,13 @@ func TestLatest_ReadsEqualCachedOnes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantEqual(t, want.GetKind(), got.GetKind())
+				wantEqual(t, want.GetResource(), got.GetResource())
 				wantEqual(t, want.GetObject(), got.GetObject())
 				list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace, FieldSelector: "metadata.name=one", Encoding: kubeconnectv1.Encoding(encoding), Consistency: kit.Latest})
 				if err != nil || len(list.GetObjects()) != 1 {
 					t.Fatalf("List returns %d objects (%v)", len(list.GetObjects()), err)
 				}
-				wantEqual(t, want.GetKind(), list.GetKind())
+				wantEqual(t, want.GetResource(), list.GetResource())
 				wantEqual(t, want.GetObject(), list.GetObjects()[0])
 			})
 		}

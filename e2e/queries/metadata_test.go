@@ -43,10 +43,10 @@ func wantMetadata(t *testing.T, object *kubeconnectv1.Object, content string, wa
 	}
 }
 
-func wantMetadataKind(t *testing.T, kind *kubeconnectv1.ResourceKind, resource string) {
+func wantMetadataKind(t *testing.T, kind *kubeconnectv1.Resource, resource string) {
 	t.Helper()
-	wantEqual(t, &kubeconnectv1.ResourceKind{
-		Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata", Resource: resource, Namespaced: true,
+	wantEqual(t, &kubeconnectv1.Resource{
+		Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata", Plural: resource, Namespaced: true,
 		ProtobufType: "k8s.io.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
 	}, kind)
 }
@@ -75,7 +75,7 @@ func TestMetadataOnly_IsReadInEachEncoding(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						wantMetadataKind(t, got.GetKind(), resource)
+						wantMetadataKind(t, got.GetResource(), resource)
 						wantMetadata(t, got.GetObject(), content, want)
 						list, err := client.List(ctx, &kubeconnectv1.ListRequest{
 							Resource: resource, Namespace: namespace, FieldSelector: "metadata.name=one", Encoding: encoding, MetadataOnly: true, Consistency: consistency,
@@ -83,7 +83,7 @@ func TestMetadataOnly_IsReadInEachEncoding(t *testing.T) {
 						if err != nil || len(list.GetObjects()) != 1 {
 							t.Fatalf("List returns %d objects (%v)", len(list.GetObjects()), err)
 						}
-						wantMetadataKind(t, list.GetKind(), resource)
+						wantMetadataKind(t, list.GetResource(), resource)
 						wantMetadata(t, list.GetObjects()[0], content, want)
 					}
 					view := record.Watch(t, client, &kubeconnectv1.WatchRequest{

@@ -55,8 +55,8 @@ func ofATest(line string) bool {
 
 // lineOf formats all fields of a type except its cache.
 func lineOf(resourceType *kubeconnectv1.ResourceType) string {
-	kind := resourceType.GetKind()
-	return fmt.Sprint(kind.GetGroup(), "/", kind.GetVersion(), "/", kind.GetResource(), " ", kind.GetKind(), " ", kind.GetNamespaced(), " ",
+	kind := resourceType.GetResource()
+	return fmt.Sprint(kind.GetGroup(), "/", kind.GetVersion(), "/", kind.GetPlural(), " ", kind.GetKind(), " ", kind.GetNamespaced(), " ",
 		resourceType.GetSingular(), resourceType.GetShortNames(), resourceType.GetCategories(), resourceType.GetVerbs(), resourceType.GetSubresources(), resourceType.GetVersions())
 }
 
@@ -82,7 +82,7 @@ func typesByClientGo(t *testing.T) (lines []string) {
 		}
 	}
 	slices.SortFunc(found, func(a, b *kubeconnectv1.ResourceType) int {
-		return slices.Compare([]string{a.GetKind().GetGroup(), a.GetKind().GetResource()}, []string{b.GetKind().GetGroup(), b.GetKind().GetResource()})
+		return slices.Compare([]string{a.GetResource().GetGroup(), a.GetResource().GetPlural()}, []string{b.GetResource().GetGroup(), b.GetResource().GetPlural()})
 	})
 	for _, resourceType := range found {
 		lines = append(lines, lineOf(resourceType))
@@ -97,8 +97,8 @@ func typeByClientGo(t *testing.T, groupVersionName string, resource metav1.APIRe
 		t.Fatal(err)
 	}
 	result := &kubeconnectv1.ResourceType{
-		Kind: &kubeconnectv1.ResourceKind{
-			Group: groupVersion.Group, Version: groupVersion.Version, Resource: resource.Name, Kind: resource.Kind, Namespaced: resource.Namespaced,
+		Resource: &kubeconnectv1.Resource{
+			Group: groupVersion.Group, Version: groupVersion.Version, Plural: resource.Name, Kind: resource.Kind, Namespaced: resource.Namespaced,
 		},
 		Singular: resource.SingularName, ShortNames: resource.ShortNames, Categories: resource.Categories, Verbs: resource.Verbs,
 		Versions: []string{groupVersion.Version},

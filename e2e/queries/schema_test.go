@@ -58,8 +58,8 @@ func untilSchema(ctx context.Context, t *testing.T, client kit.DiscoveryClient, 
 		if err != nil {
 			return err
 		}
-		if answer.GetKind().GetKind() != kind {
-			t.Fatalf("schema of kind %v", answer.GetKind())
+		if answer.GetResource().GetKind() != kind {
+			t.Fatalf("schema of kind %v", answer.GetResource())
 		}
 		schema = answer.GetSchema().AsMap()
 		return nil

@@ -134,7 +134,7 @@ func TestTable_HasCustomResourcesAndWarnings(t *testing.T) {
 	gadgets.Create("v1", namespace, "one", map[string]any{"color": "red"})
 	kit.UntilListed(ctx, t, client, gadgets)
 	table, err := client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: gadgets.Name(), Namespace: namespace})
-	if err != nil || len(table.GetRows()) != 1 || table.GetRows()[0].GetCells()[0].GetStringValue() != "one" || table.GetKind().GetKind() != "Gadget" {
+	if err != nil || len(table.GetRows()) != 1 || table.GetRows()[0].GetCells()[0].GetStringValue() != "one" || table.GetResource().GetKind() != "Gadget" {
 		t.Errorf("table %v (%v)", table, err)
 	}
 	table, err = client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "componentstatuses"})

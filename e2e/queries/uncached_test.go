@@ -198,7 +198,7 @@ func TestUncached_UnwatchableResourcesAreReadAtTheAPIServer(t *testing.T) {
 	kit.WantWords(t, fmt.Sprint(list.GetWarnings()), "v1 ComponentStatus is deprecated")
 	name := want.Items[0].Name
 	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "cs", Name: name})
-	if err != nil || got.GetObject().GetName() != name || got.GetKind().GetKind() != "ComponentStatus" {
+	if err != nil || got.GetObject().GetName() != name || got.GetResource().GetKind() != "ComponentStatus" {
 		t.Fatalf("got %v (%v)", got, err)
 	}
 	kit.WantAPIServer(t, got)

@@ -42,7 +42,7 @@ type Stream struct {
 // View is what a stream has delivered so far.
 type View struct {
 	// Kind is the last kind in a response.
-	Kind *kubeconnectv1.ResourceKind
+	Kind *kubeconnectv1.Resource
 	// Events holds all events, in order. They must not be changed.
 	Events []*kubeconnectv1.Event
 	// Responses is the number of messages.
@@ -191,8 +191,8 @@ func (s *Stream) wakeLocked() {
 
 func (v *View) take(response *kubeconnectv1.WatchResponse) {
 	v.Responses++
-	if response.GetKind() != nil {
-		v.Kind = response.GetKind()
+	if response.GetResource() != nil {
+		v.Kind = response.GetResource()
 	}
 	if response.GetFreshness() != nil {
 		v.Freshness = response.GetFreshness()

@@ -146,7 +146,7 @@ func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, strea
 // response returns a message with the events and all other fields that it needs.
 func (s *script) response(events []*kubeconnectv1.Event) *kubeconnectv1.WatchResponse {
 	return &kubeconnectv1.WatchResponse{
-		Kind: &kubeconnectv1.ResourceKind{Kind: "ConfigMap"}, Events: events, ResumeToken: "token",
+		Resource: &kubeconnectv1.Resource{Kind: "ConfigMap"}, Events: events, ResumeToken: "token",
 		Freshness: &kubeconnectv1.Freshness{LastContact: timestamppb.Now()},
 	}
 }

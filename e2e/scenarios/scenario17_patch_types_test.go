@@ -63,7 +63,7 @@ func strategicMergeKeepsOtherContainers(ctx context.Context, t *testing.T, clien
 		Resource: "deploy", Namespace: namespace, Name: "web",
 		Type: kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE,
 	}, `{"spec":{"template":{"spec":{"containers":[{"name":"second","image":"example.com/second:2"}]}}}}`))
-	if got := answer.GetKind(); got.GetKind() != "Deployment" || got.GetGroup() != "apps" {
+	if got := answer.GetResource(); got.GetKind() != "Deployment" || got.GetGroup() != "apps" {
 		t.Errorf("object of the response %v", got)
 	}
 	now := kit.GetDeployment(ctx, t, namespace, "web")

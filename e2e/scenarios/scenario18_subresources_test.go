@@ -69,7 +69,7 @@ func TestScenario18_ScalePatchChangesReplicasAndReturnsAScale(t *testing.T) {
 		Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
 	}, `{"spec":{"replicas":2,"paused":true}}`))
 
-	if kind := answer.GetKind(); kind.GetKind() != "Scale" || kind.GetGroup() != "autoscaling" || kind.GetVersion() != "v1" {
+	if kind := answer.GetResource(); kind.GetKind() != "Scale" || kind.GetGroup() != "autoscaling" || kind.GetVersion() != "v1" {
 		t.Errorf("kind of the response %v", kind)
 	}
 	kit.WantField(t, answer.GetObject().GetStruct().AsMap(), 2.0, "spec", "replicas")

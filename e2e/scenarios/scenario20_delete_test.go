@@ -55,7 +55,7 @@ func deleteUnderPreconditions(ctx context.Context, t *testing.T, client kit.Reso
 	if err != nil {
 		t.Fatal(err)
 	}
-	if response.GetObject() != nil || response.GetKind().GetKind() == "Status" {
+	if response.GetObject() != nil || response.GetResource().GetKind() == "Status" {
 		t.Errorf("response for the deleted object: %v", response)
 	}
 	_, err = remove(nil, false)
@@ -109,7 +109,7 @@ func TestDelete_ReturnsTheDeletedPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if response.GetObject().GetName() != "one" || response.GetKind().GetKind() != "Pod" {
+	if response.GetObject().GetName() != "one" || response.GetResource().GetKind() != "Pod" {
 		t.Errorf("response %v", response)
 	}
 }

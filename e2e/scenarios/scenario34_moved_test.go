@@ -116,8 +116,8 @@ func TestScenario34_RescopedDefinitionIsServedAtTheNextCall(t *testing.T) {
 	})
 	t.Run("the kind", func(t *testing.T) {
 		list, err := resolvedService(ctx, t, gadgets, "").Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: gadgets.Name()})
-		if err != nil || list.GetKind().GetNamespaced() {
-			t.Errorf("List returns kind %v, %v", list.GetKind(), err)
+		if err != nil || list.GetResource().GetNamespaced() {
+			t.Errorf("List returns kind %v, %v", list.GetResource(), err)
 		}
 	})
 }
@@ -143,8 +143,8 @@ func TestScenario34_RecreatedDefinitionLeavesNoOldObjects(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if list.GetKind().GetNamespaced() || len(list.GetObjects()) != 1 || list.GetObjects()[0].GetUid() != string(recreated.GetUID()) {
-			return fmt.Errorf("List returns %v of kind %v", list.GetObjects(), list.GetKind())
+		if list.GetResource().GetNamespaced() || len(list.GetObjects()) != 1 || list.GetObjects()[0].GetUid() != string(recreated.GetUID()) {
+			return fmt.Errorf("List returns %v of kind %v", list.GetObjects(), list.GetResource())
 		}
 		_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: gadgets.Name(), Name: "again"})
 		return err

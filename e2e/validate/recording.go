@@ -63,7 +63,7 @@ type Response struct {
 	// At is the time at which it was received.
 	At time.Time
 	// Kind, Events, Token and Freshness are fields of the message.
-	Kind      *kubeconnectv1.ResourceKind
+	Kind      *kubeconnectv1.Resource
 	Events    []*kubeconnectv1.Event
 	Token     string
 	Freshness *kubeconnectv1.Freshness
@@ -103,7 +103,7 @@ func ResponseOf(message *kubeconnectv1.WatchResponse) Response {
 	}
 	return Response{
 		At:        time.Now(),
-		Kind:      message.GetKind(),
+		Kind:      message.GetResource(),
 		Events:    message.GetEvents(),
 		Token:     message.GetResumeToken(),
 		Freshness: message.GetFreshness(),

@@ -525,7 +525,7 @@ func after(seconds int, token string, events ...*kubeconnectv1.Event) Response {
 }
 
 func begins(response Response) Response {
-	response.Kind = &kubeconnectv1.ResourceKind{Kind: "ConfigMap"}
+	response.Kind = &kubeconnectv1.Resource{Kind: "ConfigMap"}
 	if response.has(kubeconnectv1.EventType_EVENT_TYPE_SYNCED) {
 		return fresh(response)
 	}

@@ -163,7 +163,7 @@ func TestSubresources_AreCreatedAndReplaced(t *testing.T) {
 		return response
 	}
 	token := create("serviceaccounts", "robot", "token", `{"spec":{"expirationSeconds":600}}`)
-	if kind := token.GetKind(); kind.GetKind() != "TokenRequest" || kind.GetGroup() != "authentication.k8s.io" {
+	if kind := token.GetResource(); kind.GetKind() != "TokenRequest" || kind.GetGroup() != "authentication.k8s.io" {
 		t.Errorf("kind of the response %v", kind)
 	}
 	if value := token.GetObject().GetStruct().AsMap()["status"].(map[string]any)["token"]; !strings.HasPrefix(fmt.Sprint(value), "ey") {
@@ -171,8 +171,8 @@ func TestSubresources_AreCreatedAndReplaced(t *testing.T) {
 	}
 
 	bound := create("pods", "one", "binding", `{"metadata":{"name":"one"},"target":{"kind":"Node","name":"nowhere"}}`)
-	if bound.GetKind().GetKind() != "Status" {
-		t.Errorf("kind of the response %v", bound.GetKind())
+	if bound.GetResource().GetKind() != "Status" {
+		t.Errorf("kind of the response %v", bound.GetResource())
 	}
 	pod, err := kit.Cluster(t).Client.CoreV1().Pods(namespace).Get(ctx, "one", metav1.GetOptions{})
 	if err != nil || pod.Spec.NodeName != "nowhere" {

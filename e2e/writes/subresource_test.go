@@ -32,7 +32,7 @@ func TestSubresources_AreReadInEachEncoding(t *testing.T) {
 					t.Fatal(err)
 				}
 				kit.WantAPIServer(t, answer)
-				kind := answer.GetKind()
+				kind := answer.GetResource()
 				if kind.GetGroup() != "autoscaling" || kind.GetVersion() != "v1" || kind.GetKind() != "Scale" || kind.GetProtobufType() != "k8s.io.api.autoscaling.v1.Scale" {
 					t.Errorf("kind %v", kind)
 				}
@@ -57,8 +57,8 @@ func TestSubresources_StatusReturnsTheObject(t *testing.T) {
 	}
 	got := new(corev1.Pod)
 	kit.Decode(t, answer.GetObject(), "protobuf", got)
-	if got.UID != want.UID || len(got.ManagedFields) > 0 || answer.GetKind().GetKind() != "Pod" {
-		t.Errorf("got a %v: %v", answer.GetKind(), got)
+	if got.UID != want.UID || len(got.ManagedFields) > 0 || answer.GetResource().GetKind() != "Pod" {
+		t.Errorf("got a %v: %v", answer.GetResource(), got)
 	}
 }
 

@@ -45,12 +45,12 @@ func Check(encoding kubeconnectv1.Encoding) error {
 }
 
 // Kind returns the kind of the objects in a response.
-func Kind(resource informerhub.Resource) *kubeconnectv1.ResourceKind {
-	return &kubeconnectv1.ResourceKind{
+func Kind(resource informerhub.Resource) *kubeconnectv1.Resource {
+	return &kubeconnectv1.Resource{
 		Group:        resource.Group,
 		Version:      resource.Version,
 		Kind:         resource.Kind,
-		Resource:     resource.Name,
+		Plural:       resource.Name,
 		Namespaced:   resource.Namespaced,
 		ProtobufType: protobufType(resource.GroupVersionKind()),
 	}
@@ -58,7 +58,7 @@ func Kind(resource informerhub.Resource) *kubeconnectv1.ResourceKind {
 
 // KindOf returns the kind of a response: usually the resource's own kind, but a subresource may
 // return another one.
-func KindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.ResourceKind {
+func KindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.Resource {
 	kind := Kind(resource)
 	answered := object.Kind()
 	kind.Group, kind.Version, kind.Kind = answered.Group, answered.Version, answered.Kind

@@ -50,7 +50,7 @@ func Fields(paths []string, metadataOnly bool) (*mask.Mask, error) {
 }
 
 // ShownKind returns the kind of the objects in a response. kind is the kind of the whole objects.
-func ShownKind(kind *kubeconnectv1.ResourceKind, metadataOnly bool) *kubeconnectv1.ResourceKind {
+func ShownKind(kind *kubeconnectv1.Resource, metadataOnly bool) *kubeconnectv1.Resource {
 	if metadataOnly {
 		kind.Group, kind.Version, kind.Kind = partialKind.Group, partialKind.Version, partialKind.Kind
 		kind.ProtobufType = partialProtobufType

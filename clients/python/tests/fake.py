@@ -34,7 +34,7 @@ from kubeconnect.v1.resource_service_pb2_grpc import (
 )
 from kubeconnect.v1.status_pb2 import Status
 
-PODS = object_pb2.ResourceKind(version="v1", kind="Pod", resource="pods", namespaced=True)
+PODS = object_pb2.Resource(version="v1", kind="Pod", plural="pods", namespaced=True)
 SNAPSHOT = "1000"
 
 
@@ -105,7 +105,7 @@ class FakeService(
         with self.changed:
             for step in steps:
                 if isinstance(step, Sequence):
-                    step = watch_pb2.WatchResponse(kind=PODS, events=step)
+                    step = watch_pb2.WatchResponse(resource=PODS, events=step)
                 self.steps.append(step)
             self.changed.notify_all()
 
@@ -120,7 +120,7 @@ class FakeService(
             status = Status(reason="NotFound", message=message, code=404)
             Failure(grpc.StatusCode.NOT_FOUND, message, status).abort(context)
         return read_pb2.GetResponse(
-            kind=PODS, object=found[0], freshness=self.freshness, source=source_of(request)
+            resource=PODS, object=found[0], freshness=self.freshness, source=source_of(request)
         )
 
     def List(
@@ -138,7 +138,7 @@ class FakeService(
         end = start + (request.page_size or len(self.objects))
         remaining = max(len(self.objects) - end, 0)
         return read_pb2.ListResponse(
-            kind=PODS,
+            resource=PODS,
             objects=self.objects[start:end],
             next_page_token=str(end) if remaining else "",
             resource_version=SNAPSHOT,
@@ -159,7 +159,7 @@ class FakeService(
             for name, count in names.most_common(request.max_groups or None)
         ]
         return read_pb2.CountResponse(
-            kind=PODS,
+            resource=PODS,
             total=len(self.objects),
             groups=groups if request.group_by else [],
             remaining_groups=len(names) - len(groups),
@@ -178,7 +178,7 @@ class FakeService(
         end = start + (request.page_size or len(self.objects))
         remaining = max(len(self.objects) - end, 0)
         return table_pb2.GetTableResponse(
-            kind=PODS,
+            resource=PODS,
             columns=[
                 table_pb2.TableColumn(
                     name="Name", type="string", format="name", description="its name"
@@ -200,7 +200,7 @@ class FakeService(
             started=True, synced=True, objects=3, bytes=4096, resource_version=SNAPSHOT
         )
         pods = discovery_pb.ResourceType(
-            kind=PODS,
+            resource=PODS,
             versions=["v1"],
             singular="pod",
             short_names=["po"],
@@ -224,7 +224,7 @@ class FakeService(
         self, request: discovery_pb.GetSchemaRequest, context: grpc.ServicerContext
     ) -> discovery_pb.GetSchemaResponse:
         self._begin(request, context)
-        response = discovery_pb.GetSchemaResponse(kind=PODS)
+        response = discovery_pb.GetSchemaResponse(resource=PODS)
         response.schema.update({"type": "object", "properties": {"spec": {"maximum": 7}}})
         return response
 
@@ -300,7 +300,7 @@ class FakeService(
     ) -> write_pb2.CreateResponse:
         self._begin(request, context)
         created = pod("web", namespace=request.namespace, spec={"created": True})
-        return write_pb2.CreateResponse(kind=PODS, object=created, warnings=["old"])
+        return write_pb2.CreateResponse(resource=PODS, object=created, warnings=["old"])
 
     def Update(
         self, request: write_pb2.UpdateRequest, context: grpc.ServicerContext
@@ -310,7 +310,9 @@ class FakeService(
             status = Status(reason="Conflict")
             Failure(grpc.StatusCode.ABORTED, "it has changed", status).abort(context)
         updated = pod("web", version="8", spec={"updated": True})
-        return write_pb2.UpdateResponse(kind=PODS, object=updated, warnings=["old"], created=True)
+        return write_pb2.UpdateResponse(
+            resource=PODS, object=updated, warnings=["old"], created=True
+        )
 
     def Patch(
         self, request: write_pb2.PatchRequest, context: grpc.ServicerContext
@@ -318,7 +320,9 @@ class FakeService(
         self._begin(request, context)
         patched = pod(request.name, namespace=request.namespace, spec={"patched": True})
         created = request.type == write_pb2.PATCH_TYPE_APPLY
-        return write_pb2.PatchResponse(kind=PODS, object=patched, warnings=["old"], created=created)
+        return write_pb2.PatchResponse(
+            resource=PODS, object=patched, warnings=["old"], created=created
+        )
 
     def Delete(
         self, request: write_pb2.DeleteRequest, context: grpc.ServicerContext
@@ -326,7 +330,7 @@ class FakeService(
         self._begin(request, context)
         left = pod(request.name, namespace=request.namespace) if self.left else None
         return write_pb2.DeleteResponse(
-            kind=PODS, object=left, warnings=["old"], resource_version="9"
+            resource=PODS, object=left, warnings=["old"], resource_version="9"
         )
 
     def DeleteCollection(
@@ -404,7 +408,9 @@ def source_of(
 
 
 def batch(token: str, *events: watch_pb2.Event, kind: bool = False) -> watch_pb2.WatchResponse:
-    return watch_pb2.WatchResponse(events=events, resume_token=token, kind=PODS if kind else None)
+    return watch_pb2.WatchResponse(
+        events=events, resume_token=token, resource=PODS if kind else None
+    )
 
 
 def of_watch(index: int, token: str, *events: watch_pb2.Event) -> watch_pb2.WatchManyResponse:

@@ -3,11 +3,11 @@ import pickle
 
 import pytest
 
-from kubeconnect import Object, ResourceKind, Status, UnreadableObject
+from kubeconnect import Object, Resource, Status, UnreadableObject
 from kubeconnect.v1 import object_pb2
 from tests.fake import PODS, pod
 
-KIND = ResourceKind.from_message(PODS)
+KIND = Resource.from_message(PODS)
 
 
 def test_is_a_mapping() -> None:
@@ -31,7 +31,7 @@ def test_shows_its_name_and_not_its_content() -> None:
 def test_can_be_pickled() -> None:
     web = Object(pod("web"), KIND)
     copy = pickle.loads(pickle.dumps(web))
-    assert (copy, copy.uid, copy.kind) == (web, web.uid, web.kind)
+    assert (copy, copy.uid, copy.resource) == (web, web.uid, web.resource)
 
 
 def test_an_unreadable_one_has_a_name_and_an_error() -> None:
@@ -53,7 +53,7 @@ def test_a_form_that_was_not_asked_for_is_unreadable() -> None:
 
 @pytest.mark.parametrize(("group", "api_version"), [("", "v1"), ("apps", "apps/v1")])
 def test_a_kind_knows_its_api_version(group: str, api_version: str) -> None:
-    assert ResourceKind(group, "v1", "X", "xs", namespaced=True).api_version == api_version
+    assert Resource(group, "v1", "X", "xs", namespaced=True).api_version == api_version
 
 
 def test_an_object_without_content_is_there() -> None:

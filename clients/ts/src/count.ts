@@ -3,7 +3,7 @@ import type { ReadOptions } from "./call.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import type { CountRequestSchema, CountResponse } from "./gen/kubeconnect/v1/read_pb.js";
 import { required } from "./message.js";
-import type { ResourceKind } from "./object.js";
+import type { Resource } from "./object.js";
 import {
   consistencyField,
   paths,
@@ -34,7 +34,7 @@ export interface ObjectGroup {
 
 /** The result of a count. */
 export interface CountResult {
-  readonly kind: ResourceKind;
+  readonly resource: Resource;
   readonly total: number;
   /** The largest groups first, groups of equal size in order of their values. */
   readonly groups: readonly ObjectGroup[];
@@ -67,7 +67,7 @@ export function countRequest(
 
 export function countFrom(response: CountResponse): CountResult {
   return {
-    kind: required(response.kind, "the kind of the objects"),
+    resource: required(response.resource, "the resource of the objects"),
     total: Number(response.total),
     groups: response.groups.map(({ values, count }) => ({
       values: values.map(jsonFrom),

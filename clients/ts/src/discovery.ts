@@ -9,7 +9,7 @@ import type {
   ResourceType as ResourceTypeMessage,
 } from "./gen/kubeconnect/v1/discovery_service_pb.js";
 import { required } from "./message.js";
-import type { ResourceKind } from "./object.js";
+import type { Resource } from "./object.js";
 
 /** Options of resourceTypes. A resource must match all that are given. */
 export interface ResourceTypesOptions extends CallOptions {
@@ -42,7 +42,7 @@ export interface ResourceType {
   /**
    * Its names, in the version that the cluster prefers. The other fields are about that version.
    */
-  readonly kind: ResourceKind;
+  readonly resource: Resource;
   /** All versions in which it is served, the preferred one first. */
   readonly versions: readonly string[];
   /** The name of one object, such as "pod". */
@@ -75,7 +75,7 @@ export interface ResourceTypesResult {
 
 /** The schema of one kind. */
 export interface SchemaResult {
-  readonly kind: ResourceKind;
+  readonly resource: Resource;
   /**
    * The OpenAPI v3 schema. Referenced schemas are included, at the path of each "$ref":
    * "#/components/schemas/NAME".
@@ -90,14 +90,14 @@ export function resourceTypesFrom(response: ListResourceTypesResponse): Resource
   };
 }
 
-export function schemaFrom({ kind, schema }: GetSchemaResponse): SchemaResult {
-  return { kind: required(kind, "the kind"), schema: required(schema, "the schema") };
+export function schemaFrom({ resource, schema }: GetSchemaResponse): SchemaResult {
+  return { resource: required(resource, "the resource"), schema: required(schema, "the schema") };
 }
 
 function resourceTypeFrom(message: ResourceTypeMessage): ResourceType {
   const { versions, singular, shortNames, categories, verbs, subresources } = message;
   return {
-    kind: required(message.kind, "the kind of a resource"),
+    resource: required(message.resource, "the names of a resource"),
     versions,
     singular,
     shortNames,

@@ -2,7 +2,7 @@ import type { WatchBatch, WatchEvent } from "./event.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import { EventType, type Event, type WatchResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { objectFrom } from "./message.js";
-import type { ResourceKind } from "./object.js";
+import type { Resource } from "./object.js";
 import { ObjectCache } from "./objectcache.js";
 import { sourceFrom, type Source } from "./read.js";
 import { newest } from "./version.js";
@@ -12,11 +12,11 @@ export class EventReader<T> {
   /** The objects that patches are applied to; undefined if no patches are requested. */
   #objects: ObjectCache | undefined;
   #received = false;
-  #kind = unknownKind;
+  #resource = unknownResource;
   #freshness: Freshness | undefined;
   #source: Source | undefined;
   #namespaces: readonly string[] = [];
-  /** The warnings that were sent with the kind, and the last ones sent since. */
+  /** The warnings that were sent with the resource, and the last ones sent since. */
   #warnings: { first: readonly string[]; later: readonly string[] } = { first: [], later: [] };
   /** The newest version since the last RESET. */
   #resourceVersion = "";
@@ -51,7 +51,7 @@ export class EventReader<T> {
     return this.#namespaces;
   }
 
-  /** The warnings that were sent with the kind, and the last ones sent since. */
+  /** The warnings that were sent with the resource, and the last ones sent since. */
   get warnings(): readonly string[] {
     return [...this.#warnings.first, ...this.#warnings.later];
   }
@@ -88,11 +88,11 @@ export class EventReader<T> {
     return complete;
   }
 
-  #readState({ kind, source, freshness, namespaces, warnings }: WatchResponse): void {
+  #readState({ resource, source, freshness, namespaces, warnings }: WatchResponse): void {
     this.#freshness = freshnessFrom(freshness) ?? this.#freshness;
-    if (kind || namespaces.length > 0) this.#namespaces = namespaces;
-    if (kind) {
-      this.#kind = kind;
+    if (resource || namespaces.length > 0) this.#namespaces = namespaces;
+    if (resource) {
+      this.#resource = resource;
       this.#source = sourceFrom(source);
       this.#warnings = { first: warnings, later: [] };
     } else if (warnings.length > 0) {
@@ -105,7 +105,7 @@ export class EventReader<T> {
    * DELETED. The returned versions do not decrease, except after a RESET.
    */
   #eventFrom(event: Event): WatchEvent<T> | undefined {
-    const converted = eventFrom<T>(event, this.#kind);
+    const converted = eventFrom<T>(event, this.#resource);
     if (!converted) return undefined;
     const { type, resourceVersion } = converted;
     const last = type === "RESET" ? "" : this.#resourceVersion;
@@ -116,25 +116,25 @@ export class EventReader<T> {
   }
 }
 
-/** The kind of a watch that has not been sent its kind yet. */
-const unknownKind: ResourceKind = {
+/** The resource of a watch that has not been sent its resource yet. */
+const unknownResource: Resource = {
   group: "",
   version: "",
   kind: "",
-  resource: "",
+  plural: "",
   namespaced: false,
 };
 
 /** Converts an event; undefined for a type that this version of the client does not know. */
-function eventFrom<T>(event: Event, kind: ResourceKind): WatchEvent<T> | undefined {
+function eventFrom<T>(event: Event, resource: Resource): WatchEvent<T> | undefined {
   const { object, resourceVersion } = event;
   switch (event.type) {
     case EventType.ADDED:
-      return { type: "ADDED", object: objectFrom<T>({ kind, object }), resourceVersion };
+      return { type: "ADDED", object: objectFrom<T>({ resource, object }), resourceVersion };
     case EventType.MODIFIED:
-      return { type: "MODIFIED", object: objectFrom<T>({ kind, object }), resourceVersion };
+      return { type: "MODIFIED", object: objectFrom<T>({ resource, object }), resourceVersion };
     case EventType.DELETED:
-      return { type: "DELETED", object: objectFrom<T>({ kind, object }), resourceVersion };
+      return { type: "DELETED", object: objectFrom<T>({ resource, object }), resourceVersion };
     case EventType.RESET:
       return { type: "RESET", resourceVersion };
     case EventType.SYNCED:

@@ -28,8 +28,8 @@ export class GetResult<T = KubeValue> extends KubeObject<T> {
   readonly freshness: Freshness | undefined;
   readonly source: Source | undefined;
 
-  constructor({ object, kind, freshness, source }: GetResponse) {
-    super(required(object, "the object"), required(kind, "the kind of the object"));
+  constructor({ object, resource, freshness, source }: GetResponse) {
+    super(required(object, "the object"), required(resource, "the resource of the object"));
     this.freshness = freshnessFrom(freshness);
     this.source = sourceFrom(source);
   }

@@ -45,7 +45,7 @@ export {
   type ObjectHead,
   type ObjectMeta,
   type ObjectName,
-  type ResourceKind,
+  type Resource,
 } from "./object.js";
 export type { PatchOptions, PatchResult, PatchType } from "./patch.js";
 export type { Consistency, ConsistencyOptions, FieldOptions, Source } from "./read.js";

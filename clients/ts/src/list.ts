@@ -5,7 +5,7 @@ import { freshnessFrom, type Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import type { ListResponse } from "./gen/kubeconnect/v1/read_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
-import { KubeObject, type KubeValue, type ResourceKind } from "./object.js";
+import { KubeObject, type KubeValue, type Resource } from "./object.js";
 import {
   consistencyField,
   objectFields,
@@ -32,7 +32,7 @@ export interface ListOptions extends Selection, ReadOptions, ConsistencyOptions,
 
 /** One page of a list. */
 export interface ListPage<T = KubeValue> {
-  readonly kind: ResourceKind;
+  readonly resource: Resource;
   /** The objects, in the requested order. */
   readonly objects: readonly KubeObject<T>[];
   /** The version of the snapshot, the same on every page. */
@@ -114,13 +114,13 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     for await (const page of this.#pages()) {
       pages.push(page);
     }
-    const { kind, resourceVersion, freshness, source, namespaces } = required(
+    const { resource, resourceVersion, freshness, source, namespaces } = required(
       pages[0],
       "the first page",
     );
     const objects = pages.flatMap((page) => page.objects);
     const warnings = [...new Set(pages.flatMap((page) => page.warnings))];
-    return { kind, objects, resourceVersion, freshness, source, namespaces, warnings };
+    return { resource, objects, resourceVersion, freshness, source, namespaces, warnings };
   }
 
   async *#pages(): AsyncGenerator<ListPage<T>, void, undefined> {
@@ -158,10 +158,10 @@ function isExpired(error: unknown): error is KubeconnectError {
 }
 
 function pageFrom<T>(response: ListResponse): ListPage<T> {
-  const kind = required(response.kind, "the kind of the objects");
+  const resource = required(response.resource, "the resource of the objects");
   return {
-    kind,
-    objects: response.objects.map((message) => new KubeObject<T>(message, kind)),
+    resource,
+    objects: response.objects.map((message) => new KubeObject<T>(message, resource)),
     resourceVersion: response.resourceVersion,
     remaining: Number(response.remainingItemCount),
     freshness: freshnessFrom(response.freshness),

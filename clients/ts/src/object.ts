@@ -1,12 +1,12 @@
 import { KubeconnectError } from "./error.js";
 import type {
   Object$ as ObjectMessage,
-  ResourceKind as Kind,
+  Resource as ResourceMessage,
 } from "./gen/kubeconnect/v1/object_pb.js";
 
-/** The group, version, kind and resource name of an object. */
-export type ResourceKind = Readonly<
-  Pick<Kind, "group" | "version" | "kind" | "resource" | "namespaced">
+/** A resource and its kind. */
+export type Resource = Readonly<
+  Pick<ResourceMessage, "group" | "version" | "kind" | "plural" | "namespaced">
 >;
 
 /** The name of one object. */
@@ -63,15 +63,15 @@ export class KubeObject<T = KubeValue> implements ObjectHead {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  readonly kind: ResourceKind;
+  readonly resource: Resource;
   #content: ObjectMessage["content"] | { case: "value"; value: T };
 
-  constructor(message: ObjectMessage, kind: ResourceKind) {
+  constructor(message: ObjectMessage, resource: Resource) {
     this.namespace = message.namespace;
     this.name = message.name;
     this.uid = message.uid;
     this.resourceVersion = message.resourceVersion;
-    this.kind = kind;
+    this.resource = resource;
     this.#content = message.content;
   }
 

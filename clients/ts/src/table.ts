@@ -6,7 +6,7 @@ import type {
   TableRow as RowMessage,
 } from "./gen/kubeconnect/v1/table_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
-import type { ObjectHead, ResourceKind } from "./object.js";
+import type { ObjectHead, Resource } from "./object.js";
 import { jsonFrom } from "./value.js";
 
 /** Options of a table: the objects to print. An object must match all that are given. */
@@ -36,7 +36,7 @@ export interface TableRow extends ObjectHead {
 
 /** One page of a table. */
 export interface TablePage {
-  readonly kind: ResourceKind;
+  readonly resource: Resource;
   readonly columns: readonly TableColumn[];
   /** The rows, ordered by namespace and name. */
   readonly rows: readonly TableRow[];
@@ -90,8 +90,14 @@ export class Table implements AsyncIterable<TableRow> {
     for await (const page of this.pages()) {
       pages.push(page);
     }
-    const { kind, columns, resourceVersion, warnings } = required(pages[0], "the first page");
-    return { kind, columns, resourceVersion, warnings, rows: pages.flatMap((page) => page.rows) };
+    const { resource, columns, resourceVersion, warnings } = required(pages[0], "the first page");
+    return {
+      resource,
+      columns,
+      resourceVersion,
+      warnings,
+      rows: pages.flatMap((page) => page.rows),
+    };
   }
 
   #fetch(pageToken: string): Promise<GetTableResponse> {
@@ -117,7 +123,7 @@ export class Table implements AsyncIterable<TableRow> {
 
 function pageFrom(response: GetTableResponse): TablePage {
   return {
-    kind: required(response.kind, "the kind of the objects"),
+    resource: required(response.resource, "the resource of the objects"),
     columns: response.columns,
     rows: response.rows.map(rowFrom),
     resourceVersion: response.resourceVersion,

@@ -18,7 +18,7 @@ import {
   type ListRequest,
   type WatchRequest,
 } from "../src/proto.js";
-import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
+import { clientOf, pod, podResource, untilEnd } from "./fixture.js";
 
 const lastContact = timestampFromDate(new Date("2026-01-02T12:31:07Z"));
 
@@ -28,7 +28,7 @@ suite("get", () => {
       get(request) {
         assert.equal(request.encoding, Encoding.JSON);
         assert.equal(request.minResourceVersion, "41");
-        return { kind: podKind, object: pod(request.name, "42") };
+        return { resource: podResource, object: pod(request.name, "42") };
       },
     });
     const object = await client.get(
@@ -38,7 +38,7 @@ suite("get", () => {
     );
     assert.equal(object.key, "default/web");
     assert.equal(object.resourceVersion, "42");
-    assert.equal(object.kind.kind, "Pod");
+    assert.equal(object.resource.kind, "Pod");
     assert.deepEqual(object.value.metadata.labels, { app: "web" });
     assert.equal(object.value, object.value);
   });
@@ -48,7 +48,7 @@ suite("get", () => {
     const client = clientOf({
       get(request) {
         sent = request;
-        return { kind: podKind, object: pod(request.name) };
+        return { resource: podResource, object: pod(request.name) };
       },
     });
     await client.get(
@@ -80,7 +80,7 @@ suite("get", () => {
     const sources = [Source.CACHE, Source.API_SERVER, Source.UNSPECIFIED];
     const client = clientOf({
       get: ({ name }) => ({
-        kind: podKind,
+        resource: podResource,
         object: pod(name),
         source: sources[Number(name)] ?? Source.UNSPECIFIED,
         freshness: { stale: true, lastContact },
@@ -126,7 +126,7 @@ suite("get", () => {
     const value = { metadata: { name: "web", labels: { app: "web" } } };
     for (const content of [json, { case: "struct" as const, value }]) {
       const client = clientOf({
-        get: () => ({ kind: podKind, object: { name: "web", content } }),
+        get: () => ({ resource: podResource, object: { name: "web", content } }),
       });
       const object = await client.get("pods", { name: "web" });
       assert.deepEqual(object.value.metadata.labels, { app: "web" }, content.case);
@@ -137,7 +137,10 @@ suite("get", () => {
     const client = clientOf({
       get() {
         const value = create(StatusSchema, { message: "no such message" });
-        return { kind: podKind, object: { name: "web", content: { case: "error", value } } };
+        return {
+          resource: podResource,
+          object: { name: "web", content: { case: "error", value } },
+        };
       },
     });
     const object = await client.get("pods", { name: "web" });
@@ -166,7 +169,7 @@ suite("list", () => {
       assert.equal(pageSize, 2);
       return pageToken === ""
         ? {
-            kind: podKind,
+            resource: podResource,
             objects: [pod("a"), pod("b")],
             nextPageToken: "2",
             resourceVersion: "9",
@@ -175,7 +178,7 @@ suite("list", () => {
             source: Source.CACHE,
             warnings: ["2 left out"],
           }
-        : { kind: podKind, objects: [pod("c")], resourceVersion: "9" };
+        : { resource: podResource, objects: [pod("c")], resourceVersion: "9" };
     },
   });
 
@@ -204,7 +207,7 @@ suite("list", () => {
     const all = await client.list("pods", { pageSize: 2, minResourceVersion: "8" }).all();
     assert.equal(all.objects.length, 3);
     assert.equal(all.resourceVersion, "9");
-    assert.equal(all.kind.resource, "pods");
+    assert.equal(all.resource.plural, "pods");
     assert.deepEqual(all.freshness, {
       stale: true,
       lastContact: new Date("2026-01-02T12:31:07Z"),
@@ -220,7 +223,7 @@ suite("list", () => {
         list({ pageToken }) {
           tokens.push(pageToken);
           if (pageToken === "") {
-            return { kind: podKind, objects: [pod("a"), pod("b")], nextPageToken: "2" };
+            return { resource: podResource, objects: [pod("a"), pod("b")], nextPageToken: "2" };
           }
           if (times-- > 0) {
             const status = create(StatusSchema, { reason: "Expired", message: "list again" });
@@ -228,7 +231,7 @@ suite("list", () => {
               { desc: StatusSchema, value: status },
             ]);
           }
-          return { kind: podKind, objects: [pod("c")] };
+          return { resource: podResource, objects: [pod("c")] };
         },
       });
       return { client, tokens };
@@ -270,7 +273,7 @@ suite("list", () => {
     const client = clientOf({
       list(request) {
         requests.push(request);
-        return { kind: podKind, nextPageToken: request.pageToken === "" ? "2" : "" };
+        return { resource: podResource, nextPageToken: request.pageToken === "" ? "2" : "" };
       },
     });
     const related = { type: "ownedBy", resource: "deploy", name: "web", transitive: true } as const;
@@ -302,7 +305,7 @@ suite("watch", () => {
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
       async *watch() {
         yield {
-          kind: podKind,
+          resource: podResource,
           events: [
             { type: EventType.RESET },
             { type: EventType.ADDED, object: pod("a"), resourceVersion: "1" },
@@ -318,7 +321,7 @@ suite("watch", () => {
       ["RESET", "ADDED", "SYNCED", "BOOKMARK"],
     );
     assert.ok(events[1]?.type === "ADDED");
-    assert.equal(events[1].object.kind.kind, "Pod");
+    assert.equal(events[1].object.resource.kind, "Pod");
 
     const batches = await untilEnd(client.watch("pods", { reconnect: false }).batches());
     assert.deepEqual(
@@ -332,14 +335,17 @@ suite("watch", () => {
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
       async *watch() {
         const added = { type: EventType.ADDED, object: pod("a") };
-        yield { kind: podKind, events: [{ type: EventType.RESET }, added] };
+        yield { resource: podResource, events: [{ type: EventType.RESET }, added] };
         yield { events: [{ type: EventType.SYNCED }], resumeToken: "t5" };
         yield {
           events: [{ type: EventType.MODIFIED, object: pod("a") }, { type: EventType.BOOKMARK }],
           resumeToken: "t6",
           freshness: { stale: true, lastContact },
         };
-        yield { kind: podKind, events: [{ type: EventType.RESET }, { type: EventType.SYNCED }] };
+        yield {
+          resource: podResource,
+          events: [{ type: EventType.RESET }, { type: EventType.SYNCED }],
+        };
       },
     });
     const watch = client.watch("pods", { resumeToken: "t4", reconnect: false });
@@ -366,9 +372,9 @@ suite("watch", () => {
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
       async *watch() {
         yield { events: [{ type: EventType.BOOKMARK }] };
-        yield { kind: podKind, source: Source.CACHE, events: [reset] };
+        yield { resource: podResource, source: Source.CACHE, events: [reset] };
         yield { events: [{ type: EventType.SYNCED }, { type: EventType.BOOKMARK }] };
-        yield { kind: podKind, source: Source.API_SERVER, events: [reset] };
+        yield { resource: podResource, source: Source.API_SERVER, events: [reset] };
       },
     });
     const watch = client.watch("pods", { reconnect: false });
@@ -398,7 +404,10 @@ suite("watch", () => {
       async *watch(request) {
         requests.push(request);
         const event = { type: EventType.MODIFIED, object: pod("a") };
-        yield { events: [event], ...(request.resumeToken === "t0" ? {} : { kind: podKind }) };
+        yield {
+          events: [event],
+          ...(request.resumeToken === "t0" ? {} : { resource: podResource }),
+        };
       },
     });
     const kinds: string[] = [];
@@ -406,7 +415,7 @@ suite("watch", () => {
       const options = { resumeToken, minResourceVersion: "3", fields: ["h"], metadataOnly: true };
       const watch = client.watch("pods", { ...selection, related, ...options, reconnect: false });
       for (const event of await untilEnd(watch)) {
-        if (event.type === "MODIFIED") kinds.push(event.object.kind.kind);
+        if (event.type === "MODIFIED") kinds.push(event.object.resource.kind);
       }
     }
     assert.deepEqual(kinds, ["", "Pod", ""]);
@@ -428,7 +437,7 @@ suite("watch", () => {
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
       async *watch() {
         yield {
-          kind: podKind,
+          resource: podResource,
           events: [{ type: EventType.UNSPECIFIED }, { type: EventType.RESET }],
         };
       },
@@ -443,7 +452,7 @@ suite("watch", () => {
     const client = clientOf({
       async *watch(_, { signal }) {
         signal.addEventListener("abort", end);
-        yield { kind: podKind, events: [{ type: EventType.RESET }] };
+        yield { resource: podResource, events: [{ type: EventType.RESET }] };
         await ended;
       },
     });

@@ -3,10 +3,10 @@ import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { KubeObject, LiveCollection, type Changes, type WatchEvent } from "../src/index.js";
 import { ObjectSchema } from "../src/proto.js";
-import { pod, podKind } from "./fixture.js";
+import { pod, podResource } from "./fixture.js";
 
 function object(name: string, resourceVersion?: string, uid?: string): KubeObject {
-  return new KubeObject(create(ObjectSchema, pod(name, resourceVersion, uid)), podKind);
+  return new KubeObject(create(ObjectSchema, pod(name, resourceVersion, uid)), podResource);
 }
 
 function added(name: string, resourceVersion?: string, uid?: string): WatchEvent {
@@ -16,7 +16,7 @@ function added(name: string, resourceVersion?: string, uid?: string): WatchEvent
 /** Returns the deletion of an object as a resumed stream reports it. */
 function deletedWithoutContent(name: string): WatchEvent {
   const head = create(ObjectSchema, { ...pod(name), content: { case: undefined } });
-  const object = new KubeObject(head, podKind);
+  const object = new KubeObject(head, podResource);
   return { type: "DELETED", object, resourceVersion: "8" };
 }
 

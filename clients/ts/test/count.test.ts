@@ -9,7 +9,7 @@ import {
   Source,
   type CountRequest,
 } from "../src/proto.js";
-import { clientOf, podKind } from "./fixture.js";
+import { clientOf, podResource } from "./fixture.js";
 
 function value(json: JsonValue): Value {
   return fromJson(ValueSchema, json);
@@ -19,7 +19,7 @@ suite("count", () => {
   test("returns the total, and the groups by values", async () => {
     const client = clientOf({
       count: () => ({
-        kind: podKind,
+        resource: podResource,
         total: 6n,
         groups: [
           { values: [value("n1"), value(2)], count: 3n },
@@ -32,8 +32,8 @@ suite("count", () => {
         warnings: ["2 left out"],
       }),
     });
-    const { kind, freshness, ...count } = await client.count("pods");
-    assert.equal(kind.kind, "Pod");
+    const { resource, freshness, ...count } = await client.count("pods");
+    assert.equal(resource.kind, "Pod");
     assert.equal(freshness, undefined);
     assert.deepEqual(count, {
       total: 6,
@@ -54,7 +54,7 @@ suite("count", () => {
     const client = clientOf({
       count(request) {
         sent = request;
-        return { kind: podKind };
+        return { resource: podResource };
       },
     });
     const selection = { namespace: "a", labelSelector: "b=c", fieldSelector: "d=e", filter: "f" };
@@ -73,7 +73,7 @@ suite("count", () => {
   });
 
   test("rejects an unknown option value, and a path without a list", async () => {
-    const client = clientOf({ count: () => ({ kind: podKind }) });
+    const client = clientOf({ count: () => ({ resource: podResource }) });
     const consistency = "newest" as "latest";
     await assert.rejects(client.count("pods", { consistency }), TypeError);
     const groupBy = "spec.nodeName" as unknown as string[];

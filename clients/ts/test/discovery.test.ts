@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { clientOf, podKind } from "./fixture.js";
+import { clientOf, podResource } from "./fixture.js";
 
 suite("discovery", () => {
   test("returns the resources of the cluster", async () => {
@@ -20,8 +20,8 @@ suite("discovery", () => {
           assert.deepEqual([group, category], ["core", "all"]);
           return {
             resourceTypes: [
-              { kind: podKind, ...names, cache: { ...cache, objects: 3n, bytes: 4096n } },
-              { kind: { ...podKind, kind: "Node" } },
+              { resource: podResource, ...names, cache: { ...cache, objects: 3n, bytes: 4096n } },
+              { resource: { ...podResource, kind: "Node" } },
             ],
             failedGroups: [{ group: "metrics.k8s.io", version: "v1", message: "down" }],
           };
@@ -30,11 +30,11 @@ suite("discovery", () => {
     );
     const { types, failedGroups } = await client.resourceTypes({ group: "core", category: "all" });
     assert.deepEqual(
-      types.map(({ kind }) => kind.kind),
+      types.map(({ resource }) => resource.kind),
       ["Pod", "Node"],
     );
     const state = { ...cache, objects: 3, bytes: 4096, freshness: undefined };
-    assert.deepEqual(types[0], { kind: types[0]?.kind, ...names, cache: state });
+    assert.deepEqual(types[0], { resource: types[0]?.resource, ...names, cache: state });
     assert.equal(types[1]?.cache, undefined);
     const [{ group, version, message } = {}] = failedGroups;
     assert.deepEqual([group, version, message], ["metrics.k8s.io", "v1", "down"]);
@@ -47,12 +47,12 @@ suite("discovery", () => {
       {
         getSchema({ resource }) {
           assert.equal(resource, "po");
-          return { kind: podKind, schema };
+          return { resource: podResource, schema };
         },
       },
     );
     const result = await client.schema("po");
-    assert.equal(result.kind.kind, "Pod");
+    assert.equal(result.resource.kind, "Pod");
     assert.deepEqual(result.schema, schema);
   });
 });

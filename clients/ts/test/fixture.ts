@@ -58,11 +58,11 @@ export function podsTransport(pods: Partial<ServiceImpl<typeof PodService>>): Tr
   });
 }
 
-export const podKind = {
+export const podResource = {
   group: "",
   version: "v1",
   kind: "Pod",
-  resource: "pods",
+  plural: "pods",
   namespaced: true,
   protobufType: "k8s.io.api.core.v1.Pod",
 };

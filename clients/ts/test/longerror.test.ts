@@ -12,7 +12,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { connect, KubeconnectError } from "../src/node.js";
 import { ResourceService, StatusSchema } from "../src/proto.js";
-import { pod, podKind } from "./fixture.js";
+import { pod, podResource } from "./fixture.js";
 
 type Status = MessageInitShape<typeof StatusSchema>;
 
@@ -48,7 +48,7 @@ suite("an error", () => {
     const handler = connectNodeAdapter({
       routes: ({ service }) => {
         service(ResourceService, {
-          get: ({ name }) => ({ kind: podKind, object: pod(name) }),
+          get: ({ name }) => ({ resource: podResource, object: pod(name) }),
           patch: ({ name }) => {
             const value = statuses[name] ?? {};
             const message = value.message ?? "";

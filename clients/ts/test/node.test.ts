@@ -6,7 +6,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connect } from "../src/node.js";
 import { EventType, ResourceService, StatusSchema } from "../src/proto.js";
-import { pod, podKind } from "./fixture.js";
+import { pod, podResource } from "./fixture.js";
 
 suite("connect over HTTP/2", () => {
   let server: Http2Server;
@@ -17,11 +17,11 @@ suite("connect over HTTP/2", () => {
       routes: ({ service }) => {
         service(ResourceService, {
           get: ({ name }, { requestHeader }) => ({
-            kind: podKind,
+            resource: podResource,
             object: pod(name, requestHeader.get("Authorization") ?? ""),
           }),
           async *watch(_, { signal }) {
-            yield { kind: podKind, events: [{ type: EventType.RESET }] };
+            yield { resource: podResource, events: [{ type: EventType.RESET }] };
             await new Promise((resolve) => {
               signal.addEventListener("abort", resolve);
             });
@@ -63,7 +63,7 @@ suite("a closed client", () => {
       routes: ({ service }) => {
         service(ResourceService, {
           async *watch() {
-            yield { kind: podKind, events: [{ type: EventType.RESET }] };
+            yield { resource: podResource, events: [{ type: EventType.RESET }] };
             await new Promise(() => undefined);
           },
         });
@@ -92,7 +92,7 @@ suite("an unusable replica", () => {
     const handler = connectNodeAdapter({
       routes: ({ service }) => {
         service(ResourceService, {
-          get: ({ name }) => ({ kind: podKind, object: pod(name) }),
+          get: ({ name }) => ({ resource: podResource, object: pod(name) }),
           watch: () => watch(ports.length),
         });
       },
@@ -107,14 +107,14 @@ suite("an unusable replica", () => {
   }
 
   interface Response {
-    kind: typeof podKind;
+    resource: typeof podResource;
     events: { type: EventType }[];
     resumeToken: string;
     freshness: { stale: boolean };
   }
 
   const bookmark = (stale: boolean): Response => ({
-    kind: podKind,
+    resource: podResource,
     events: [{ type: EventType.BOOKMARK }],
     resumeToken: "t1",
     freshness: { stale },
@@ -191,7 +191,7 @@ suite("a rejected call", () => {
           routes: ({ service }) => {
             service(ResourceService, {
               get: ({ name }) => {
-                if (++received > 1) return { kind: podKind, object: pod(name) };
+                if (++received > 1) return { resource: podResource, object: pod(name) };
                 const detail = { desc: StatusSchema, value: { retryAfterSeconds } };
                 throw new ConnectError("busy", code, undefined, [detail]);
               },

@@ -13,7 +13,7 @@ import {
   type WatchRequest,
   type WatchSpec,
 } from "../src/proto.js";
-import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
+import { clientOf, pod, podResource, untilEnd } from "./fixture.js";
 
 const namespaces = ["user-a", "user-b"];
 const warnings = ["only the namespaces that you are allowed to list"];
@@ -22,7 +22,7 @@ suite("a response that covers only some namespaces", () => {
   test("lists them on each page and in all()", async () => {
     const client = clientOf({
       list: ({ pageToken }) => ({
-        kind: podKind,
+        resource: podResource,
         objects: [pod(`web-${pageToken}`)],
         nextPageToken: pageToken === "" ? "2" : "",
         namespaces,
@@ -40,11 +40,11 @@ suite("a response that covers only some namespaces", () => {
   test("lists them in every batch of a watch, until they change", async () => {
     const client = clientOf({
       async *watch() {
-        yield { kind: podKind, events: [{ type: EventType.RESET }], namespaces, warnings };
+        yield { resource: podResource, events: [{ type: EventType.RESET }], namespaces, warnings };
         yield { events: [{ type: EventType.SYNCED }] };
         yield { events: [{ type: EventType.ADDED, object: pod("web") }], namespaces: ["user-b"] };
         yield { events: [{ type: EventType.BOOKMARK }] };
-        yield { kind: podKind, events: [{ type: EventType.RESET }] };
+        yield { resource: podResource, events: [{ type: EventType.RESET }] };
       },
     });
     const batches = await untilEnd(client.watch("pods", { reconnect: false }).batches());
@@ -72,8 +72,11 @@ suite("a response that covers only some namespaces", () => {
   test("lists them in each of several watches", async () => {
     const client = clientOf({
       async *watchMany() {
-        yield { watchIndex: 0, response: { kind: podKind, warnings, namespaces } };
-        yield { watchIndex: 1, response: { kind: podKind, events: [{ type: EventType.RESET }] } };
+        yield { watchIndex: 0, response: { resource: podResource, warnings, namespaces } };
+        yield {
+          watchIndex: 1,
+          response: { resource: podResource, events: [{ type: EventType.RESET }] },
+        };
         yield { watchIndex: 0, response: { events: [{ type: EventType.RESET }] } };
       },
     });
@@ -92,19 +95,19 @@ test("requireAllNamespaces is sent with a list, a count and each kind of watch",
   const client = clientOf({
     list(request) {
       requests.push(request);
-      return { kind: podKind };
+      return { resource: podResource };
     },
     count(request) {
       requests.push(request);
-      return { kind: podKind };
+      return { resource: podResource };
     },
     async *watch(request) {
       requests.push(request);
-      yield { kind: podKind };
+      yield { resource: podResource };
     },
     async *watchMany({ watches }) {
       requests.push(...watches);
-      yield { response: { kind: podKind } };
+      yield { response: { resource: podResource } };
     },
   });
   const all = { requireAllNamespaces: true };
@@ -128,7 +131,7 @@ test("the version of a watch decreases only with a RESET", async () => {
   const client = clientOf({
     async *watch() {
       yield {
-        kind: podKind,
+        resource: podResource,
         events: [
           { type: EventType.RESET },
           { type: EventType.ADDED, object: pod("web"), resourceVersion: "9" },

@@ -5,7 +5,7 @@ import { Code } from "@connectrpc/connect";
 import { KubeconnectError, type KubeValue, type WatchOptions } from "../src/index.js";
 import { applyPatch } from "../src/jsonpatch.js";
 import { EventType, PatchFormat, type EventSchema, type WatchRequest } from "../src/proto.js";
-import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
+import { clientOf, pod, podResource, untilEnd } from "./fixture.js";
 
 type EventInit = MessageInitShape<typeof EventSchema>;
 
@@ -33,7 +33,7 @@ function streams(...all: EventInit[][]) {
     // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
     async *watch(request) {
       const events = all[requests.push(request) - 1] ?? [];
-      yield { kind: podKind, events, resumeToken: `t${String(requests.length)}` };
+      yield { resource: podResource, events, resumeToken: `t${String(requests.length)}` };
     },
   });
   return { client, requests };

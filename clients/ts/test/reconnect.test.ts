@@ -13,7 +13,7 @@ import { EventType, StatusSchema, type WatchRequest } from "../src/proto.js";
 import { reconnecting, type ReconnectLimits } from "../src/reconnect.js";
 import { RetryPolicy } from "../src/retry.js";
 import { failWhenSilent, type OpenBatches } from "../src/silence.js";
-import { clientOf, pod, podKind } from "./fixture.js";
+import { clientOf, pod, podResource } from "./fixture.js";
 
 type OpenWatch = OpenBatches<WatchBatch>;
 
@@ -436,7 +436,7 @@ suite("the iterations of a watch", () => {
     const client = clientOf({
       async *watch(request, { signal }) {
         for (const message of all[requests.push(request) - 1] ?? []) {
-          yield { kind: podKind, ...message };
+          yield { resource: podResource, ...message };
         }
         await until(signal);
       },
@@ -484,7 +484,7 @@ suite("the iterations of a watch", () => {
   });
 
   test("are stale from a loss until the next report", async () => {
-    const message = { kind: podKind, events: [added], resumeToken: "t1" };
+    const message = { resource: podResource, events: [added], resumeToken: "t1" };
     let opened = 0;
     const client = clientOf({
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits

@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { create, fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { GetTableRequestSchema, type GetTableRequest } from "../src/proto.js";
-import { clientOf, podKind } from "./fixture.js";
+import { clientOf, podResource } from "./fixture.js";
 
 const columns = [
   { name: "Name", type: "string", format: "name", description: "its name" },
@@ -20,7 +20,7 @@ suite("table", () => {
   const client = clientOf({
     getTable(request) {
       requests.push(request);
-      const head = { kind: podKind, columns, resourceVersion: "9", warnings: ["old"] };
+      const head = { resource: podResource, columns, resourceVersion: "9", warnings: ["old"] };
       return request.pageToken === ""
         ? { ...head, rows: [row("x"), row("y")], nextPageToken: "2", remainingItemCount: 1n }
         : { ...head, rows: [row("z")] };
@@ -61,7 +61,7 @@ suite("table", () => {
       uid: "uid-x",
       resourceVersion: "7",
     });
-    assert.deepEqual([all.kind.kind, all.resourceVersion, all.warnings], ["Pod", "9", ["old"]]);
+    assert.deepEqual([all.resource.kind, all.resourceVersion, all.warnings], ["Pod", "9", ["old"]]);
   });
 
   test("sends the same selection for each page", async () => {

@@ -16,7 +16,7 @@ import {
 } from "../src/node.js";
 import { AccessService, EventType, ResourceService } from "../src/proto.js";
 import { connect as connectWeb } from "../src/web.js";
-import { podKind } from "./fixture.js";
+import { podResource } from "./fixture.js";
 
 const clients = { node: connectNode, web: connectWeb };
 
@@ -132,7 +132,7 @@ class Tokens {
     const token = this.#accept(header);
     const expired = new Promise<void>((resolve) => (this.#expire = resolve));
     const type = resumeToken === "" ? EventType.RESET : EventType.BOOKMARK;
-    yield { kind: podKind, events: [{ type }], resumeToken: `after-${token}` };
+    yield { resource: podResource, events: [{ type }], resumeToken: `after-${token}` };
     await expired;
     throw new ConnectError("the credential has expired", Code.Unauthenticated);
   }

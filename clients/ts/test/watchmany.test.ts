@@ -13,7 +13,7 @@ import {
   type WatchManyRequest,
   type WatchManyResponseSchema,
 } from "../src/proto.js";
-import { clientOf, pod, podKind, untilEnd } from "./fixture.js";
+import { clientOf, pod, podResource, untilEnd } from "./fixture.js";
 
 type EventInit = MessageInitShape<typeof EventSchema>;
 type ResponseInit = MessageInitShape<typeof WatchManyResponseSchema>;
@@ -27,7 +27,7 @@ const watches = { web: { resource: "pods" }, all: { resource: "nodes" } };
 
 /** Returns a message of one watch. */
 function message(watchIndex: number, resumeToken: string, ...events: EventInit[]): ResponseInit {
-  return { watchIndex, resumeToken, response: { kind: podKind, events } };
+  return { watchIndex, resumeToken, response: { resource: podResource, events } };
 }
 
 /** Creates a client whose nth stream sends the nth messages, then ends. */
@@ -166,7 +166,7 @@ suite("watchMany", () => {
   });
 
   test("reports how current each watch is", async () => {
-    const stale = { kind: podKind, events: [bookmark], freshness: { stale: true } };
+    const stale = { resource: podResource, events: [bookmark], freshness: { stale: true } };
     const { client } = streams([
       { watchIndex: 1, resumeToken: "t1", response: stale },
       message(0, "t2", bookmark),
@@ -182,7 +182,7 @@ suite("watchMany", () => {
   });
 
   test("reports the source of each watch", async () => {
-    const cached = { kind: podKind, source: Source.CACHE, events: [reset, synced] };
+    const cached = { resource: podResource, source: Source.CACHE, events: [reset, synced] };
     const { client } = streams([
       { watchIndex: 1, resumeToken: "t1", response: cached },
       message(0, "t2", reset, synced),

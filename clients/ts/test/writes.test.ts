@@ -15,10 +15,10 @@ import {
   PatchRequestSchema,
   UpdateRequestSchema,
 } from "../src/proto.js";
-import { clientOf, pod, podKind } from "./fixture.js";
+import { clientOf, pod, podResource } from "./fixture.js";
 
 const web = { namespace: "default", name: "web" };
-const response = { kind: podKind, object: pod("web", "2"), warnings: ["mind"] };
+const response = { resource: podResource, object: pod("web", "2"), warnings: ["mind"] };
 const preconditions = { uid: "uid-web", resourceVersion: "1" };
 
 /** Creates a client whose service accepts all writes. `requests` has them, without defaults. */
@@ -248,7 +248,7 @@ suite("delete", () => {
   });
 
   test("returns no object if none remains", async () => {
-    const client = clientOf({ delete: () => ({ kind: podKind, resourceVersion: "12" }) });
+    const client = clientOf({ delete: () => ({ resource: podResource, resourceVersion: "12" }) });
     const { object, resourceVersion } = await client.delete("pods", web);
     assert.equal(object, undefined);
     assert.equal(resourceVersion, "12");

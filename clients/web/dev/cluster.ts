@@ -28,11 +28,11 @@ interface FakePod {
   status: { phase: string; containerStatuses: object[] };
 }
 
-const podKind = {
+const podResource = {
   group: "",
   version: "v1",
   kind: "Pod",
-  resource: "pods",
+  plural: "pods",
   namespaced: true,
   protobufType: "k8s.io.api.core.v1.Pod",
 };
@@ -108,7 +108,7 @@ export class FakeCluster {
 
   #snapshot(selects: (pod: FakePod) => boolean): Batch[] {
     const pods = [...this.#pods.values()].filter(selects);
-    const batches: Batch[] = [{ kind: podKind, events: [{ type: EventType.RESET }] }];
+    const batches: Batch[] = [{ resource: podResource, events: [{ type: EventType.RESET }] }];
     for (let i = 0; i < pods.length; i += 500) {
       const events = pods.slice(i, i + 500).map((pod) => eventOf(EventType.ADDED, pod));
       batches.push({ events });
@@ -218,10 +218,10 @@ function eventOf(type: EventType, pod: FakePod): NonNullable<Batch["events"]>[nu
 }
 
 function responseOf(pod: FakePod): {
-  kind: typeof podKind;
+  resource: typeof podResource;
   object: MessageInitShape<typeof ObjectSchema>;
 } {
-  return { kind: podKind, object: objectOf(pod) };
+  return { resource: podResource, object: objectOf(pod) };
 }
 
 /** Parses a label selector. Supports only "key=value", with commas. */

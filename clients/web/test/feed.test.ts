@@ -8,14 +8,14 @@ import { EventType, ResourceService, type WatchResponseSchema } from "@kubeconne
 import type { Connection } from "../src/connection.js";
 import { PodFeed, type Caller } from "../src/feed.js";
 import { podFields } from "../src/pod.js";
-import { message, podKind } from "./fixture.js";
+import { message, podResource } from "./fixture.js";
 
 type Batch = MessageInitShape<typeof WatchResponseSchema>;
 
 function snapshot(...names: string[]): Batch {
   const events = names.map((name) => ({ type: EventType.ADDED, object: message("shop", name) }));
   return {
-    kind: podKind,
+    resource: podResource,
     events: [{ type: EventType.RESET }, ...events, { type: EventType.SYNCED }],
   };
 }
@@ -149,7 +149,7 @@ suite("the feed", () => {
     const states: Connection[] = [];
     const { feed, tokens, last } = feedOfStreams(states, [
       [snapshot("web")],
-      [{ kind: podKind, events: [{ type: EventType.RESET }] }],
+      [{ resource: podResource, events: [{ type: EventType.RESET }] }],
       [snapshot("web")],
     ]);
     t.after(() => {
@@ -215,7 +215,10 @@ suite("the feed", () => {
       [],
       [
         [
-          { kind: podKind, events: [{ type: EventType.RESET }, event(EventType.ADDED, "web")] },
+          {
+            resource: podResource,
+            events: [{ type: EventType.RESET }, event(EventType.ADDED, "web")],
+          },
           { events: [event(EventType.ADDED, "db"), event(EventType.MODIFIED, "web")] },
           { events: [event(EventType.DELETED, "db"), event(EventType.DELETED, "stranger")] },
           { events: [{ type: EventType.SYNCED }] },

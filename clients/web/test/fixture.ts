@@ -4,11 +4,11 @@ import { ObjectSchema } from "@kubeconnect/client/proto";
 import type { Pod } from "../src/pod.js";
 import { podRow, type PodRow } from "../src/row.js";
 
-export const podKind = {
+export const podResource = {
   group: "",
   version: "v1",
   kind: "Pod",
-  resource: "pods",
+  plural: "pods",
   namespaced: true,
 };
 
@@ -25,5 +25,5 @@ export function message(
 
 export function row(namespace: string, name: string, pod?: Partial<Pod>, uid?: string): PodRow {
   const object = create(ObjectSchema, message(namespace, name, pod, uid));
-  return podRow(new KubeObject<Pod>(object, podKind));
+  return podRow(new KubeObject<Pod>(object, podResource));
 }

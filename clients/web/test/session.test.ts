@@ -6,7 +6,7 @@ import { AccessService, EventType, ResourceService } from "@kubeconnect/client/p
 import type { Connection } from "../src/connection.js";
 import { PodFeed } from "../src/feed.js";
 import { Session } from "../src/session.js";
-import { message, podKind } from "./fixture.js";
+import { message, podResource } from "./fixture.js";
 
 const { signal } = new AbortController();
 
@@ -44,7 +44,7 @@ class Service {
     }
     const added = { type: EventType.ADDED, object: message("shop", token) };
     const around = resumeToken ? [] : [{ type: EventType.RESET }, { type: EventType.SYNCED }];
-    yield { kind: podKind, events: [...around, added], resumeToken: `${token}-1` };
+    yield { resource: podResource, events: [...around, added], resumeToken: `${token}-1` };
     const ends = token === "ann" ? AbortSignal.any([signal, this.#expired.signal]) : signal;
     await new Promise((resolve) => {
       ends.addEventListener("abort", resolve);

@@ -5,7 +5,7 @@ import { KubeObject } from "@kubeconnect/client";
 import { ObjectSchema, StatusSchema } from "@kubeconnect/client/proto";
 import { podRow } from "../src/row.js";
 import { arrange, namespaces, type View } from "../src/view.js";
-import { podKind, row } from "./fixture.js";
+import { podResource, row } from "./fixture.js";
 
 const web = row("shop", "web", {
   metadata: {
@@ -84,6 +84,6 @@ suite("a row", () => {
   test("exists even if the pod cannot be read", () => {
     const value = create(StatusSchema, { message: "unreadable" });
     const object = create(ObjectSchema, { name: "odd", content: { case: "error", value } });
-    assert.equal(podRow(new KubeObject(object, podKind)).status, "Unreadable");
+    assert.equal(podRow(new KubeObject(object, podResource)).status, "Unreadable");
   });
 });

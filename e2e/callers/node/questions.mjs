@@ -123,7 +123,7 @@ async function discover() {
   const { types } = await client.resourceTypes({ group: "apps" });
   const { schema } = await client.schema("deployments");
   report("discovered", {
-    resources: types.map(({ kind }) => kind.resource),
+    resources: types.map(({ resource }) => resource.plural),
     members: Object.keys(schema.properties).sort(),
   });
 }

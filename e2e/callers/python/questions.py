@@ -147,7 +147,7 @@ def discover(client: Client) -> None:
     schema = client.schema("deployments").schema
     report(
         "discovered",
-        resources=[each.kind.resource for each in types],
+        resources=[each.resource.plural for each in types],
         members=sorted(schema["properties"]),
     )
 

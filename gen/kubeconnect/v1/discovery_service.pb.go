@@ -203,7 +203,7 @@ type ResourceType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource's names, in the version that the cluster prefers. The other fields
 	// describe that version too.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The singular name, such as "pod".
 	Singular string `protobuf:"bytes,2,opt,name=singular,proto3" json:"singular,omitempty"`
 	// The short names, such as "po".
@@ -254,9 +254,9 @@ func (*ResourceType) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *ResourceType) GetKind() *ResourceKind {
+func (x *ResourceType) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -451,8 +451,8 @@ func (x *GetSchemaRequest) GetResource() string {
 // GetSchemaResponse contains the schema.
 type GetSchemaResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind that the schema describes.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The resource and kind that the schema describes.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The OpenAPI v3 schema of the kind, together with the schemas that it refers to. A "$ref"
 	// of "#/components/schemas/NAME" refers to the member NAME of the member "schemas" of the
 	// member "components" of this Struct. A referenced schema can refer to further schemas,
@@ -492,9 +492,9 @@ func (*GetSchemaResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *GetSchemaResponse) GetKind() *ResourceKind {
+func (x *GetSchemaResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -520,9 +520,9 @@ const file_kubeconnect_v1_discovery_service_proto_rawDesc = "" +
 	"\vFailedGroup\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\xa5\x02\n" +
-	"\fResourceType\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12\x1a\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xa9\x02\n" +
+	"\fResourceType\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12\x1a\n" +
 	"\bsingular\x18\x02 \x01(\tR\bsingular\x12\x1f\n" +
 	"\vshort_names\x18\x03 \x03(\tR\n" +
 	"shortNames\x12\x1e\n" +
@@ -542,9 +542,9 @@ const file_kubeconnect_v1_discovery_service_proto_rawDesc = "" +
 	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\x127\n" +
 	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\".\n" +
 	"\x10GetSchemaRequest\x12\x1a\n" +
-	"\bresource\x18\x01 \x01(\tR\bresource\"v\n" +
-	"\x11GetSchemaResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12/\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\"z\n" +
+	"\x11GetSchemaResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12/\n" +
 	"\x06schema\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06schema2\xd8\x01\n" +
 	"\x10DiscoveryService\x12m\n" +
 	"\x11ListResourceTypes\x12(.kubeconnect.v1.ListResourceTypesRequest\x1a).kubeconnect.v1.ListResourceTypesResponse\"\x03\x90\x02\x01\x12U\n" +
@@ -572,17 +572,17 @@ var file_kubeconnect_v1_discovery_service_proto_goTypes = []any{
 	(*CacheState)(nil),                // 4: kubeconnect.v1.CacheState
 	(*GetSchemaRequest)(nil),          // 5: kubeconnect.v1.GetSchemaRequest
 	(*GetSchemaResponse)(nil),         // 6: kubeconnect.v1.GetSchemaResponse
-	(*ResourceKind)(nil),              // 7: kubeconnect.v1.ResourceKind
+	(*Resource)(nil),                  // 7: kubeconnect.v1.Resource
 	(*Freshness)(nil),                 // 8: kubeconnect.v1.Freshness
 	(*structpb.Struct)(nil),           // 9: google.protobuf.Struct
 }
 var file_kubeconnect_v1_discovery_service_proto_depIdxs = []int32{
 	3, // 0: kubeconnect.v1.ListResourceTypesResponse.resource_types:type_name -> kubeconnect.v1.ResourceType
 	2, // 1: kubeconnect.v1.ListResourceTypesResponse.failed_groups:type_name -> kubeconnect.v1.FailedGroup
-	7, // 2: kubeconnect.v1.ResourceType.kind:type_name -> kubeconnect.v1.ResourceKind
+	7, // 2: kubeconnect.v1.ResourceType.resource:type_name -> kubeconnect.v1.Resource
 	4, // 3: kubeconnect.v1.ResourceType.cache:type_name -> kubeconnect.v1.CacheState
 	8, // 4: kubeconnect.v1.CacheState.freshness:type_name -> kubeconnect.v1.Freshness
-	7, // 5: kubeconnect.v1.GetSchemaResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	7, // 5: kubeconnect.v1.GetSchemaResponse.resource:type_name -> kubeconnect.v1.Resource
 	9, // 6: kubeconnect.v1.GetSchemaResponse.schema:type_name -> google.protobuf.Struct
 	0, // 7: kubeconnect.v1.DiscoveryService.ListResourceTypes:input_type -> kubeconnect.v1.ListResourceTypesRequest
 	5, // 8: kubeconnect.v1.DiscoveryService.GetSchema:input_type -> kubeconnect.v1.GetSchemaRequest

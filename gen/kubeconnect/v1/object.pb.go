@@ -234,7 +234,7 @@ type Object_Json struct {
 }
 
 type Object_Protobuf struct {
-	// Set for ENCODING_PROTOBUF. The message named by ResourceKind.protobuf_type,
+	// Set for ENCODING_PROTOBUF. The message named by Resource.protobuf_type,
 	// without the API server's envelope.
 	Protobuf []byte `protobuf:"bytes,7,opt,name=protobuf,proto3,oneof"`
 }
@@ -254,9 +254,9 @@ func (*Object_Protobuf) isObject_Content() {}
 
 func (*Object_Error) isObject_Content() {}
 
-// ResourceKind names the kind and resource of the objects in a response. It is sent once
-// for a response, not with each object.
-type ResourceKind struct {
+// Resource is the resource of the objects in a response, and their kind. It is sent once for
+// a response, not with each object.
+type Resource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The API group; empty for the core group.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -265,7 +265,7 @@ type ResourceKind struct {
 	// The kind, for example "Deployment".
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The plural resource name, for example "deployments".
-	Resource string `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
+	Plural string `protobuf:"bytes,4,opt,name=plural,proto3" json:"plural,omitempty"`
 	// Whether the objects of this kind belong to namespaces.
 	Namespaced bool `protobuf:"varint,5,opt,name=namespaced,proto3" json:"namespaced,omitempty"`
 	// The full name of the protobuf message of this kind, for example
@@ -275,20 +275,20 @@ type ResourceKind struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ResourceKind) Reset() {
-	*x = ResourceKind{}
+func (x *Resource) Reset() {
+	*x = Resource{}
 	mi := &file_kubeconnect_v1_object_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ResourceKind) String() string {
+func (x *Resource) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ResourceKind) ProtoMessage() {}
+func (*Resource) ProtoMessage() {}
 
-func (x *ResourceKind) ProtoReflect() protoreflect.Message {
+func (x *Resource) ProtoReflect() protoreflect.Message {
 	mi := &file_kubeconnect_v1_object_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -300,47 +300,47 @@ func (x *ResourceKind) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ResourceKind.ProtoReflect.Descriptor instead.
-func (*ResourceKind) Descriptor() ([]byte, []int) {
+// Deprecated: Use Resource.ProtoReflect.Descriptor instead.
+func (*Resource) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_object_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *ResourceKind) GetGroup() string {
+func (x *Resource) GetGroup() string {
 	if x != nil {
 		return x.Group
 	}
 	return ""
 }
 
-func (x *ResourceKind) GetVersion() string {
+func (x *Resource) GetVersion() string {
 	if x != nil {
 		return x.Version
 	}
 	return ""
 }
 
-func (x *ResourceKind) GetKind() string {
+func (x *Resource) GetKind() string {
 	if x != nil {
 		return x.Kind
 	}
 	return ""
 }
 
-func (x *ResourceKind) GetResource() string {
+func (x *Resource) GetPlural() string {
 	if x != nil {
-		return x.Resource
+		return x.Plural
 	}
 	return ""
 }
 
-func (x *ResourceKind) GetNamespaced() bool {
+func (x *Resource) GetNamespaced() bool {
 	if x != nil {
 		return x.Namespaced
 	}
 	return false
 }
 
-func (x *ResourceKind) GetProtobufType() string {
+func (x *Resource) GetProtobufType() string {
 	if x != nil {
 		return x.ProtobufType
 	}
@@ -361,12 +361,12 @@ const file_kubeconnect_v1_object_proto_rawDesc = "" +
 	"\x04json\x18\x06 \x01(\fH\x00R\x04json\x12\x1c\n" +
 	"\bprotobuf\x18\a \x01(\fH\x00R\bprotobuf\x12.\n" +
 	"\x05error\x18\b \x01(\v2\x16.kubeconnect.v1.StatusH\x00R\x05errorB\t\n" +
-	"\acontent\"\xb3\x01\n" +
-	"\fResourceKind\x12\x14\n" +
+	"\acontent\"\xab\x01\n" +
+	"\bResource\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x1a\n" +
-	"\bresource\x18\x04 \x01(\tR\bresource\x12\x1e\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06plural\x18\x04 \x01(\tR\x06plural\x12\x1e\n" +
 	"\n" +
 	"namespaced\x18\x05 \x01(\bR\n" +
 	"namespaced\x12#\n" +
@@ -395,7 +395,7 @@ var file_kubeconnect_v1_object_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_kubeconnect_v1_object_proto_goTypes = []any{
 	(Encoding)(0),           // 0: kubeconnect.v1.Encoding
 	(*Object)(nil),          // 1: kubeconnect.v1.Object
-	(*ResourceKind)(nil),    // 2: kubeconnect.v1.ResourceKind
+	(*Resource)(nil),        // 2: kubeconnect.v1.Resource
 	(*structpb.Struct)(nil), // 3: google.protobuf.Struct
 	(*Status)(nil),          // 4: kubeconnect.v1.Status
 }

@@ -156,8 +156,8 @@ func (x *GetRequest) GetMetadataOnly() bool {
 // GetResponse contains one object.
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object's kind.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The object's resource and kind.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The object.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// How current the response is.
@@ -198,9 +198,9 @@ func (*GetResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_read_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *GetResponse) GetKind() *ResourceKind {
+func (x *GetResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -455,8 +455,8 @@ func (x *ListRequest) GetRequireAllNamespaces() bool {
 // ListResponse is one page of a list.
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of the objects.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The resource and kind of the objects.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The objects, in order.
 	Objects []*Object `protobuf:"bytes,2,rep,name=objects,proto3" json:"objects,omitempty"`
 	// The token of the next page; empty on the last page.
@@ -512,9 +512,9 @@ func (*ListResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_read_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *ListResponse) GetKind() *ResourceKind {
+func (x *ListResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -719,8 +719,8 @@ func (x *CountRequest) GetRequireAllNamespaces() bool {
 // CountResponse contains the number of objects that match.
 type CountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of the counted objects.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The resource and kind of the counted objects.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The number of objects that match.
 	Total int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	// The number of objects for each combination of values: the largest groups first, and
@@ -773,9 +773,9 @@ func (*CountResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_read_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *CountResponse) GetKind() *ResourceKind {
+func (x *CountResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -907,9 +907,9 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\x06fields\x18\x06 \x03(\tR\x06fields\x120\n" +
 	"\x14min_resource_version\x18\a \x01(\tR\x12minResourceVersion\x12=\n" +
 	"\vconsistency\x18\b \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\x12#\n" +
-	"\rmetadata_only\x18\t \x01(\bR\fmetadataOnly\"\xd8\x01\n" +
-	"\vGetResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
+	"\rmetadata_only\x18\t \x01(\bR\fmetadataOnly\"\xdc\x01\n" +
+	"\vGetResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x127\n" +
 	"\tfreshness\x18\x03 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
 	"\x06source\x18\x04 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"\xd2\x04\n" +
@@ -930,9 +930,9 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"page_token\x18\f \x01(\tR\tpageToken\x12#\n" +
 	"\rmetadata_only\x18\r \x01(\bR\fmetadataOnly\x122\n" +
 	"\arelated\x18\x0e \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x124\n" +
-	"\x16require_all_namespaces\x18\x0f \x01(\bR\x14requireAllNamespaces\"\x9c\x03\n" +
-	"\fListResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x120\n" +
+	"\x16require_all_namespaces\x18\x0f \x01(\bR\x14requireAllNamespaces\"\xa0\x03\n" +
+	"\fListResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x120\n" +
 	"\aobjects\x18\x02 \x03(\v2\x16.kubeconnect.v1.ObjectR\aobjects\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x120\n" +
@@ -956,9 +956,9 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\x14min_resource_version\x18\t \x01(\tR\x12minResourceVersion\x12=\n" +
 	"\vconsistency\x18\n" +
 	" \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\x124\n" +
-	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\"\x87\x03\n" +
-	"\rCountResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12\x14\n" +
+	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\"\x8b\x03\n" +
+	"\rCountResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x123\n" +
 	"\x06groups\x18\x03 \x03(\v2\x1b.kubeconnect.v1.ObjectGroupR\x06groups\x12)\n" +
 	"\x10remaining_groups\x18\x04 \x01(\x03R\x0fremainingGroups\x12)\n" +
@@ -997,7 +997,7 @@ var file_kubeconnect_v1_read_proto_goTypes = []any{
 	(*ObjectGroup)(nil),    // 6: kubeconnect.v1.ObjectGroup
 	(Encoding)(0),          // 7: kubeconnect.v1.Encoding
 	(Consistency)(0),       // 8: kubeconnect.v1.Consistency
-	(*ResourceKind)(nil),   // 9: kubeconnect.v1.ResourceKind
+	(*Resource)(nil),       // 9: kubeconnect.v1.Resource
 	(*Object)(nil),         // 10: kubeconnect.v1.Object
 	(*Freshness)(nil),      // 11: kubeconnect.v1.Freshness
 	(Source)(0),            // 12: kubeconnect.v1.Source
@@ -1007,20 +1007,20 @@ var file_kubeconnect_v1_read_proto_goTypes = []any{
 var file_kubeconnect_v1_read_proto_depIdxs = []int32{
 	7,  // 0: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
 	8,  // 1: kubeconnect.v1.GetRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	9,  // 2: kubeconnect.v1.GetResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	9,  // 2: kubeconnect.v1.GetResponse.resource:type_name -> kubeconnect.v1.Resource
 	10, // 3: kubeconnect.v1.GetResponse.object:type_name -> kubeconnect.v1.Object
 	11, // 4: kubeconnect.v1.GetResponse.freshness:type_name -> kubeconnect.v1.Freshness
 	12, // 5: kubeconnect.v1.GetResponse.source:type_name -> kubeconnect.v1.Source
 	7,  // 6: kubeconnect.v1.ListRequest.encoding:type_name -> kubeconnect.v1.Encoding
 	8,  // 7: kubeconnect.v1.ListRequest.consistency:type_name -> kubeconnect.v1.Consistency
 	13, // 8: kubeconnect.v1.ListRequest.related:type_name -> kubeconnect.v1.Relation
-	9,  // 9: kubeconnect.v1.ListResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	9,  // 9: kubeconnect.v1.ListResponse.resource:type_name -> kubeconnect.v1.Resource
 	10, // 10: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
 	11, // 11: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
 	12, // 12: kubeconnect.v1.ListResponse.source:type_name -> kubeconnect.v1.Source
 	13, // 13: kubeconnect.v1.CountRequest.related:type_name -> kubeconnect.v1.Relation
 	8,  // 14: kubeconnect.v1.CountRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	9,  // 15: kubeconnect.v1.CountResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	9,  // 15: kubeconnect.v1.CountResponse.resource:type_name -> kubeconnect.v1.Resource
 	6,  // 16: kubeconnect.v1.CountResponse.groups:type_name -> kubeconnect.v1.ObjectGroup
 	11, // 17: kubeconnect.v1.CountResponse.freshness:type_name -> kubeconnect.v1.Freshness
 	12, // 18: kubeconnect.v1.CountResponse.source:type_name -> kubeconnect.v1.Source

@@ -128,8 +128,8 @@ func (x *GetTableRequest) GetPageToken() string {
 // GetTableResponse is one page of a table.
 type GetTableResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of the objects.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The resource and kind of the objects.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The columns.
 	Columns []*TableColumn `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"`
 	// The rows in the API server's order, which compares "NAMESPACE/NAME" as text.
@@ -176,9 +176,9 @@ func (*GetTableResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_table_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *GetTableResponse) GetKind() *ResourceKind {
+func (x *GetTableResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -402,9 +402,9 @@ const file_kubeconnect_v1_table_proto_rawDesc = "" +
 	"\x0efield_selector\x18\x05 \x01(\tR\rfieldSelector\x12\x1b\n" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\a \x01(\tR\tpageToken\"\xca\x02\n" +
-	"\x10GetTableResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x125\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\"\xce\x02\n" +
+	"\x10GetTableResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x125\n" +
 	"\acolumns\x18\x02 \x03(\v2\x1b.kubeconnect.v1.TableColumnR\acolumns\x12,\n" +
 	"\x04rows\x18\x03 \x03(\v2\x18.kubeconnect.v1.TableRowR\x04rows\x12&\n" +
 	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\x120\n" +
@@ -444,11 +444,11 @@ var file_kubeconnect_v1_table_proto_goTypes = []any{
 	(*GetTableResponse)(nil), // 1: kubeconnect.v1.GetTableResponse
 	(*TableColumn)(nil),      // 2: kubeconnect.v1.TableColumn
 	(*TableRow)(nil),         // 3: kubeconnect.v1.TableRow
-	(*ResourceKind)(nil),     // 4: kubeconnect.v1.ResourceKind
+	(*Resource)(nil),         // 4: kubeconnect.v1.Resource
 	(*structpb.Value)(nil),   // 5: google.protobuf.Value
 }
 var file_kubeconnect_v1_table_proto_depIdxs = []int32{
-	4, // 0: kubeconnect.v1.GetTableResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	4, // 0: kubeconnect.v1.GetTableResponse.resource:type_name -> kubeconnect.v1.Resource
 	2, // 1: kubeconnect.v1.GetTableResponse.columns:type_name -> kubeconnect.v1.TableColumn
 	3, // 2: kubeconnect.v1.GetTableResponse.rows:type_name -> kubeconnect.v1.TableRow
 	5, // 3: kubeconnect.v1.TableRow.cells:type_name -> google.protobuf.Value

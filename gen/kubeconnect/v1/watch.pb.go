@@ -365,10 +365,10 @@ func (x *WatchRequest) GetRequireAllNamespaces() bool {
 // MiB. A larger event is a batch of its own.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of the objects. Set in the first response of a stream, in each response that
-	// begins with RESET, and in the response that follows a change of the caller's
-	// permissions. It applies until it is set again.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The resource and kind of the objects. Set in the first response of a stream, in each
+	// response that begins with RESET, and in the response that follows a change of the
+	// caller's permissions. It applies until it is set again.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The events, in order. Apply them one after another.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// The token to resume after this response. Empty if a stream cannot be resumed here:
@@ -379,15 +379,15 @@ type WatchResponse struct {
 	// How current the stream is. Set with every SYNCED and every BOOKMARK, and therefore
 	// within ten seconds of a change.
 	Freshness *Freshness `protobuf:"bytes,4,opt,name=freshness,proto3" json:"freshness,omitempty"`
-	// Where the objects come from. Set together with kind.
+	// Where the objects come from. Set together with resource.
 	Source Source `protobuf:"varint,5,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
 	// Warnings for people: that the stream covers only some namespaces, and the objects for
-	// which the filter has no value. Sent together with kind. The objects for which the
+	// which the filter has no value. Sent together with resource. The objects for which the
 	// filter has no value are reported with each snapshot, and afterwards with the next
 	// response once there is another such object, at most every five seconds.
 	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// The namespaces that the stream covers, as in ListResponse. Set together with kind: if
-	// kind is set and namespaces is empty, the stream is complete.
+	// The namespaces that the stream covers, as in ListResponse. Set together with resource:
+	// if resource is set and namespaces is empty, the stream is complete.
 	Namespaces    []string `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -423,9 +423,9 @@ func (*WatchResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *WatchResponse) GetKind() *ResourceKind {
+func (x *WatchResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -859,9 +859,9 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\rmetadata_only\x18\v \x01(\bR\fmetadataOnly\x122\n" +
 	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x12>\n" +
 	"\fpatch_format\x18\r \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\x124\n" +
-	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespaces\"\xb8\x02\n" +
-	"\rWatchResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12-\n" +
+	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespaces\"\xbc\x02\n" +
+	"\rWatchResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12-\n" +
 	"\x06events\x18\x02 \x03(\v2\x15.kubeconnect.v1.EventR\x06events\x12!\n" +
 	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\x127\n" +
 	"\tfreshness\x18\x04 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
@@ -938,7 +938,7 @@ var file_kubeconnect_v1_watch_proto_goTypes = []any{
 	(*WatchManyResponse)(nil), // 7: kubeconnect.v1.WatchManyResponse
 	(Encoding)(0),             // 8: kubeconnect.v1.Encoding
 	(*Relation)(nil),          // 9: kubeconnect.v1.Relation
-	(*ResourceKind)(nil),      // 10: kubeconnect.v1.ResourceKind
+	(*Resource)(nil),          // 10: kubeconnect.v1.Resource
 	(*Freshness)(nil),         // 11: kubeconnect.v1.Freshness
 	(Source)(0),               // 12: kubeconnect.v1.Source
 	(*Object)(nil),            // 13: kubeconnect.v1.Object
@@ -947,7 +947,7 @@ var file_kubeconnect_v1_watch_proto_depIdxs = []int32{
 	8,  // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
 	9,  // 1: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
 	1,  // 2: kubeconnect.v1.WatchRequest.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	10, // 3: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	10, // 3: kubeconnect.v1.WatchResponse.resource:type_name -> kubeconnect.v1.Resource
 	4,  // 4: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
 	11, // 5: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
 	12, // 6: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source

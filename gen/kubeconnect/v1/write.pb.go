@@ -383,8 +383,8 @@ func (*CreateRequest_Protobuf) isCreateRequest_Body() {}
 // CreateResponse contains the created object.
 type CreateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object's kind.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The object's resource and kind.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The object, as the API server returned it.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The API server's warnings, for people.
@@ -423,9 +423,9 @@ func (*CreateResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_write_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *CreateResponse) GetKind() *ResourceKind {
+func (x *CreateResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -635,8 +635,8 @@ func (*UpdateRequest_Protobuf) isUpdateRequest_Body() {}
 // UpdateResponse contains the object after the update.
 type UpdateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object's kind.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The object's resource and kind.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The object, as the API server returned it.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The API server's warnings, for people.
@@ -677,9 +677,9 @@ func (*UpdateResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_write_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *UpdateResponse) GetKind() *ResourceKind {
+func (x *UpdateResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -898,9 +898,9 @@ func (*PatchRequest_Data) isPatchRequest_Body() {}
 // PatchResponse contains the object after the patch.
 type PatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object's kind. For a subresource this can be another kind, such as autoscaling/v1
-	// Scale.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The object's resource and kind. For a subresource the kind can be another one, such as
+	// autoscaling/v1 Scale.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The object, as the API server returned it.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The API server's warnings, for people.
@@ -941,9 +941,9 @@ func (*PatchResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_write_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *PatchResponse) GetKind() *ResourceKind {
+func (x *PatchResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -1082,8 +1082,8 @@ func (x *DeleteRequest) GetEncoding() Encoding {
 // DeleteResponse describes the result of a deletion.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object's kind.
-	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The object's resource and kind.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The object, if it still exists (finalizers, a grace period) or if the API server
 	// returns its last state.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
@@ -1129,9 +1129,9 @@ func (*DeleteResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_write_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *DeleteResponse) GetKind() *ResourceKind {
+func (x *DeleteResponse) GetResource() *Resource {
 	if x != nil {
-		return x.Kind
+		return x.Resource
 	}
 	return nil
 }
@@ -1395,9 +1395,9 @@ const file_kubeconnect_v1_write_proto_rawDesc = "" +
 	"\x10field_validation\x18\n" +
 	" \x01(\x0e2\x1f.kubeconnect.v1.FieldValidationR\x0ffieldValidation\x124\n" +
 	"\bencoding\x18\v \x01(\x0e2\x18.kubeconnect.v1.EncodingR\bencodingB\x06\n" +
-	"\x04body\"\x8e\x01\n" +
-	"\x0eCreateResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
+	"\x04body\"\x92\x01\n" +
+	"\x0eCreateResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12\x1a\n" +
 	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\xf3\x03\n" +
 	"\rUpdateRequest\x12\x1a\n" +
@@ -1414,9 +1414,9 @@ const file_kubeconnect_v1_write_proto_rawDesc = "" +
 	" \x01(\x0e2\x1f.kubeconnect.v1.FieldValidationR\x0ffieldValidation\x12C\n" +
 	"\rpreconditions\x18\v \x01(\v2\x1d.kubeconnect.v1.PreconditionsR\rpreconditions\x124\n" +
 	"\bencoding\x18\f \x01(\x0e2\x18.kubeconnect.v1.EncodingR\bencodingB\x06\n" +
-	"\x04body\"\xa8\x01\n" +
-	"\x0eUpdateResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
+	"\x04body\"\xac\x01\n" +
+	"\x0eUpdateResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12\x1a\n" +
 	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12\x18\n" +
 	"\acreated\x18\x04 \x01(\bR\acreated\"\x96\x04\n" +
@@ -1435,9 +1435,9 @@ const file_kubeconnect_v1_write_proto_rawDesc = "" +
 	"\x10field_validation\x18\v \x01(\x0e2\x1f.kubeconnect.v1.FieldValidationR\x0ffieldValidation\x12C\n" +
 	"\rpreconditions\x18\f \x01(\v2\x1d.kubeconnect.v1.PreconditionsR\rpreconditions\x124\n" +
 	"\bencoding\x18\r \x01(\x0e2\x18.kubeconnect.v1.EncodingR\bencodingB\x06\n" +
-	"\x04body\"\xa7\x01\n" +
-	"\rPatchResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
+	"\x04body\"\xab\x01\n" +
+	"\rPatchResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12\x1a\n" +
 	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12\x18\n" +
 	"\acreated\x18\x04 \x01(\bR\acreated\"\x93\x03\n" +
@@ -1450,9 +1450,9 @@ const file_kubeconnect_v1_write_proto_rawDesc = "" +
 	"\x14grace_period_seconds\x18\x06 \x01(\x03H\x00R\x12gracePeriodSeconds\x88\x01\x01\x12\x17\n" +
 	"\adry_run\x18\a \x01(\bR\x06dryRun\x124\n" +
 	"\bencoding\x18\b \x01(\x0e2\x18.kubeconnect.v1.EncodingR\bencodingB\x17\n" +
-	"\x15_grace_period_seconds\"\xb9\x01\n" +
-	"\x0eDeleteResponse\x120\n" +
-	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
+	"\x15_grace_period_seconds\"\xbd\x01\n" +
+	"\x0eDeleteResponse\x124\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12\x1a\n" +
 	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\"\xdc\x02\n" +
@@ -1522,7 +1522,7 @@ var file_kubeconnect_v1_write_proto_goTypes = []any{
 	(*Preconditions)(nil),            // 13: kubeconnect.v1.Preconditions
 	(*structpb.Struct)(nil),          // 14: google.protobuf.Struct
 	(Encoding)(0),                    // 15: kubeconnect.v1.Encoding
-	(*ResourceKind)(nil),             // 16: kubeconnect.v1.ResourceKind
+	(*Resource)(nil),                 // 16: kubeconnect.v1.Resource
 	(*Object)(nil),                   // 17: kubeconnect.v1.Object
 	(*structpb.Value)(nil),           // 18: google.protobuf.Value
 }
@@ -1530,25 +1530,25 @@ var file_kubeconnect_v1_write_proto_depIdxs = []int32{
 	14, // 0: kubeconnect.v1.CreateRequest.struct:type_name -> google.protobuf.Struct
 	1,  // 1: kubeconnect.v1.CreateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
 	15, // 2: kubeconnect.v1.CreateRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	16, // 3: kubeconnect.v1.CreateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	16, // 3: kubeconnect.v1.CreateResponse.resource:type_name -> kubeconnect.v1.Resource
 	17, // 4: kubeconnect.v1.CreateResponse.object:type_name -> kubeconnect.v1.Object
 	14, // 5: kubeconnect.v1.UpdateRequest.struct:type_name -> google.protobuf.Struct
 	1,  // 6: kubeconnect.v1.UpdateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
 	13, // 7: kubeconnect.v1.UpdateRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
 	15, // 8: kubeconnect.v1.UpdateRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	16, // 9: kubeconnect.v1.UpdateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	16, // 9: kubeconnect.v1.UpdateResponse.resource:type_name -> kubeconnect.v1.Resource
 	17, // 10: kubeconnect.v1.UpdateResponse.object:type_name -> kubeconnect.v1.Object
 	0,  // 11: kubeconnect.v1.PatchRequest.type:type_name -> kubeconnect.v1.PatchType
 	18, // 12: kubeconnect.v1.PatchRequest.value:type_name -> google.protobuf.Value
 	1,  // 13: kubeconnect.v1.PatchRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
 	13, // 14: kubeconnect.v1.PatchRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
 	15, // 15: kubeconnect.v1.PatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	16, // 16: kubeconnect.v1.PatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	16, // 16: kubeconnect.v1.PatchResponse.resource:type_name -> kubeconnect.v1.Resource
 	17, // 17: kubeconnect.v1.PatchResponse.object:type_name -> kubeconnect.v1.Object
 	13, // 18: kubeconnect.v1.DeleteRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
 	2,  // 19: kubeconnect.v1.DeleteRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
 	15, // 20: kubeconnect.v1.DeleteRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	16, // 21: kubeconnect.v1.DeleteResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	16, // 21: kubeconnect.v1.DeleteResponse.resource:type_name -> kubeconnect.v1.Resource
 	17, // 22: kubeconnect.v1.DeleteResponse.object:type_name -> kubeconnect.v1.Object
 	2,  // 23: kubeconnect.v1.DeleteCollectionRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
 	24, // [24:24] is the sub-list for method output_type

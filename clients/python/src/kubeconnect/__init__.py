@@ -36,7 +36,7 @@ from kubeconnect._errors import (
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
 from kubeconnect._logs import LogStream
-from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._objects import Object, Resource
 from kubeconnect._reads import Consistency, GetResult, Source
 from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
 from kubeconnect._sync import Client, Log, ObjectList, Table, Watch, WatchMany
@@ -93,8 +93,8 @@ __all__ = [
     "PropagationPolicy",
     "Relation",
     "RelationType",
+    "Resource",
     "ResourceExhausted",
-    "ResourceKind",
     "ResourceType",
     "ResourceTypesResult",
     "SchemaResult",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import ResourceKind
+from kubeconnect._objects import Resource
 from kubeconnect._reads import Source
 from kubeconnect._values import plain
 from kubeconnect.v1 import read_pb2 as pb
@@ -25,8 +25,8 @@ class ObjectGroup:
 class CountResult:
     """The number of objects that match a selection."""
 
-    kind: ResourceKind
-    """The kind of the counted objects."""
+    resource: Resource
+    """The resource and kind of the counted objects."""
     total: int
     """The number of objects that match."""
     groups: tuple[ObjectGroup, ...]
@@ -50,7 +50,7 @@ class CountResult:
     def from_message(cls, message: pb.CountResponse) -> CountResult:
         """Return the result for the API's message."""
         return cls(
-            kind=ResourceKind.from_message(message.kind),
+            resource=Resource.from_message(message.resource),
             total=message.total,
             groups=tuple(
                 ObjectGroup(tuple(map(plain, group.values)), group.count)

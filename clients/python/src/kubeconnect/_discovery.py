@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import ResourceKind
+from kubeconnect._objects import Resource
 from kubeconnect._values import plain_dict
 from kubeconnect.v1 import discovery_service_pb2 as pb
 
@@ -47,7 +47,7 @@ class CacheState:
 class ResourceType:
     """A resource that the cluster serves."""
 
-    kind: ResourceKind
+    resource: Resource
     """Its names, in the version that the cluster prefers. The other fields are about that
     version."""
     versions: tuple[str, ...]
@@ -70,7 +70,7 @@ class ResourceType:
     def from_message(cls, message: pb.ResourceType) -> ResourceType:
         """Return the value for the API's message."""
         return cls(
-            kind=ResourceKind.from_message(message.kind),
+            resource=Resource.from_message(message.resource),
             versions=tuple(message.versions),
             singular=message.singular,
             short_names=tuple(message.short_names),
@@ -118,8 +118,8 @@ class ResourceTypesResult:
 class SchemaResult:
     """The schema of one kind."""
 
-    kind: ResourceKind
-    """The kind that the schema describes."""
+    resource: Resource
+    """The resource and kind that the schema describes."""
     schema: dict[str, Any]
     """The OpenAPI v3 schema. Referenced schemas are included, at the path of each "$ref":
     "#/components/schemas/NAME"."""
@@ -127,4 +127,4 @@ class SchemaResult:
     @classmethod
     def from_message(cls, message: pb.GetSchemaResponse) -> SchemaResult:
         """Return the value for the API's message."""
-        return cls(ResourceKind.from_message(message.kind), plain_dict(message.schema))
+        return cls(Resource.from_message(message.resource), plain_dict(message.schema))

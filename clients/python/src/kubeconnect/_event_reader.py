@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._objects import Object, Resource
 from kubeconnect._patches import ObjectCache
 from kubeconnect._reads import Source
 from kubeconnect.v1 import watch_pb2 as pb
@@ -19,12 +19,12 @@ class EventReader:
 
     def __init__(self, *, patches: bool) -> None:
         """Begin before the first message. With ``patches``, events may contain patches."""
-        self._kind = ResourceKind.from_message(pb.WatchResponse().kind)
+        self._resource = Resource.from_message(pb.WatchResponse().resource)
         self._objects = ObjectCache() if patches else None
         self._freshness: Freshness | None = None
         self._reported_stale: bool | None = None  # by this stream
         self._source: Source | None = None
-        self._warnings: tuple[str, ...] = ()  # sent with the kind
+        self._warnings: tuple[str, ...] = ()  # sent with the resource
         self._later_warnings: tuple[str, ...] = ()  # sent last since then
         self._namespaces: tuple[str, ...] = ()
         self._received = False
@@ -51,7 +51,7 @@ class EventReader:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The human-readable warnings: those sent with the kind, and the last ones sent since."""
+        """The human-readable warnings: those sent with the resource, and the last ones since."""
         return self._warnings + self._later_warnings
 
     @property
@@ -75,8 +75,8 @@ class EventReader:
         """
         self._received = True
         self._read_coverage(response)
-        if response.HasField("kind"):
-            self._kind = ResourceKind.from_message(response.kind)
+        if response.HasField("resource"):
+            self._resource = Resource.from_message(response.resource)
             self._source = Source.from_message(response.source)
         if response.HasField("freshness"):
             self._freshness = Freshness.from_message(response.freshness)
@@ -84,12 +84,12 @@ class EventReader:
         return [self._event(event) for event in response.events if event.type in _TYPES]
 
     def _read_coverage(self, response: pb.WatchResponse) -> None:
-        """Read the warnings and namespaces. A response with the kind has all of them. Any
+        """Read the warnings and namespaces. A response with the resource has all of them. Any
         other response may have changed ones, which replace the changed warnings of an
         earlier response, so that the number of warnings is bounded.
         """
         warnings, namespaces = tuple(response.warnings), tuple(response.namespaces)
-        if response.HasField("kind"):
+        if response.HasField("resource"):
             self._warnings, self._later_warnings, self._namespaces = warnings, (), namespaces
             return
         self._later_warnings = warnings or self._later_warnings
@@ -98,7 +98,7 @@ class EventReader:
     def _event(self, event: pb.Event) -> Event:
         if self._objects is not None:
             event = self._objects.complete(event)
-        subject = Object(event.object, self._kind) if event.HasField("object") else None
+        subject = Object(event.object, self._resource) if event.HasField("object") else None
         return Event(_TYPES[event.type], subject, self._version_of(event) or None)
 
     def _version_of(self, event: pb.Event) -> str:

@@ -15,8 +15,8 @@ from kubeconnect.v1.status_pb2 import Status
 
 
 @dataclass(frozen=True)
-class ResourceKind:
-    """The names of a resource and its kind."""
+class Resource:
+    """A resource and its kind."""
 
     group: str
     """The API group, such as "apps"; "" for the core group."""
@@ -24,7 +24,7 @@ class ResourceKind:
     """The API version, such as "v1"."""
     kind: str
     """The kind, such as "Deployment"."""
-    resource: str
+    plural: str
     """The plural name, such as "deployments"."""
     namespaced: bool
     """Whether objects of this kind are in namespaces."""
@@ -35,17 +35,15 @@ class ResourceKind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @classmethod
-    def from_message(cls, message: object_pb2.ResourceKind) -> ResourceKind:
+    def from_message(cls, message: object_pb2.Resource) -> Resource:
         """Return the value for the API's message."""
-        return cls(
-            message.group, message.version, message.kind, message.resource, message.namespaced
-        )
+        return cls(message.group, message.version, message.kind, message.plural, message.namespaced)
 
 
 class Object(Mapping[str, Any]):
     """One Kubernetes object: a read-only mapping, ``pod["spec"]["nodeName"]``.
 
-    ``kind``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are available
+    ``resource``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are available
     without decoding the content. ``namespace`` is None for a cluster-scoped object. The
     content is decoded once, on first access, and cached. An object does not reference the
     response that contained it, so an object that you store does not keep other objects in
@@ -60,16 +58,16 @@ class Object(Mapping[str, Any]):
         "_content",
         "_raw",
         "error",
-        "kind",
         "name",
         "namespace",
+        "resource",
         "resource_version",
         "uid",
     )
 
-    def __init__(self, message: object_pb2.Object, kind: ResourceKind) -> None:
-        """Copy the fields of the API's message. ``kind`` is a separate field of responses."""
-        self.kind = kind
+    def __init__(self, message: object_pb2.Object, resource: Resource) -> None:
+        """Copy the fields of the API's message. ``resource`` is a separate field of responses."""
+        self.resource = resource
         self.namespace: str | None = message.namespace or None
         self.name = message.name
         self.uid = message.uid
@@ -114,7 +112,7 @@ class Object(Mapping[str, Any]):
     def __repr__(self) -> str:
         """Return the kind and name of the object without its content, which may be secret."""
         path = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"<Object {self.kind.kind} {path}>"
+        return f"<Object {self.resource.kind} {path}>"
 
 
 def _error(message: object_pb2.Object) -> UnreadableObject | None:

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable
 
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._objects import Object, Resource
 from kubeconnect.v1 import consistency_pb2, read_pb2
 
 
@@ -48,7 +48,7 @@ class GetResult(Object):
 
     def __init__(self, message: read_pb2.GetResponse) -> None:
         """Create the result from the API's message."""
-        super().__init__(message.object, ResourceKind.from_message(message.kind))
+        super().__init__(message.object, Resource.from_message(message.resource))
         self.freshness = Freshness.from_message(message.freshness)
         self.source = Source.from_message(message.source)
 

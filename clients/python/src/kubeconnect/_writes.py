@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._objects import Object, Resource
 from kubeconnect.v1 import write_pb2 as pb
 
 
@@ -135,4 +135,4 @@ class DeleteCollectionResult:
 def _object(
     message: pb.CreateResponse | pb.UpdateResponse | pb.PatchResponse | pb.DeleteResponse,
 ) -> Object:
-    return Object(message.object, ResourceKind.from_message(message.kind))
+    return Object(message.object, Resource.from_message(message.resource))

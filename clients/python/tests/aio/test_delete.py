@@ -8,7 +8,7 @@ from tests.fake import FakeService
 async def test_returns_what_is_left(client: AsyncClient) -> None:
     result = await client.delete("pods", "web", namespace="demo")
     assert result.object
-    assert (result.object.name, result.object.kind.kind) == ("web", "Pod")
+    assert (result.object.name, result.object.resource.kind) == ("web", "Pod")
     assert (result.warnings, result.resource_version) == (("old",), "9")
 
 

@@ -1,4 +1,4 @@
-from kubeconnect import CacheState, FailedGroup, Freshness, ResourceKind, ResourceType
+from kubeconnect import CacheState, FailedGroup, Freshness, Resource, ResourceType
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import discovery_service_pb2 as pb
 from tests.fake import SNAPSHOT, FakeService
@@ -8,7 +8,7 @@ async def test_answers_what_the_cluster_serves(client: AsyncClient) -> None:
     result = await client.resource_types()
     pods, nodes = result.types
     assert pods == ResourceType(
-        kind=ResourceKind("", "v1", "Pod", "pods", namespaced=True),
+        resource=Resource("", "v1", "Pod", "pods", namespaced=True),
         versions=("v1",),
         singular="pod",
         short_names=("po",),
@@ -29,6 +29,6 @@ async def test_asks_for_a_group_and_a_category(client: AsyncClient, service: Fak
 async def test_answers_the_schema_of_a_kind(client: AsyncClient, service: FakeService) -> None:
     result = await client.schema("po")
     assert service.requests == [pb.GetSchemaRequest(resource="po")]
-    assert result.kind.kind == "Pod"
+    assert result.resource.kind == "Pod"
     assert result.schema == {"type": "object", "properties": {"spec": {"maximum": 7}}}
     assert isinstance(result.schema["properties"]["spec"]["maximum"], int)

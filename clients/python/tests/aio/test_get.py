@@ -8,7 +8,7 @@ from kubeconnect import (
     DeadlineExceeded,
     KubeconnectError,
     NotFound,
-    ResourceKind,
+    Resource,
     Source,
     Status,
 )
@@ -30,7 +30,7 @@ async def test_returns_the_object(client: AsyncClient, service: FakeService) -> 
         "7",
     )
     assert web["spec"]["nodeName"] == "n1"
-    assert web.kind == ResourceKind("", "v1", "Pod", "pods", namespaced=True)
+    assert web.resource == Resource("", "v1", "Pod", "pods", namespaced=True)
 
 
 async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:

@@ -26,7 +26,7 @@ async def test_knows_the_whole_from_the_first_page(
     client: AsyncClient, service: FakeService
 ) -> None:
     pods = await client.list("pods", page_size=2)
-    assert (pods.resource_version, pods.kind.kind, pods.total) == (SNAPSHOT, "Pod", 5)
+    assert (pods.resource_version, pods.resource.kind, pods.total) == (SNAPSHOT, "Pod", 5)
     assert len(service.requests) == 1
 
 

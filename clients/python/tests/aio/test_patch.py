@@ -16,7 +16,7 @@ async def test_returns_what_comes_of_it(client: AsyncClient) -> None:
     result = await client.patch("pods", "web", body, type=PatchType.APPLY, namespace="demo")
     assert result.object.name == "web"
     assert result.object["spec"] == {"patched": True}
-    assert result.object.kind.kind == "Pod"
+    assert result.object.resource.kind == "Pod"
     assert (result.warnings, result.created) == (("old",), True)
 
 

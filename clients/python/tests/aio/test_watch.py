@@ -69,7 +69,7 @@ async def test_remembers_the_kind_that_only_the_first_batch_names(
         await anext(events)
         found = (await anext(events)).object
     assert found is not None
-    assert found.kind.kind == "Pod"
+    assert found.resource.kind == "Pod"
 
 
 async def test_leaves_out_types_that_it_does_not_know(
@@ -204,13 +204,13 @@ async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService
 async def test_tells_where_the_objects_come_from(client: AsyncClient, service: FakeService) -> None:
     service.play(
         watch_pb2.WatchResponse(
-            kind=PODS, source=consistency_pb2.SOURCE_CACHE, events=[SYNCED], resume_token="t9"
+            resource=PODS, source=consistency_pb2.SOURCE_CACHE, events=[SYNCED], resume_token="t9"
         ),
         batch("t10", MODIFIED),
         End(),
         batch("t11", DELETED),
         watch_pb2.WatchResponse(
-            kind=PODS, source=consistency_pb2.SOURCE_API_SERVER, events=[RESET]
+            resource=PODS, source=consistency_pb2.SOURCE_API_SERVER, events=[RESET]
         ),
     )
     async with client.watch("pods") as events:
@@ -237,7 +237,7 @@ async def test_continues_a_stream_that_is_lost(
         seen = [await anext(events) for _ in range(4)]
     assert [each.type.name for each in seen] == ["RESET", "ADDED", "SYNCED", "MODIFIED"]
     assert seen[3].object is not None
-    assert seen[3].object.kind.kind == "Pod"
+    assert seen[3].object.resource.kind == "Pod"
     assert [request.resume_token for request in service.requests] == ["", "t9", "t9"]
     assert {request.namespace for request in service.requests} == {"demo"}
 
@@ -373,7 +373,7 @@ async def test_raises_where_nothing_ever_comes(
 async def test_says_what_it_covers(client: AsyncClient, service: FakeService) -> None:
     service.play(
         watch_pb2.WatchResponse(
-            kind=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"]
+            resource=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"]
         )
     )
     async with client.watch("pods") as events:

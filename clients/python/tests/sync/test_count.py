@@ -14,7 +14,7 @@ def _three_pods(service: FakeService) -> None:
 
 def test_counts_in_all(client: Client) -> None:
     count = client.count("pods")
-    assert (count.total, count.groups, count.kind.kind) == (3, (), "Pod")
+    assert (count.total, count.groups, count.resource.kind) == (3, (), "Pod")
     assert (count.resource_version, count.source) == (SNAPSHOT, Source.CACHE)
     assert count.freshness == Freshness(stale=False, last_contact=None)
 

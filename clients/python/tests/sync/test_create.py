@@ -14,7 +14,7 @@ def test_returns_what_was_made(client: Client) -> None:
     result = client.create("pods", {"metadata": {"name": "web"}}, namespace="demo")
     assert (result.object.name, result.object.namespace) == ("web", "demo")
     assert result.object["spec"] == {"created": True}
-    assert result.object.kind.kind == "Pod"
+    assert result.object.resource.kind == "Pod"
     assert result.warnings == ("old",)
 
 

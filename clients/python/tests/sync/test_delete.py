@@ -9,7 +9,7 @@ from tests.fake import FakeService
 def test_returns_what_is_left(client: Client) -> None:
     result = client.delete("pods", "web", namespace="demo")
     assert result.object
-    assert (result.object.name, result.object.kind.kind) == ("web", "Pod")
+    assert (result.object.name, result.object.resource.kind) == ("web", "Pod")
     assert (result.warnings, result.resource_version) == (("old",), "9")
 
 

@@ -11,7 +11,7 @@ from kubeconnect import (
     DeadlineExceeded,
     KubeconnectError,
     NotFound,
-    ResourceKind,
+    Resource,
     Source,
     Status,
 )
@@ -32,7 +32,7 @@ def test_returns_the_object(client: Client, service: FakeService) -> None:
         "7",
     )
     assert web["spec"]["nodeName"] == "n1"
-    assert web.kind == ResourceKind("", "v1", "Pod", "pods", namespaced=True)
+    assert web.resource == Resource("", "v1", "Pod", "pods", namespaced=True)
 
 
 def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:

@@ -25,7 +25,7 @@ def test_iterates_over_all_pages(client: Client) -> None:
 
 def test_knows_the_whole_from_the_first_page(client: Client, service: FakeService) -> None:
     pods = client.list("pods", page_size=2)
-    assert (pods.resource_version, pods.kind.kind, pods.total) == (SNAPSHOT, "Pod", 5)
+    assert (pods.resource_version, pods.resource.kind, pods.total) == (SNAPSHOT, "Pod", 5)
     assert len(service.requests) == 1
 
 

@@ -24,7 +24,11 @@ def test_says_what_its_columns_hold(client: Client) -> None:
         TableColumn("Name", "string", "name", "its name", 0),
         TableColumn("Restarts", "integer", None, "", 1),
     )
-    assert (table.kind.kind, table.resource_version, table.warnings) == ("Pod", SNAPSHOT, ("old",))
+    assert (table.resource.kind, table.resource_version, table.warnings) == (
+        "Pod",
+        SNAPSHOT,
+        ("old",),
+    )
 
 
 def test_has_a_row_for_each_object(client: Client) -> None:

@@ -14,7 +14,7 @@ def test_returns_what_comes_of_it(client: Client) -> None:
     result = client.update("pods", {"metadata": {"name": "web"}}, namespace="demo")
     assert result.object.resource_version == "8"
     assert result.object["spec"] == {"updated": True}
-    assert result.object.kind.kind == "Pod"
+    assert result.object.resource.kind == "Pod"
     assert (result.warnings, result.created) == (("old",), True)
 
 

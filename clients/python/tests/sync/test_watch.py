@@ -69,7 +69,7 @@ def test_remembers_the_kind_that_only_the_first_batch_names(
         next(events)
         found = (next(events)).object
     assert found is not None
-    assert found.kind.kind == "Pod"
+    assert found.resource.kind == "Pod"
 
 
 def test_leaves_out_types_that_it_does_not_know(client: Client, service: FakeService) -> None:
@@ -200,13 +200,13 @@ def test_tells_how_current_it_is(client: Client, service: FakeService) -> None:
 def test_tells_where_the_objects_come_from(client: Client, service: FakeService) -> None:
     service.play(
         watch_pb2.WatchResponse(
-            kind=PODS, source=consistency_pb2.SOURCE_CACHE, events=[SYNCED], resume_token="t9"
+            resource=PODS, source=consistency_pb2.SOURCE_CACHE, events=[SYNCED], resume_token="t9"
         ),
         batch("t10", MODIFIED),
         End(),
         batch("t11", DELETED),
         watch_pb2.WatchResponse(
-            kind=PODS, source=consistency_pb2.SOURCE_API_SERVER, events=[RESET]
+            resource=PODS, source=consistency_pb2.SOURCE_API_SERVER, events=[RESET]
         ),
     )
     with client.watch("pods") as events:
@@ -233,7 +233,7 @@ def test_continues_a_stream_that_is_lost(
         seen = [next(events) for _ in range(4)]
     assert [each.type.name for each in seen] == ["RESET", "ADDED", "SYNCED", "MODIFIED"]
     assert seen[3].object is not None
-    assert seen[3].object.kind.kind == "Pod"
+    assert seen[3].object.resource.kind == "Pod"
     assert [request.resume_token for request in service.requests] == ["", "t9", "t9"]
     assert {request.namespace for request in service.requests} == {"demo"}
 
@@ -365,7 +365,7 @@ def test_raises_where_nothing_ever_comes(
 def test_says_what_it_covers(client: Client, service: FakeService) -> None:
     service.play(
         watch_pb2.WatchResponse(
-            kind=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"]
+            resource=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"]
         )
     )
     with client.watch("pods") as events:

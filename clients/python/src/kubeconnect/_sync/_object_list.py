@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kubeconnect._errors import Expired
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._objects import Object, Resource
 from kubeconnect._reads import Source
 from kubeconnect._transport.sync import Transport
 from kubeconnect.v1 import read_pb2 as pb
@@ -41,7 +41,7 @@ class ObjectList:
         self._request = request
         self._first = first
         self._timeout = timeout
-        self.kind = ResourceKind.from_message(first.kind)
+        self.resource = Resource.from_message(first.resource)
 
     @property
     def resource_version(self) -> str:
@@ -86,7 +86,7 @@ class ObjectList:
                 return [each for each in self._objects(self._first)]
             except Expired:
                 self._first = self._fetch("")
-                self.kind = ResourceKind.from_message(self._first.kind)
+                self.resource = Resource.from_message(self._first.resource)
         return [each for each in self._objects(self._first)]
 
     def __iter__(self) -> Iterator[Object]:
@@ -104,11 +104,11 @@ class ObjectList:
 
     def _objects(self, page: pb.ListResponse) -> Iterator[Object]:
         for message in page.objects:
-            yield Object(message, self.kind)
+            yield Object(message, self.resource)
         while page.next_page_token:
             page = self._fetch(page.next_page_token)
             for message in page.objects:
-                yield Object(message, self.kind)
+                yield Object(message, self.resource)
 
     def _fetch(self, token: str) -> pb.ListResponse:
         request = pb.ListRequest()

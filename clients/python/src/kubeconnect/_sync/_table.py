@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubeconnect._objects import ResourceKind
+from kubeconnect._objects import Resource
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._transport.sync import Transport
 from kubeconnect.v1 import table_pb2 as pb
@@ -34,7 +34,7 @@ class Table:
         self._request = request
         self._first = first
         self._timeout = timeout
-        self.kind = ResourceKind.from_message(first.kind)
+        self.resource = Resource.from_message(first.resource)
         self.columns = tuple(map(TableColumn.from_message, first.columns))
 
     @property

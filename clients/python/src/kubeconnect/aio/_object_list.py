@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from kubeconnect._errors import Expired
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import Object, ResourceKind
+from kubeconnect._objects import Object, Resource
 from kubeconnect._reads import Source
 from kubeconnect._transport.aio import AsyncTransport
 from kubeconnect.v1 import read_pb2 as pb
@@ -39,7 +39,7 @@ class AsyncObjectList:
         self._request = request
         self._first = first
         self._timeout = timeout
-        self.kind = ResourceKind.from_message(first.kind)
+        self.resource = Resource.from_message(first.resource)
 
     @property
     def resource_version(self) -> str:
@@ -84,7 +84,7 @@ class AsyncObjectList:
                 return [each async for each in self._objects(self._first)]
             except Expired:
                 self._first = await self._fetch("")
-                self.kind = ResourceKind.from_message(self._first.kind)
+                self.resource = Resource.from_message(self._first.resource)
         return [each async for each in self._objects(self._first)]
 
     async def __aiter__(self) -> AsyncIterator[Object]:
@@ -102,11 +102,11 @@ class AsyncObjectList:
 
     async def _objects(self, page: pb.ListResponse) -> AsyncIterator[Object]:
         for message in page.objects:
-            yield Object(message, self.kind)
+            yield Object(message, self.resource)
         while page.next_page_token:
             page = await self._fetch(page.next_page_token)
             for message in page.objects:
-                yield Object(message, self.kind)
+                yield Object(message, self.resource)
 
     async def _fetch(self, token: str) -> pb.ListResponse:
         request = pb.ListRequest()

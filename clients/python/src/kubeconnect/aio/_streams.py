@@ -50,7 +50,7 @@ class AsyncStreams(AsyncCalls):
         ``resume_token``, from an earlier watch of the same selection, resumes after the
         events that the earlier watch delivered. Store the objects of ADDED and MODIFIED
         events, ignore the deletion of objects that you do not have, and clear your copy at
-        RESET. The ``kind`` of objects is not sent again: its fields are "" up to a RESET.
+        RESET. The ``resource`` of objects is not sent again: its fields are "" up to a RESET.
 
         With ``patches`` the service sends changed objects as patches, where possible. The
         events still have complete objects: the watch caches all delivered objects and

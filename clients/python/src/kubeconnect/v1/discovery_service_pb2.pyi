@@ -36,8 +36,8 @@ class FailedGroup(_message.Message):
     def __init__(self, group: _Optional[str] = ..., version: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ResourceType(_message.Message):
-    __slots__ = ("kind", "singular", "short_names", "categories", "verbs", "subresources", "cache", "versions")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "singular", "short_names", "categories", "verbs", "subresources", "cache", "versions")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     SINGULAR_FIELD_NUMBER: _ClassVar[int]
     SHORT_NAMES_FIELD_NUMBER: _ClassVar[int]
     CATEGORIES_FIELD_NUMBER: _ClassVar[int]
@@ -45,7 +45,7 @@ class ResourceType(_message.Message):
     SUBRESOURCES_FIELD_NUMBER: _ClassVar[int]
     CACHE_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     singular: str
     short_names: _containers.RepeatedScalarFieldContainer[str]
     categories: _containers.RepeatedScalarFieldContainer[str]
@@ -53,7 +53,7 @@ class ResourceType(_message.Message):
     subresources: _containers.RepeatedScalarFieldContainer[str]
     cache: CacheState
     versions: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., singular: _Optional[str] = ..., short_names: _Optional[_Iterable[str]] = ..., categories: _Optional[_Iterable[str]] = ..., verbs: _Optional[_Iterable[str]] = ..., subresources: _Optional[_Iterable[str]] = ..., cache: _Optional[_Union[CacheState, _Mapping]] = ..., versions: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., singular: _Optional[str] = ..., short_names: _Optional[_Iterable[str]] = ..., categories: _Optional[_Iterable[str]] = ..., verbs: _Optional[_Iterable[str]] = ..., subresources: _Optional[_Iterable[str]] = ..., cache: _Optional[_Union[CacheState, _Mapping]] = ..., versions: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CacheState(_message.Message):
     __slots__ = ("started", "synced", "objects", "bytes", "resource_version", "freshness")
@@ -78,9 +78,9 @@ class GetSchemaRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ...) -> None: ...
 
 class GetSchemaResponse(_message.Message):
-    __slots__ = ("kind", "schema")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "schema")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     schema: _struct_pb2.Struct
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., schema: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., schema: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...

@@ -39,18 +39,18 @@ class Object(_message.Message):
     error: _status_pb2.Status
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., resource_version: _Optional[str] = ..., struct: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., json: _Optional[bytes] = ..., protobuf: _Optional[bytes] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
 
-class ResourceKind(_message.Message):
-    __slots__ = ("group", "version", "kind", "resource", "namespaced", "protobuf_type")
+class Resource(_message.Message):
+    __slots__ = ("group", "version", "kind", "plural", "namespaced", "protobuf_type")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
-    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    PLURAL_FIELD_NUMBER: _ClassVar[int]
     NAMESPACED_FIELD_NUMBER: _ClassVar[int]
     PROTOBUF_TYPE_FIELD_NUMBER: _ClassVar[int]
     group: str
     version: str
     kind: str
-    resource: str
+    plural: str
     namespaced: bool
     protobuf_type: str
-    def __init__(self, group: _Optional[str] = ..., version: _Optional[str] = ..., kind: _Optional[str] = ..., resource: _Optional[str] = ..., namespaced: bool = ..., protobuf_type: _Optional[str] = ...) -> None: ...
+    def __init__(self, group: _Optional[str] = ..., version: _Optional[str] = ..., kind: _Optional[str] = ..., plural: _Optional[str] = ..., namespaced: bool = ..., protobuf_type: _Optional[str] = ...) -> None: ...

@@ -33,16 +33,16 @@ class GetRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., subresource: _Optional[str] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., fields: _Optional[_Iterable[str]] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[_consistency_pb2.Consistency, str]] = ..., metadata_only: bool = ...) -> None: ...
 
 class GetResponse(_message.Message):
-    __slots__ = ("kind", "object", "freshness", "source")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "object", "freshness", "source")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     FRESHNESS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     object: _object_pb2.Object
     freshness: _consistency_pb2.Freshness
     source: _consistency_pb2.Source
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
     __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "consistency", "order_by", "page_size", "page_token", "metadata_only", "related", "require_all_namespaces")
@@ -79,8 +79,8 @@ class ListRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[_consistency_pb2.Consistency, str]] = ..., order_by: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class ListResponse(_message.Message):
-    __slots__ = ("kind", "objects", "next_page_token", "resource_version", "remaining_item_count", "freshness", "source", "warnings", "namespaces")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "objects", "next_page_token", "resource_version", "remaining_item_count", "freshness", "source", "warnings", "namespaces")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECTS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -89,7 +89,7 @@ class ListResponse(_message.Message):
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     objects: _containers.RepeatedCompositeFieldContainer[_object_pb2.Object]
     next_page_token: str
     resource_version: str
@@ -98,7 +98,7 @@ class ListResponse(_message.Message):
     source: _consistency_pb2.Source
     warnings: _containers.RepeatedScalarFieldContainer[str]
     namespaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., objects: _Optional[_Iterable[_Union[_object_pb2.Object, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., resource_version: _Optional[str] = ..., remaining_item_count: _Optional[int] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., objects: _Optional[_Iterable[_Union[_object_pb2.Object, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., resource_version: _Optional[str] = ..., remaining_item_count: _Optional[int] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CountRequest(_message.Message):
     __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "related", "group_by", "max_groups", "min_resource_version", "consistency", "require_all_namespaces")
@@ -127,8 +127,8 @@ class CountRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., group_by: _Optional[_Iterable[str]] = ..., max_groups: _Optional[int] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[_consistency_pb2.Consistency, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class CountResponse(_message.Message):
-    __slots__ = ("kind", "total", "groups", "remaining_groups", "resource_version", "freshness", "source", "warnings", "namespaces")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "total", "groups", "remaining_groups", "resource_version", "freshness", "source", "warnings", "namespaces")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     REMAINING_GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -137,7 +137,7 @@ class CountResponse(_message.Message):
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     total: int
     groups: _containers.RepeatedCompositeFieldContainer[ObjectGroup]
     remaining_groups: int
@@ -146,7 +146,7 @@ class CountResponse(_message.Message):
     source: _consistency_pb2.Source
     warnings: _containers.RepeatedScalarFieldContainer[str]
     namespaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., total: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ObjectGroup, _Mapping]]] = ..., remaining_groups: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., total: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ObjectGroup, _Mapping]]] = ..., remaining_groups: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ObjectGroup(_message.Message):
     __slots__ = ("values", "count")

@@ -27,22 +27,22 @@ class GetTableRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class GetTableResponse(_message.Message):
-    __slots__ = ("kind", "columns", "rows", "next_page_token", "remaining_item_count", "resource_version", "warnings")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "columns", "rows", "next_page_token", "remaining_item_count", "resource_version", "warnings")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     REMAINING_ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     columns: _containers.RepeatedCompositeFieldContainer[TableColumn]
     rows: _containers.RepeatedCompositeFieldContainer[TableRow]
     next_page_token: str
     remaining_item_count: int
     resource_version: str
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., columns: _Optional[_Iterable[_Union[TableColumn, _Mapping]]] = ..., rows: _Optional[_Iterable[_Union[TableRow, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., remaining_item_count: _Optional[int] = ..., resource_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., columns: _Optional[_Iterable[_Union[TableColumn, _Mapping]]] = ..., rows: _Optional[_Iterable[_Union[TableRow, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., remaining_item_count: _Optional[int] = ..., resource_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TableColumn(_message.Message):
     __slots__ = ("name", "type", "format", "description", "priority")

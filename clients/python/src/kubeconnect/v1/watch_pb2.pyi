@@ -69,22 +69,22 @@ class WatchRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class WatchResponse(_message.Message):
-    __slots__ = ("kind", "events", "resume_token", "freshness", "source", "warnings", "namespaces")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "events", "resume_token", "freshness", "source", "warnings", "namespaces")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     FRESHNESS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     events: _containers.RepeatedCompositeFieldContainer[Event]
     resume_token: str
     freshness: _consistency_pb2.Freshness
     source: _consistency_pb2.Source
     warnings: _containers.RepeatedScalarFieldContainer[str]
     namespaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., resume_token: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., resume_token: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Event(_message.Message):
     __slots__ = ("type", "object", "resource_version", "patch_format")

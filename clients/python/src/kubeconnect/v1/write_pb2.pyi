@@ -71,14 +71,14 @@ class CreateRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., subresource: _Optional[str] = ..., struct: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., data: _Optional[bytes] = ..., protobuf: _Optional[bytes] = ..., dry_run: bool = ..., field_manager: _Optional[str] = ..., field_validation: _Optional[_Union[FieldValidation, str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ...) -> None: ...
 
 class CreateResponse(_message.Message):
-    __slots__ = ("kind", "object", "warnings")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "object", "warnings")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     object: _object_pb2.Object
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class UpdateRequest(_message.Message):
     __slots__ = ("resource", "namespace", "name", "subresource", "struct", "data", "protobuf", "dry_run", "field_manager", "field_validation", "preconditions", "encoding")
@@ -109,16 +109,16 @@ class UpdateRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., subresource: _Optional[str] = ..., struct: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., data: _Optional[bytes] = ..., protobuf: _Optional[bytes] = ..., dry_run: bool = ..., field_manager: _Optional[str] = ..., field_validation: _Optional[_Union[FieldValidation, str]] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ...) -> None: ...
 
 class UpdateResponse(_message.Message):
-    __slots__ = ("kind", "object", "warnings", "created")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "object", "warnings", "created")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     CREATED_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     object: _object_pb2.Object
     warnings: _containers.RepeatedScalarFieldContainer[str]
     created: bool
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., created: bool = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., created: bool = ...) -> None: ...
 
 class PatchRequest(_message.Message):
     __slots__ = ("resource", "namespace", "name", "subresource", "type", "value", "data", "dry_run", "field_manager", "force", "field_validation", "preconditions", "encoding")
@@ -151,16 +151,16 @@ class PatchRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., subresource: _Optional[str] = ..., type: _Optional[_Union[PatchType, str]] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ..., data: _Optional[bytes] = ..., dry_run: bool = ..., field_manager: _Optional[str] = ..., force: bool = ..., field_validation: _Optional[_Union[FieldValidation, str]] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ...) -> None: ...
 
 class PatchResponse(_message.Message):
-    __slots__ = ("kind", "object", "warnings", "created")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "object", "warnings", "created")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     CREATED_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     object: _object_pb2.Object
     warnings: _containers.RepeatedScalarFieldContainer[str]
     created: bool
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., created: bool = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., created: bool = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
     __slots__ = ("resource", "namespace", "name", "preconditions", "propagation_policy", "grace_period_seconds", "dry_run", "encoding")
@@ -183,16 +183,16 @@ class DeleteRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., propagation_policy: _Optional[_Union[PropagationPolicy, str]] = ..., grace_period_seconds: _Optional[int] = ..., dry_run: bool = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ...) -> None: ...
 
 class DeleteResponse(_message.Message):
-    __slots__ = ("kind", "object", "warnings", "resource_version")
-    KIND_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("resource", "object", "warnings", "resource_version")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
-    kind: _object_pb2.ResourceKind
+    resource: _object_pb2.Resource
     object: _object_pb2.Object
     warnings: _containers.RepeatedScalarFieldContainer[str]
     resource_version: str
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., resource_version: _Optional[str] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
 class DeleteCollectionRequest(_message.Message):
     __slots__ = ("resource", "namespace", "label_selector", "field_selector", "propagation_policy", "grace_period_seconds", "dry_run")

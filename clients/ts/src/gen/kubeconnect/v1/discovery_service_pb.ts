@@ -7,7 +7,7 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { Freshness } from "./consistency_pb.js";
 import { file_kubeconnect_v1_consistency } from "./consistency_pb.js";
-import type { ResourceKind } from "./object_pb.js";
+import type { Resource } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/discovery_service.proto.
  */
 export const file_kubeconnect_v1_discovery_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZrdWJlY29ubmVjdC92MS9kaXNjb3Zlcnlfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiOwoYTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Eg0KBWdyb3VwGAEgASgJEhAKCGNhdGVnb3J5GAIgASgJIoUBChlMaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlEjQKDnJlc291cmNlX3R5cGVzGAEgAygLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VUeXBlEjIKDWZhaWxlZF9ncm91cHMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5GYWlsZWRHcm91cCI+CgtGYWlsZWRHcm91cBINCgVncm91cBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEg8KB21lc3NhZ2UYAyABKAki1wEKDFJlc291cmNlVHlwZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEhAKCHNpbmd1bGFyGAIgASgJEhMKC3Nob3J0X25hbWVzGAMgAygJEhIKCmNhdGVnb3JpZXMYBCADKAkSDQoFdmVyYnMYBSADKAkSFAoMc3VicmVzb3VyY2VzGAYgAygJEikKBWNhY2hlGAcgASgLMhoua3ViZWNvbm5lY3QudjEuQ2FjaGVTdGF0ZRIQCgh2ZXJzaW9ucxgIIAMoCSKVAQoKQ2FjaGVTdGF0ZRIPCgdzdGFydGVkGAEgASgIEg4KBnN5bmNlZBgCIAEoCBIPCgdvYmplY3RzGAMgASgDEg0KBWJ5dGVzGAQgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzIiQKEEdldFNjaGVtYVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkiaAoRR2V0U2NoZW1hUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBInCgZzY2hlbWEYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0MtgBChBEaXNjb3ZlcnlTZXJ2aWNlEm0KEUxpc3RSZXNvdXJjZVR5cGVzEigua3ViZWNvbm5lY3QudjEuTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Gikua3ViZWNvbm5lY3QudjEuTGlzdFJlc291cmNlVHlwZXNSZXNwb25zZSIDkAIBElUKCUdldFNjaGVtYRIgLmt1YmVjb25uZWN0LnYxLkdldFNjaGVtYVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5HZXRTY2hlbWFSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object]);
+  fileDesc("CiZrdWJlY29ubmVjdC92MS9kaXNjb3Zlcnlfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiOwoYTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Eg0KBWdyb3VwGAEgASgJEhAKCGNhdGVnb3J5GAIgASgJIoUBChlMaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlEjQKDnJlc291cmNlX3R5cGVzGAEgAygLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VUeXBlEjIKDWZhaWxlZF9ncm91cHMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5GYWlsZWRHcm91cCI+CgtGYWlsZWRHcm91cBINCgVncm91cBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEg8KB21lc3NhZ2UYAyABKAki1wEKDFJlc291cmNlVHlwZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEhAKCHNpbmd1bGFyGAIgASgJEhMKC3Nob3J0X25hbWVzGAMgAygJEhIKCmNhdGVnb3JpZXMYBCADKAkSDQoFdmVyYnMYBSADKAkSFAoMc3VicmVzb3VyY2VzGAYgAygJEikKBWNhY2hlGAcgASgLMhoua3ViZWNvbm5lY3QudjEuQ2FjaGVTdGF0ZRIQCgh2ZXJzaW9ucxgIIAMoCSKVAQoKQ2FjaGVTdGF0ZRIPCgdzdGFydGVkGAEgASgIEg4KBnN5bmNlZBgCIAEoCBIPCgdvYmplY3RzGAMgASgDEg0KBWJ5dGVzGAQgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzIiQKEEdldFNjaGVtYVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkiaAoRR2V0U2NoZW1hUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRInCgZzY2hlbWEYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0MtgBChBEaXNjb3ZlcnlTZXJ2aWNlEm0KEUxpc3RSZXNvdXJjZVR5cGVzEigua3ViZWNvbm5lY3QudjEuTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Gikua3ViZWNvbm5lY3QudjEuTGlzdFJlc291cmNlVHlwZXNSZXNwb25zZSIDkAIBElUKCUdldFNjaGVtYRIgLmt1YmVjb25uZWN0LnYxLkdldFNjaGVtYVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5HZXRTY2hlbWFSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object]);
 
 /**
  * ListResourceTypesRequest asks for the resources that the cluster serves.
@@ -120,9 +120,9 @@ export type ResourceType = Message<"kubeconnect.v1.ResourceType"> & {
    * The resource's names, in the version that the cluster prefers. The other fields
    * describe that version too.
    *
-   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   * @generated from field: kubeconnect.v1.Resource resource = 1;
    */
-  kind?: ResourceKind | undefined;
+  resource?: Resource | undefined;
 
   /**
    * The singular name, such as "pod".
@@ -268,11 +268,11 @@ export const GetSchemaRequestSchema: GenMessage<GetSchemaRequest> = /*@__PURE__*
  */
 export type GetSchemaResponse = Message<"kubeconnect.v1.GetSchemaResponse"> & {
   /**
-   * The kind that the schema describes.
+   * The resource and kind that the schema describes.
    *
-   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   * @generated from field: kubeconnect.v1.Resource resource = 1;
    */
-  kind?: ResourceKind | undefined;
+  resource?: Resource | undefined;
 
   /**
    * The OpenAPI v3 schema of the kind, together with the schemas that it refers to. A "$ref"

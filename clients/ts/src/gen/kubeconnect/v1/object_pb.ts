@@ -13,7 +13,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/object.proto.
  */
 export const file_kubeconnect_v1_object: GenFile = /*@__PURE__*/
-  fileDesc("ChtrdWJlY29ubmVjdC92MS9vYmplY3QucHJvdG8SDmt1YmVjb25uZWN0LnYxItMBCgZPYmplY3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSCwoDdWlkGAMgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGpzb24YBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEicKBWVycm9yGAggASgLMhYua3ViZWNvbm5lY3QudjEuU3RhdHVzSABCCQoHY29udGVudCJ5CgxSZXNvdXJjZUtpbmQSDQoFZ3JvdXAYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIMCgRraW5kGAMgASgJEhAKCHJlc291cmNlGAQgASgJEhIKCm5hbWVzcGFjZWQYBSABKAgSFQoNcHJvdG9idWZfdHlwZRgGIAEoCSpjCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhMKD0VOQ09ESU5HX1NUUlVDVBABEhEKDUVOQ09ESU5HX0pTT04QAhIVChFFTkNPRElOR19QUk9UT0JVRhADYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_status]);
+  fileDesc("ChtrdWJlY29ubmVjdC92MS9vYmplY3QucHJvdG8SDmt1YmVjb25uZWN0LnYxItMBCgZPYmplY3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSCwoDdWlkGAMgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGpzb24YBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEicKBWVycm9yGAggASgLMhYua3ViZWNvbm5lY3QudjEuU3RhdHVzSABCCQoHY29udGVudCJzCghSZXNvdXJjZRINCgVncm91cBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEgwKBGtpbmQYAyABKAkSDgoGcGx1cmFsGAQgASgJEhIKCm5hbWVzcGFjZWQYBSABKAgSFQoNcHJvdG9idWZfdHlwZRgGIAEoCSpjCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhMKD0VOQ09ESU5HX1NUUlVDVBABEhEKDUVOQ09ESU5HX0pTT04QAhIVChFFTkNPRElOR19QUk9UT0JVRhADYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_status]);
 
 /**
  * Object is one Kubernetes object. The fields that every program needs are repeated
@@ -80,7 +80,7 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
     case: "json";
   } | {
     /**
-     * Set for ENCODING_PROTOBUF. The message named by ResourceKind.protobuf_type,
+     * Set for ENCODING_PROTOBUF. The message named by Resource.protobuf_type,
      * without the API server's envelope.
      *
      * @generated from field: bytes protobuf = 7;
@@ -108,12 +108,12 @@ export const ObjectSchema: GenMessage<Object$> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_object, 0);
 
 /**
- * ResourceKind names the kind and resource of the objects in a response. It is sent once
- * for a response, not with each object.
+ * Resource is the resource of the objects in a response, and their kind. It is sent once for
+ * a response, not with each object.
  *
- * @generated from message kubeconnect.v1.ResourceKind
+ * @generated from message kubeconnect.v1.Resource
  */
-export type ResourceKind = Message<"kubeconnect.v1.ResourceKind"> & {
+export type Resource = Message<"kubeconnect.v1.Resource"> & {
   /**
    * The API group; empty for the core group.
    *
@@ -138,9 +138,9 @@ export type ResourceKind = Message<"kubeconnect.v1.ResourceKind"> & {
   /**
    * The plural resource name, for example "deployments".
    *
-   * @generated from field: string resource = 4;
+   * @generated from field: string plural = 4;
    */
-  resource: string;
+  plural: string;
 
   /**
    * Whether the objects of this kind belong to namespaces.
@@ -159,10 +159,10 @@ export type ResourceKind = Message<"kubeconnect.v1.ResourceKind"> & {
 };
 
 /**
- * Describes the message kubeconnect.v1.ResourceKind.
- * Use `create(ResourceKindSchema)` to create a new message.
+ * Describes the message kubeconnect.v1.Resource.
+ * Use `create(ResourceSchema)` to create a new message.
  */
-export const ResourceKindSchema: GenMessage<ResourceKind> = /*@__PURE__*/
+export const ResourceSchema: GenMessage<Resource> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_object, 1);
 
 /**

@@ -8,7 +8,7 @@ import type { Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { Consistency, Freshness, Source } from "./consistency_pb.js";
 import { file_kubeconnect_v1_consistency } from "./consistency_pb.js";
-import type { Encoding, Object$, ResourceKind } from "./object_pb.js";
+import type { Encoding, Object$, Resource } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
 import type { Relation } from "./relation_pb.js";
 import { file_kubeconnect_v1_relation } from "./relation_pb.js";
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/read.proto.
  */
 export const file_kubeconnect_v1_read: GenFile = /*@__PURE__*/
-  fileDesc("ChlrdWJlY29ubmVjdC92MS9yZWFkLnByb3RvEg5rdWJlY29ubmVjdC52MSL3AQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5EhUKDW1ldGFkYXRhX29ubHkYCSABKAgitwEKC0dldFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EiwKCWZyZXNobmVzcxgDIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYBCABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2UimQMKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCRIVCg1tZXRhZGF0YV9vbmx5GA0gASgIEikKB3JlbGF0ZWQYDiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA8gASgIIrACCgxMaXN0UmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBInCgdvYmplY3RzGAIgAygLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSK0AgoMQ291bnRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSKQoHcmVsYXRlZBgGIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEhAKCGdyb3VwX2J5GAcgAygJEhIKCm1heF9ncm91cHMYCCABKAUSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCSABKAkSMAoLY29uc2lzdGVuY3kYCiABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGAsgASgIIqcCCg1Db3VudFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSDQoFdG90YWwYAiABKAMSKwoGZ3JvdXBzGAMgAygLMhsua3ViZWNvbm5lY3QudjEuT2JqZWN0R3JvdXASGAoQcmVtYWluaW5nX2dyb3VwcxgEIAEoAxIYChByZXNvdXJjZV92ZXJzaW9uGAUgASgJEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSJECgtPYmplY3RHcm91cBImCgZ2YWx1ZXMYASADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDQoFY291bnQYAiABKANiBnByb3RvMw", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
+  fileDesc("ChlrdWJlY29ubmVjdC92MS9yZWFkLnByb3RvEg5rdWJlY29ubmVjdC52MSL3AQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5EhUKDW1ldGFkYXRhX29ubHkYCSABKAgitwEKC0dldFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EiwKCWZyZXNobmVzcxgDIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYBCABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2UimQMKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCRIVCg1tZXRhZGF0YV9vbmx5GA0gASgIEikKB3JlbGF0ZWQYDiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA8gASgIIrACCgxMaXN0UmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRInCgdvYmplY3RzGAIgAygLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSK0AgoMQ291bnRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSKQoHcmVsYXRlZBgGIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEhAKCGdyb3VwX2J5GAcgAygJEhIKCm1heF9ncm91cHMYCCABKAUSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCSABKAkSMAoLY29uc2lzdGVuY3kYCiABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGAsgASgIIqcCCg1Db3VudFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USDQoFdG90YWwYAiABKAMSKwoGZ3JvdXBzGAMgAygLMhsua3ViZWNvbm5lY3QudjEuT2JqZWN0R3JvdXASGAoQcmVtYWluaW5nX2dyb3VwcxgEIAEoAxIYChByZXNvdXJjZV92ZXJzaW9uGAUgASgJEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSJECgtPYmplY3RHcm91cBImCgZ2YWx1ZXMYASADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDQoFY291bnQYAiABKANiBnByb3RvMw", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * GetRequest asks for one object.
@@ -117,11 +117,11 @@ export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
  */
 export type GetResponse = Message<"kubeconnect.v1.GetResponse"> & {
   /**
-   * The object's kind.
+   * The object's resource and kind.
    *
-   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   * @generated from field: kubeconnect.v1.Resource resource = 1;
    */
-  kind?: ResourceKind | undefined;
+  resource?: Resource | undefined;
 
   /**
    * The object.
@@ -332,11 +332,11 @@ export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
  */
 export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
   /**
-   * The kind of the objects.
+   * The resource and kind of the objects.
    *
-   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   * @generated from field: kubeconnect.v1.Resource resource = 1;
    */
-  kind?: ResourceKind | undefined;
+  resource?: Resource | undefined;
 
   /**
    * The objects, in order.
@@ -510,11 +510,11 @@ export const CountRequestSchema: GenMessage<CountRequest> = /*@__PURE__*/
  */
 export type CountResponse = Message<"kubeconnect.v1.CountResponse"> & {
   /**
-   * The kind of the counted objects.
+   * The resource and kind of the counted objects.
    *
-   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   * @generated from field: kubeconnect.v1.Resource resource = 1;
    */
-  kind?: ResourceKind | undefined;
+  resource?: Resource | undefined;
 
   /**
    * The number of objects that match.

@@ -6,7 +6,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
-import type { ResourceKind } from "./object_pb.js";
+import type { Resource } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/table.proto.
  */
 export const file_kubeconnect_v1_table: GenFile = /*@__PURE__*/
-  fileDesc("ChprdWJlY29ubmVjdC92MS90YWJsZS5wcm90bxIOa3ViZWNvbm5lY3QudjEimwEKD0dldFRhYmxlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgEIAEoCRIWCg5maWVsZF9zZWxlY3RvchgFIAEoCRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSL3AQoQR2V0VGFibGVSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiwKB2NvbHVtbnMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5UYWJsZUNvbHVtbhImCgRyb3dzGAMgAygLMhgua3ViZWNvbm5lY3QudjEuVGFibGVSb3cSFwoPbmV4dF9wYWdlX3Rva2VuGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBiABKAkSEAoId2FybmluZ3MYByADKAkiYAoLVGFibGVDb2x1bW4SDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEg4KBmZvcm1hdBgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCRIQCghwcmlvcml0eRgFIAEoBSJ5CghUYWJsZVJvdxIlCgVjZWxscxgBIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRILCgN1aWQYBCABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCWIGcHJvdG8z", [file_google_protobuf_struct, file_kubeconnect_v1_object]);
+  fileDesc("ChprdWJlY29ubmVjdC92MS90YWJsZS5wcm90bxIOa3ViZWNvbm5lY3QudjEimwEKD0dldFRhYmxlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgEIAEoCRIWCg5maWVsZF9zZWxlY3RvchgFIAEoCRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSL3AQoQR2V0VGFibGVSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiwKB2NvbHVtbnMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5UYWJsZUNvbHVtbhImCgRyb3dzGAMgAygLMhgua3ViZWNvbm5lY3QudjEuVGFibGVSb3cSFwoPbmV4dF9wYWdlX3Rva2VuGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBiABKAkSEAoId2FybmluZ3MYByADKAkiYAoLVGFibGVDb2x1bW4SDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEg4KBmZvcm1hdBgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCRIQCghwcmlvcml0eRgFIAEoBSJ5CghUYWJsZVJvdxIlCgVjZWxscxgBIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRILCgN1aWQYBCABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCWIGcHJvdG8z", [file_google_protobuf_struct, file_kubeconnect_v1_object]);
 
 /**
  * GetTableRequest asks for objects as the API server prints them.
@@ -89,11 +89,11 @@ export const GetTableRequestSchema: GenMessage<GetTableRequest> = /*@__PURE__*/
  */
 export type GetTableResponse = Message<"kubeconnect.v1.GetTableResponse"> & {
   /**
-   * The kind of the objects.
+   * The resource and kind of the objects.
    *
-   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   * @generated from field: kubeconnect.v1.Resource resource = 1;
    */
-  kind?: ResourceKind | undefined;
+  resource?: Resource | undefined;
 
   /**
    * The columns.

@@ -6,7 +6,7 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Freshness, Source } from "./consistency_pb.js";
 import { file_kubeconnect_v1_consistency } from "./consistency_pb.js";
-import type { Encoding, Object$, ResourceKind } from "./object_pb.js";
+import type { Encoding, Object$, Resource } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
 import type { Relation } from "./relation_pb.js";
 import { file_kubeconnect_v1_relation } from "./relation_pb.js";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/watch.proto.
  */
 export const file_kubeconnect_v1_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihgMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgi9AEKDVdhdGNoUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIqUBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEjEKDHBhdGNoX2Zvcm1hdBgEIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0IlQKEFdhdGNoTWFueVJlcXVlc3QSKgoHd2F0Y2hlcxgBIAMoCzIZLmt1YmVjb25uZWN0LnYxLldhdGNoU3BlYxIUCgxyZXN1bWVfdG9rZW4YAiABKAkigQMKCVdhdGNoU3BlYxIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFQoNbWV0YWRhdGFfb25seRgLIAEoCBIpCgdyZWxhdGVkGAwgASgLMhgua3ViZWNvbm5lY3QudjEuUmVsYXRpb24SMQoMcGF0Y2hfZm9ybWF0GA0gASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSHgoWcmVxdWlyZV9hbGxfbmFtZXNwYWNlcxgOIAEoCEoECAoQC1IMcmVzdW1lX3Rva2VuIm8KEVdhdGNoTWFueVJlc3BvbnNlEhMKC3dhdGNoX2luZGV4GAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAkqtAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYqWgoLUGF0Y2hGb3JtYXQSHAoYUEFUQ0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRUEFUQ0hfRk9STUFUX0pTT04QARIWChJQQVRDSF9GT1JNQVRfTUVSR0UQAmIGcHJvdG8z", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
+  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihgMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgi9AEKDVdhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIqUBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEjEKDHBhdGNoX2Zvcm1hdBgEIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0IlQKEFdhdGNoTWFueVJlcXVlc3QSKgoHd2F0Y2hlcxgBIAMoCzIZLmt1YmVjb25uZWN0LnYxLldhdGNoU3BlYxIUCgxyZXN1bWVfdG9rZW4YAiABKAkigQMKCVdhdGNoU3BlYxIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFQoNbWV0YWRhdGFfb25seRgLIAEoCBIpCgdyZWxhdGVkGAwgASgLMhgua3ViZWNvbm5lY3QudjEuUmVsYXRpb24SMQoMcGF0Y2hfZm9ybWF0GA0gASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSHgoWcmVxdWlyZV9hbGxfbmFtZXNwYWNlcxgOIAEoCEoECAoQC1IMcmVzdW1lX3Rva2VuIm8KEVdhdGNoTWFueVJlc3BvbnNlEhMKC3dhdGNoX2luZGV4GAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAkqtAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYqWgoLUGF0Y2hGb3JtYXQSHAoYUEFUQ0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRUEFUQ0hfRk9STUFUX0pTT04QARIWChJQQVRDSF9GT1JNQVRfTUVSR0UQAmIGcHJvdG8z", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * WatchRequest asks for a selection and every change to it.
@@ -176,13 +176,13 @@ export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
  */
 export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   /**
-   * The kind of the objects. Set in the first response of a stream, in each response that
-   * begins with RESET, and in the response that follows a change of the caller's
-   * permissions. It applies until it is set again.
+   * The resource and kind of the objects. Set in the first response of a stream, in each
+   * response that begins with RESET, and in the response that follows a change of the
+   * caller's permissions. It applies until it is set again.
    *
-   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   * @generated from field: kubeconnect.v1.Resource resource = 1;
    */
-  kind?: ResourceKind | undefined;
+  resource?: Resource | undefined;
 
   /**
    * The events, in order. Apply them one after another.
@@ -210,7 +210,7 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   freshness?: Freshness | undefined;
 
   /**
-   * Where the objects come from. Set together with kind.
+   * Where the objects come from. Set together with resource.
    *
    * @generated from field: kubeconnect.v1.Source source = 5;
    */
@@ -218,7 +218,7 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
 
   /**
    * Warnings for people: that the stream covers only some namespaces, and the objects for
-   * which the filter has no value. Sent together with kind. The objects for which the
+   * which the filter has no value. Sent together with resource. The objects for which the
    * filter has no value are reported with each snapshot, and afterwards with the next
    * response once there is another such object, at most every five seconds.
    *
@@ -227,8 +227,8 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   warnings: string[];
 
   /**
-   * The namespaces that the stream covers, as in ListResponse. Set together with kind: if
-   * kind is set and namespaces is empty, the stream is complete.
+   * The namespaces that the stream covers, as in ListResponse. Set together with resource:
+   * if resource is set and namespaces is empty, the stream is complete.
    *
    * @generated from field: repeated string namespaces = 7;
    */
