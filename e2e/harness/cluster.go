@@ -37,10 +37,17 @@ type Cluster struct {
 // StartCluster starts a control plane with devcluster's flags and blocks until all its components
 // are ready. The caller must call Stop.
 func StartCluster(args ...string) (*Cluster, error) {
-	path, err := Binary("DEVCLUSTER_BIN", "devcluster")
+	path, err := devcluster()
 	if err != nil {
 		return nil, err
 	}
+	return startCluster(path, args...)
+}
+
+func devcluster() (string, error) { return Binary("DEVCLUSTER_BIN", "devcluster") }
+
+// startCluster is StartCluster with the devcluster at path.
+func startCluster(path string, args ...string) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "kubeconnect-e2e-")
 	if err != nil {
 		return nil, err
