@@ -30,7 +30,7 @@ type access struct {
 
 // WhoAmI implements kubeconnect.v1.AccessService.
 func (a *access) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*kubeconnectv1.WhoAmIResponse, error) {
-	identity := identityFrom(ctx)
+	identity := edge.IdentityFrom(ctx)
 	if identity.IsKubeconfigUser() {
 		return a.kubeconfigUser(ctx)
 	}
@@ -69,7 +69,7 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 	if len(questions) > maxQuestions {
 		return nil, apierror.BadRequest("too many questions: %d; give at most %d in one call", len(questions), maxQuestions)
 	}
-	if err := a.resources.callers.charge(edge.CallerKey(identityFrom(ctx)), len(questions)-1); err != nil {
+	if err := a.resources.callers.Charge(edge.CallerKey(edge.IdentityFrom(ctx)), len(questions)-1); err != nil {
 		return nil, err
 	}
 	answers := make([]*kubeconnectv1.AccessAnswer, len(questions))
@@ -77,7 +77,7 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 	group.SetLimit(maxConcurrentReviews)
 	for i, question := range questions {
 		group.Go(func() (err error) {
-			answers[i], err = a.answer(reviewCtx, identityFrom(ctx), question)
+			answers[i], err = a.answer(reviewCtx, edge.IdentityFrom(ctx), question)
 			return err
 		})
 	}

@@ -32,7 +32,7 @@ const (
 // handler.
 type accessLease struct {
 	rights  rights // set once, like caller, wanted and recheck
-	caller  authenticatedCaller
+	caller  edge.Caller
 	request accessRequest
 	recheck time.Duration
 
@@ -48,20 +48,20 @@ type accessLease struct {
 // call release when done.
 func (s *resources) grantLease(ctx context.Context, access accessRequest) (*accessLease, error) {
 	l := s.newLease(ctx, access)
-	return l, l.review(ctx, ctx, l.caller.identity)
+	return l, l.review(ctx, ctx, l.caller.Identity)
 }
 
 // grantUnreviewedLease returns a lease for a read whose permission the API server itself is about
 // to check. The caller must call release when done.
 func (s *resources) grantUnreviewedLease(ctx context.Context, access accessRequest) *accessLease {
 	l := s.newLease(ctx, access)
-	l.changed = l.rights.changed(l.caller.identity)
-	l.extend(ctx, l.caller.identity, auth.Namespaces{All: true}, time.Now())
+	l.changed = l.rights.changed(l.caller.Identity)
+	l.extend(ctx, l.caller.Identity, auth.Namespaces{All: true}, time.Now())
 	return l
 }
 
 func (s *resources) newLease(ctx context.Context, access accessRequest) *accessLease {
-	return &accessLease{rights: s.rights, caller: callerFrom(ctx), request: access, recheck: s.recheck, release: func() {}}
+	return &accessLease{rights: s.rights, caller: edge.CallerFrom(ctx), request: access, recheck: s.recheck, release: func() {}}
 }
 
 // isDue reports whether the lease must be renewed.
@@ -82,14 +82,14 @@ func (l *accessLease) renew(ctx context.Context) error { return l.renewIn(ctx, c
 func (l *accessLease) renewIn(ctx, reviewCtx context.Context) error {
 	reviewCtx, cancel := context.WithTimeout(reviewCtx, confirmPatience)
 	defer cancel()
-	identity, err := l.caller.identify(auth.Rechecking(reviewCtx))
+	identity, err := l.caller.Identify(auth.Rechecking(reviewCtx))
 	if err == nil {
 		err = l.review(ctx, auth.Rechecking(reviewCtx), identity)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case l.caller.hasExpired():
+	case l.caller.HasExpired():
 		return auth.ErrExpired
 	case apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded):
 		return errUnconfirmed
@@ -155,7 +155,7 @@ func (l *accessLease) review(ctx, reviewCtx context.Context, identity auth.Ident
 
 // extend extends the lease for a scope that an identity has the permission for.
 func (l *accessLease) extend(ctx context.Context, identity auth.Identity, scope auth.Namespaces, now time.Time) {
-	l.caller.identity, l.scope, l.renewedAt = identity, scope, now
+	l.caller.Identity, l.scope, l.renewedAt = identity, scope, now
 	l.release()
 	if identity.IsKubeconfigUser() {
 		l.period, l.release = ctx, func() {}

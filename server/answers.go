@@ -46,7 +46,7 @@ func newResponseMemory(limits edge.Limits) *responseMemory {
 		memory:   fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting}),
 		live:     fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive}),
 		maxLive:  maxLive,
-		patience: edge.Patience{Still: 30 * time.Second, Message: responsePatience, Awaited: 3 * time.Second},
+		patience: edge.Patience{Still: 30 * time.Second, Message: edge.ResponsePatience, Awaited: 3 * time.Second},
 	}
 }
 
@@ -120,7 +120,7 @@ func reserveResponse(ctx context.Context, bytes int) error {
 
 // acquire waits for memory, and reports whether it was reserved.
 func (m *callMemory) acquire(ctx context.Context, bytes int, patience time.Duration) bool {
-	m.caller = edge.CallerKey(identityFrom(ctx))
+	m.caller = edge.CallerKey(edge.IdentityFrom(ctx))
 	release, err := m.budget.memory.AcquireWithin(ctx, m.caller, int64(bytes), patience)
 	if err == nil {
 		m.held = append(m.held, release)
@@ -134,7 +134,7 @@ func reserveMore(ctx context.Context, bytes int) error {
 	if call == nil {
 		return nil
 	}
-	release, ok := call.budget.memory.TryAcquire(edge.CallerKey(identityFrom(ctx)), int64(bytes))
+	release, ok := call.budget.memory.TryAcquire(edge.CallerKey(edge.IdentityFrom(ctx)), int64(bytes))
 	if !ok {
 		return errResponseMemory()
 	}

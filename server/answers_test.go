@@ -27,7 +27,7 @@ func smallAnswers() *responseMemory {
 
 // calledBy returns the context of a call.
 func calledBy(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, callerKey{}, authenticatedCaller{identity: auth.Identity{Username: name}})
+	return edge.WithCaller(ctx, edge.Caller{Identity: auth.Identity{Username: name}})
 }
 
 // call makes a call whose response needs the given memory, and returns the error that it was
@@ -169,7 +169,7 @@ func TestResponseMemory_ResponsesToWritesAreNotRejected(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		ctx := calledBy(t.Context(), "a")
-		release, _ := of.memory.TryAcquire(edge.CallerKey(identityFrom(ctx)), 40)
+		release, _ := of.memory.TryAcquire(edge.CallerKey(edge.IdentityFrom(ctx)), 40)
 		call := &callMemory{budget: of}
 		ctx = context.WithValue(ctx, callMemoryKey{}, call)
 		if err := reserveWriteResponse(ctx, 30); err != nil || time.Since(began) != writePatience {

@@ -3,13 +3,9 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
-
-// responsePatience is the time within which a client must have read a unary response.
-const responsePatience = 2 * time.Minute
 
 // responseWriter writes the response of one call, and aborts it if the client does not read; see
 // [edge.Unread]. It is owned by the goroutine of the call's handler.

@@ -42,7 +42,7 @@ func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRe
 
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
 	c.access = toList(resource, c.request.GetNamespace(), c.request.GetFieldSelector()).requiring(c.request)
-	if c.scope, err = c.rights.scope(ctx, identityFrom(ctx), c.access); err != nil {
+	if c.scope, err = c.rights.scope(ctx, edge.IdentityFrom(ctx), c.access); err != nil {
 		return nil, err
 	}
 	c.scope = c.token.within(c.scope, c.access)
@@ -192,5 +192,5 @@ func (s *resources) cacheList(ctx context.Context, list *pagedList, request *kub
 	if !list.whole || request.GetOrderBy() == "" && !list.unshared && list.related.owner == nil {
 		return true
 	}
-	return s.lists.add(list.token.keyFor(ctx), edge.CallerKey(identityFrom(ctx)), list.listResult)
+	return s.lists.add(list.token.keyFor(ctx), edge.CallerKey(edge.IdentityFrom(ctx)), list.listResult)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // byPod identifies callers by a header: a user, and optionally a pod.
@@ -37,16 +38,16 @@ func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
 			t.Fatalf("%s is rejected: %v", who, err)
 		}
 		if who == "agent/b" {
-			wantOverLimit(t, open("agent/a"), "stream limit reached: 2 streams open with this credential")
+			statustest.WantOverLimit(t, open("agent/a"), "stream limit reached: 2 streams open with this credential")
 		}
 	}
-	wantOverLimit(t, open("agent/c"), "stream limit reached: 5 streams open")
+	statustest.WantOverLimit(t, open("agent/c"), "stream limit reached: 5 streams open")
 	for range 2 {
 		if err := open("another/a"); err != nil {
 			t.Errorf("another user's pod of this name is rejected: %v", err)
 		}
 	}
-	wantOverLimit(t, open("another/a"), "stream limit reached: 2 streams open with this credential")
+	statustest.WantOverLimit(t, open("another/a"), "stream limit reached: 2 streams open with this credential")
 }
 
 func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
@@ -56,7 +57,7 @@ func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.watchMany(t.Context(), t, "agent/b", 5)
-	wantOverLimit(t, err, "stream limit reached: 4 streams open with this credential")
+	statustest.WantOverLimit(t, err, "stream limit reached: 4 streams open with this credential")
 	end()
 	for err != nil {
 		_, err = s.watchMany(t.Context(), t, "agent/a", 4) // until the service has seen the end
@@ -66,7 +67,7 @@ func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
 func TestCredentialOf_DistinguishesPodsAndTokens(t *testing.T) {
 	const pod, id = "authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/credential-id"
 	of := func(name string, extra map[string][]string) string {
-		return credentialOf(auth.Identity{Username: name, Extra: extra})
+		return edge.CredentialKey(auth.Identity{Username: name, Extra: extra})
 	}
 	renewed := of("a", map[string][]string{pod: {"p"}, id: {"JTI=2"}})
 	if of("a", map[string][]string{pod: {"p"}, id: {"JTI=1"}}) != renewed {

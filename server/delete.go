@@ -10,6 +10,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/write"
@@ -92,7 +93,7 @@ func (s *resources) versionBehind(ctx context.Context, dest write.Target, reques
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionPatience)
 	defer cancel()
-	clients := []*http.Client{s.clients.For(identityFrom(ctx)).HTTP}
+	clients := []*http.Client{s.clients.For(edge.IdentityFrom(ctx)).HTTP}
 	if dest.Resource.Cacheable() {
 		clients = []*http.Client{nil, clients[0]}
 	}

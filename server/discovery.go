@@ -83,7 +83,7 @@ func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type
 			continue
 		}
 		group.Go(func() error {
-			may, err := d.resources.rights.listsAll(reviewCtx, identityFrom(ctx), resourceType.Resource)
+			may, err := d.resources.rights.listsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
 			if may {
 				to[i].Cache = encodeCache(status)
 			}

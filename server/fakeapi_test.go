@@ -220,5 +220,5 @@ func resourcesOf(t *testing.T, api *fakeAPI, limits edge.Limits) *resources {
 		t.Fatal(err)
 	}
 	rights := newFakeRights(auth.Namespaces{All: true})
-	return newResources(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: NewMetrics()}, newCallers(limits))
+	return newResources(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: edge.NewMetrics()}, edge.NewCallers(limits))
 }

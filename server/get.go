@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -77,7 +78,7 @@ func (s *resources) get(ctx context.Context, resource informerhub.Resource, requ
 
 func (s *resources) getCached(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (getResult, error) {
 	access := toGet(resource, request.GetNamespace(), request.GetName())
-	if _, err := s.rights.scope(ctx, identityFrom(ctx), access); err != nil {
+	if _, err := s.rights.scope(ctx, edge.IdentityFrom(ctx), access); err != nil {
 		return getResult{}, err
 	}
 	cache, err := s.hub.Cache(ctx, resource)

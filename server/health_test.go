@@ -10,6 +10,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 const (
@@ -31,7 +32,7 @@ func TestHealth_NeedsNoIdentity(t *testing.T) {
 		s.readiness.Set(ready)
 		for _, name := range append(serviceNames(), "") {
 			answer, err := client.CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: name}))
-			if err != nil || answer.Msg.GetStatus() != servingStatus(ready) {
+			if err != nil || answer.Msg.GetStatus() != servingOf(ready) {
 				t.Errorf("ready: %v, %q: %v, %v", ready, name, answer, err)
 			}
 		}
@@ -56,7 +57,7 @@ func TestHealth_UnknownServicesAreNotFound(t *testing.T) {
 
 func TestHealth_RejectsLargeRequests(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
-	large := &healthv1.HealthCheckRequest{Service: string(make([]byte, maxHealthRequestBytes+1))}
+	large := &healthv1.HealthCheckRequest{Service: string(make([]byte, 4<<10+1))}
 	if _, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).CallUnary(t.Context(), connect.NewRequest(large)); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("Check returned %v", err)
 	}
@@ -131,9 +132,48 @@ func TestUpstreamHealth_ReportsMissingPermissions(t *testing.T) {
 		if status, body := fetch(t, s, "/upstreamz"); status != want || lacking != nil && body != lacking.Error()+"\n" {
 			t.Errorf("%v: /upstreamz returned %d %q", lacking, status, body)
 		}
-		answer, err := client.CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: upstreamService}))
-		if err != nil || answer.Msg.GetStatus() != servingStatus(lacking == nil) {
+		answer, err := client.CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: "kubeconnect.upstream"}))
+		if err != nil || answer.Msg.GetStatus() != servingOf(lacking == nil) {
 			t.Errorf("%v: %v, %v", lacking, answer, err)
+		}
+	}
+}
+
+// servingOf returns the status of a service that is or is not healthy.
+func servingOf(healthy bool) healthv1.HealthCheckResponse_ServingStatus {
+	if healthy {
+		return healthv1.HealthCheckResponse_SERVING
+	}
+	return healthv1.HealthCheckResponse_NOT_SERVING
+}
+
+func TestHealth_WatchesOfOneAddressAreBounded(t *testing.T) {
+	const maxWatches = 32 // from one network
+	s := newService(t, podsAPI(), auth.Cluster{})
+	open := make([]interface{ Close() error }, 0, maxWatches)
+	for i := range maxWatches {
+		stream := watchHealth(t.Context(), t, s, "")
+		if !stream.Receive() {
+			t.Fatalf("watch %d ends with %v", i, stream.Err())
+		}
+		open = append(open, stream)
+	}
+	stream := watchHealth(t.Context(), t, s, "")
+	if stream.Receive() {
+		t.Error("one more is open")
+	}
+	statustest.WantOverLimit(t, stream.Err(), "watches of health")
+	if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {
+		t.Errorf("/livez returned %d", status)
+	}
+	_ = open[0].Close()
+	for { // until the service has seen the end
+		stream := watchHealth(t.Context(), t, s, "")
+		if stream.Receive() {
+			return
+		}
+		if connect.CodeOf(stream.Err()) != connect.CodeResourceExhausted {
+			t.Fatalf("after one has ended: %v", stream.Err())
 		}
 	}
 }

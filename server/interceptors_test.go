@@ -93,7 +93,7 @@ func (f authenticatorFunc) Authenticate(_ context.Context, header http.Header) (
 
 func TestRequests_LargeOnesAreRejected(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
-	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: strings.Repeat("x", maxRequestBytes+1)})
+	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: strings.Repeat("x", 256<<10+1)})
 	if connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("returned %v", err)
 	}

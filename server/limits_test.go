@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -59,17 +58,6 @@ func (c rawClients) watchPods(t *testing.T, who string) (*connect.ServerStreamFo
 	return nil, stream.Err()
 }
 
-func wantOverLimit(t *testing.T, err error, words string) {
-	t.Helper()
-	status := statustest.Of(t, err)
-	if connect.CodeOf(err) != connect.CodeResourceExhausted || status.GetReason() != "TooManyRequests" || status.GetRetryAfterSeconds() < 1 {
-		t.Errorf("returned %v with %v", err, status)
-	}
-	if !strings.Contains(status.GetMessage(), words) {
-		t.Errorf("the message is %q, want %q in it", status.GetMessage(), words)
-	}
-}
-
 var protocols = map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}}
 
 func TestLimits_ErrorsNameTheLimitAndRetryTime(t *testing.T) {
@@ -82,10 +70,10 @@ func TestLimits_ErrorsNameTheLimitAndRetryTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = clients.watchPods(t, "jane")
-			wantOverLimit(t, err, "stream limit reached: 1 streams open")
+			statustest.WantOverLimit(t, err, "stream limit reached: 1 streams open")
 			for err = nil; err == nil; err = clients.getPod(t, "jane") {
 			}
-			wantOverLimit(t, err, "rate limit reached: 1 calls a second")
+			statustest.WantOverLimit(t, err, "rate limit reached: 1 calls a second")
 			if err := clients.getPod(t, "joe"); err != nil {
 				t.Errorf("another caller is rejected: %v", err)
 			}

@@ -54,7 +54,7 @@ func (s *resources) live(ctx context.Context, resource informerhub.Resource, ver
 			return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), verb)
 		}
 	}
-	return s.hub.Live(resource, reservingClient(ctx, s.clients.For(identityFrom(ctx)).HTTP))
+	return s.hub.Live(resource, reservingClient(ctx, s.clients.For(edge.IdentityFrom(ctx)).HTTP))
 }
 
 // selectLatest returns a snapshot of the selected objects, read at the API server.
@@ -120,7 +120,7 @@ func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query 
 
 // acquireLiveSlot waits for a slot to list at the API server.
 func (s *resources) acquireLiveSlot(ctx context.Context) (release func(), err error) {
-	release, err = s.liveLists.AcquireWithin(ctx, edge.CallerKey(identityFrom(ctx)), 1, livePatience)
+	release, err = s.liveLists.AcquireWithin(ctx, edge.CallerKey(edge.IdentityFrom(ctx)), 1, livePatience)
 	switch {
 	case err == nil:
 		return release, nil
@@ -142,7 +142,7 @@ func (s *resources) cacheToWatch(ctx context.Context, permit *accessLease, query
 		return cache, func() {}, err
 	}
 	private, err := s.hub.Private(ctx, resource, informerhub.PrivateOptions{
-		Client: s.clients.For(permit.caller.identity).HTTP, Caller: edge.CallerKey(permit.caller.identity),
+		Client: s.clients.For(permit.caller.Identity).HTTP, Caller: edge.CallerKey(permit.caller.Identity),
 		Query: query, MetadataOnly: metadataOnly,
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ func reservingClient(ctx context.Context, client *http.Client) *http.Client {
 		return client
 	}
 	weighed := *client
-	weighed.Transport = liveTransport{call, edge.CallerKey(identityFrom(ctx)), client.Transport}
+	weighed.Transport = liveTransport{call, edge.CallerKey(edge.IdentityFrom(ctx)), client.Transport}
 	return &weighed
 }
 

@@ -102,7 +102,7 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 
 // open opens a log as the caller. The caller must close the log.
 func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, options *corev1.PodLogOptions) (*logReader, error) {
-	pods := s.clients.For(identityFrom(ctx)).Typed.CoreV1().Pods(request.GetNamespace())
+	pods := s.clients.For(edge.IdentityFrom(ctx)).Typed.CoreV1().Pods(request.GetNamespace())
 	reading, cancel := context.WithCancel(ctx)
 	reading, outcome := write.WithOutcomeHead(reading)
 	body, err := pods.GetLogs(request.GetName(), options).Stream(reading)
@@ -191,7 +191,7 @@ func (s *logSender) sendMessage(ctx context.Context, piece []byte) error {
 		if err := s.renew(ctx); err != nil {
 			return err
 		}
-		unread := unreadLog{queue: s.unread, caller: edge.CallerKey(s.lease.caller.identity)}
+		unread := unreadLog{queue: s.unread, caller: edge.CallerKey(s.lease.caller.Identity)}
 		err := s.lease.send(ctx, edge.Guard{Fits: unread.fits}, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
 		unread.end()
 		if !errors.Is(err, errDue) {

@@ -2,29 +2,27 @@ package server
 
 import (
 	"net/http"
-	"slices"
-	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
 // countedService identifies callers by name, allows one stream each, and counts.
 type countedService struct {
 	*service
-	*Metrics
+	*edge.Metrics
 }
 
 func newCountedService(t *testing.T) countedService {
 	t.Helper()
-	metrics, everything := NewMetrics(), newFakeRights(auth.Namespaces{All: true})
+	metrics, everything := edge.NewMetrics(), newFakeRights(auth.Namespaces{All: true})
 	named := authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 		if header.Get("Who") == "" {
 			return auth.Identity{}, auth.ErrUnauthenticated
@@ -42,36 +40,6 @@ func (s countedService) end(stream *connect.ServerStreamForClient[kubeconnectv1.
 	_ = stream.Close()
 }
 
-// linesOf returns the samples of one metric of a collector, in order.
-func linesOf(t *testing.T, collected prometheus.Collector, name string) (lines []string) {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(collected)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		text := &strings.Builder{}
-		if _, err := expfmt.MetricFamilyToText(text, family); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(text.String()) {
-			if family.GetName() == name && !strings.HasPrefix(line, "#") {
-				lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), name))
-			}
-		}
-	}
-	return lines
-}
-
-func wantLines(t *testing.T, collected prometheus.Collector, name string, want ...string) {
-	t.Helper()
-	if got := linesOf(t, collected, name); !slices.Equal(got, want) {
-		t.Errorf("%s is\n  %s\nwant\n  %s", name, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
-	}
-}
-
 func TestMetrics_CountCallsByCodeInEveryProtocol(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
@@ -82,15 +50,15 @@ func TestMetrics_CountCallsByCodeInEveryProtocol(t *testing.T) {
 			}
 			missing := as("jane", &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "nosuch"})
 			_, _ = clients.get.CallUnary(t.Context(), missing)
-			wantLines(t, s, "kubeconnect_calls_total",
+			metricstest.WantLines(t, s, "kubeconnect_calls_total",
 				`{code="not_found",procedure="/kubeconnect.v1.ResourceService/Get"} 1`,
 				`{code="ok",procedure="/kubeconnect.v1.ResourceService/Get"} 2`,
 				`{code="unauthenticated",procedure="/kubeconnect.v1.ResourceService/Get"} 1`)
 			count := `_count{procedure="/kubeconnect.v1.ResourceService/Get"} 4`
-			if lines := linesOf(t, s, "kubeconnect_call_duration_seconds"); lines[len(lines)-1] != count {
+			if lines := metricstest.Lines(t, s, "kubeconnect_call_duration_seconds"); lines[len(lines)-1] != count {
 				t.Errorf("the durations are %v, want %s", lines, count)
 			}
-			wantLines(t, s, "kubeconnect_streams")
+			metricstest.WantLines(t, s, "kubeconnect_streams")
 		})
 	}
 }
@@ -105,14 +73,14 @@ func TestMetrics_CountOpenAndEndedStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = clients.watchPods(t, "jane")
-			wantOverLimit(t, err, "stream limit reached: 1 streams open")
-			wantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 1`)
+			statustest.WantOverLimit(t, err, "stream limit reached: 1 streams open")
+			metricstest.WantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 1`)
 			s.end(stream)
-			wantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 0`)
-			wantLines(t, s, "kubeconnect_calls_total",
+			metricstest.WantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 0`)
+			metricstest.WantLines(t, s, "kubeconnect_calls_total",
 				`{code="resource_exhausted",procedure="/kubeconnect.v1.ResourceService/Watch"} 1`,
 				`{code="unavailable",procedure="/kubeconnect.v1.ResourceService/Watch"} 1`)
-			wantLines(t, s, "kubeconnect_call_duration_seconds")
+			metricstest.WantLines(t, s, "kubeconnect_call_duration_seconds")
 		})
 	}
 }
@@ -133,7 +101,7 @@ func TestMetrics_CountSentEvents(t *testing.T) {
 		t.Fatalf("returned %v, %v", stream.Msg(), stream.Err())
 	}
 	s.end(stream)
-	wantLines(t, s, "kubeconnect_sent_events_total", " 5")
+	metricstest.WantLines(t, s, "kubeconnect_sent_events_total", " 5")
 }
 
 func TestMetrics_DoNotCountUnknownMethods(t *testing.T) {
@@ -143,7 +111,7 @@ func TestMetrics_DoNotCountUnknownMethods(t *testing.T) {
 		made := connect.NewClient[kubeconnectv1.GetRequest, kubeconnectv1.GetResponse](s.http, s.url+path, connect.WithGRPC())
 		_, _ = made.CallUnary(t.Context(), as("jane", &kubeconnectv1.GetRequest{}))
 	}
-	wantLines(t, s, "kubeconnect_calls_total")
-	wantLines(t, s, "kubeconnect_call_duration_seconds")
-	wantLines(t, s, "kubeconnect_streams")
+	metricstest.WantLines(t, s, "kubeconnect_calls_total")
+	metricstest.WantLines(t, s, "kubeconnect_call_duration_seconds")
+	metricstest.WantLines(t, s, "kubeconnect_streams")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -278,7 +279,7 @@ func (o *ownership) leadsToRoot(resource informerhub.Resource, namespace string)
 // checkList returns nil if the caller has the permission to list a resource where it may own the
 // objects.
 func (o *ownership) checkList(ctx context.Context, resource informerhub.Resource, namespace string) error {
-	identity, access := identityFrom(ctx), toList(resource, "", "")
+	identity, access := edge.IdentityFrom(ctx), toList(resource, "", "")
 	if resource.Namespaced {
 		access.namespace = o.root.Namespace() // empty if there may be owners in each
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -168,7 +169,7 @@ func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, er
 // keyFor returns the key under which a list is cached for the caller. The API server's response may
 // depend on everything in a credential, so each credential of a user has its own lists.
 func (t pageToken) keyFor(ctx context.Context) string {
-	caller := identityFrom(ctx).Key()
+	caller := edge.IdentityFrom(ctx).Key()
 	key := append(caller[:], t.query...)
 	for _, text := range []string{t.served, t.namespaces, t.objects, t.position.Version} {
 		key = appendText(key, text)

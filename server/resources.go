@@ -30,8 +30,8 @@ type resources struct {
 	rights     rights
 	recheck    time.Duration
 	generation string // of resume tokens and page tokens
-	callers    *callers
-	metrics    *Metrics
+	callers    *edge.Callers
+	metrics    *edge.Metrics
 	streams    *edge.Streams
 
 	responses *responseMemory
@@ -41,7 +41,7 @@ type resources struct {
 	unreadLogs *fairqueue.Queue
 }
 
-func newResources(config Config, callers *callers) *resources {
+func newResources(config Config, callers *edge.Callers) *resources {
 	return &resources{
 		hub:        config.Hub,
 		clients:    config.Clients,
@@ -79,7 +79,7 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 func (s *resources) newSender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *edge.OpenStream, send outlet) *eventSender {
 	return &eventSender{
 		outlet: send, part: edge.StreamPart{Stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatchFormat(), messages: edge.WantsMessages(ctx),
-		memory: sendMemory{s.sending, edge.CallerKey(identityFrom(ctx))}, sent: s.metrics.events,
+		memory: sendMemory{s.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, sent: s.metrics.SentEvents(),
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -55,9 +56,9 @@ func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (*resources, conte
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Close)
-	config := Config{Hub: hub, Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: NewMetrics()}
-	jane := authenticatedCaller{rights.who, rights, http.Header{}}
-	return newResources(config, newCallers(edge.Limits{})), context.WithValue(t.Context(), callerKey{}, jane)
+	config := Config{Hub: hub, Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: edge.NewMetrics()}
+	jane := edge.Caller{Identity: rights.who, Authenticator: rights, Header: http.Header{}}
+	return newResources(config, edge.NewCallers(edge.Limits{})), edge.WithCaller(t.Context(), jane)
 }
 
 // oneMessageAtATime has no client, calls between after the first message, and returns the events
@@ -195,7 +196,7 @@ func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
 			"no credential":   {func(rights *fakeRights) { rights.refused = auth.ErrUnauthenticated }, "unauthenticated"},
 		} {
 			t.Run(method+" with "+name, func(t *testing.T) {
-				rights, metrics := newFakeRights(some("default", "other")), NewMetrics()
+				rights, metrics := newFakeRights(some("default", "other")), edge.NewMetrics()
 				s := newServiceOf(t, largePods(10), Config{Authenticator: rights, Authorizer: rights, Metrics: metrics})
 				openUnread(t, s, method, request)
 				rights.change(func() { test.change(rights) })
@@ -206,10 +207,10 @@ func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
 }
 
 // wantEnded waits until the service has ended a stream.
-func wantEnded(t *testing.T, metrics *Metrics, code string) {
+func wantEnded(t *testing.T, metrics *edge.Metrics, code string) {
 	t.Helper()
 	for {
-		calls := linesOf(t, metrics, "kubeconnect_calls_total")
+		calls := metricstest.Lines(t, metrics, "kubeconnect_calls_total")
 		if len(calls) == 0 {
 			time.Sleep(10 * time.Millisecond)
 			continue
@@ -222,7 +223,7 @@ func wantEnded(t *testing.T, metrics *Metrics, code string) {
 }
 
 func TestRevocation_EndsALogThatIsNotRead(t *testing.T) {
-	rights, metrics, source := newFakeRights(auth.Namespaces{All: true}), NewMetrics(), newContainer()
+	rights, metrics, source := newFakeRights(auth.Namespaces{All: true}), edge.NewMetrics(), newContainer()
 	s := newServiceOf(t, &fakeAPI{log: source}, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: metrics})
 	body := openSmall(t, s, "PodService/GetLogs", `{"namespace":"default","name":"a"}`)
 	source.writes <- strings.Repeat("a line\n", 1<<20)

@@ -6,6 +6,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -79,7 +80,7 @@ func (s *resources) selectFor(ctx context.Context, request listRequest) (listRes
 
 func (s *resources) selectOf(ctx context.Context, resource informerhub.Resource, request listRequest) (listResult, error) {
 	access := toList(resource, request.GetNamespace(), request.GetFieldSelector()).requiring(request)
-	scope, err := s.rights.scope(ctx, identityFrom(ctx), access)
+	scope, err := s.rights.scope(ctx, edge.IdentityFrom(ctx), access)
 	if err != nil {
 		return listResult{}, err
 	}

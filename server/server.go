@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
@@ -23,8 +22,6 @@ const (
 	// patience is the time that a read waits for a cache that is older than the version that the
 	// read must see, or than the version of its resume token.
 	patience = 5 * time.Second
-	// bodyPatience is the time within which a client must send its request.
-	bodyPatience = 30 * time.Second
 )
 
 // Config configures a server. All fields but Compression, CORSOrigins, Lacking, Limits, LogClients,
@@ -55,7 +52,7 @@ type Config struct {
 	// Limits are the limits of each caller that Authenticator distinguishes.
 	Limits edge.Limits
 	// Metrics counts the calls. Default: metrics that are not exported.
-	Metrics *Metrics
+	Metrics *edge.Metrics
 	// Console handles the page at "/".
 	Console http.Handler
 	// Stopping is done when the service begins to shut down. Open streams then end with
@@ -64,30 +61,24 @@ type Config struct {
 	// CORSOrigins are the other origins whose pages are allowed to call. See [CORS].
 	CORSOrigins []string
 
-	bodyPatience time.Duration // overrides the constant in tests
+	bodyPatience time.Duration // overrides that of edge in tests
 }
 
 // New returns the handler of everything that the service serves.
 func New(config Config) http.Handler {
-	config.Metrics = cmp.Or(config.Metrics, NewMetrics())
-	callers, entrance := newCallers(config.Limits), newEntrance(cmp.Or(config.bodyPatience, bodyPatience))
-	gate := &gate{
-		entrance:      entrance,
-		authenticator: config.Authenticator,
-		metrics:       config.Metrics,
-		callers:       callers,
-		calls:         newCallQueue(config.Limits.Calls),
-		requests:      newRequestQueue(),
-		processors:    newProcessors(),
-	}
-	options := connect.WithHandlerOptions(
-		connect.WithRequestGate(gate.admit),
-		config.Compression.Options(),
-		connect.WithInterceptors(countCalls{config.Metrics}, edge.MapErrors{}, edge.CancelOnShutdown{Stopping: config.Stopping}),
-		connect.WithConditionalHandlerOptions(boundRequests),
-	)
+	config.Metrics = cmp.Or(config.Metrics, edge.NewMetrics())
+	chain := edge.NewChain(edge.ChainConfig{
+		Authenticator: config.Authenticator,
+		Limits:        config.Limits,
+		Metrics:       config.Metrics,
+		Compression:   config.Compression,
+		Stopping:      config.Stopping,
+		CORSOrigins:   config.CORSOrigins,
+		BodyPatience:  config.bodyPatience,
+	})
+	options := chain.Options()
 	mux := http.NewServeMux()
-	resources := newResources(config, callers)
+	resources := newResources(config, chain.Callers)
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
 	answers := resources.responses
 	mux.Handle(answers.handle(resourceService, resourceHandler))
@@ -102,14 +93,9 @@ func New(config Config) http.Handler {
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
-	handleHealth(mux, config.Readiness, upstreamHealth{config.Hub.Freshness, config.Lacking}, connect.WithHandlerOptions(
-		connect.WithRequestGate((&healthGate{entrance, config.Metrics, newHealthWatches()}).admit),
-		connect.WithReadMaxBytes(maxHealthRequestBytes),
-		edge.WithoutCompression,
-		connect.WithInterceptors(countCalls{config.Metrics}, edge.MapErrors{}, edge.CancelOnShutdown{Stopping: config.Stopping}),
-	))
+	chain.HandleHealth(mux, config.Readiness, edge.UpstreamHealth{Freshness: config.Hub.Freshness, Lacking: config.Lacking}, serviceNames())
 	mux.Handle("/", config.Console)
-	return entrance.handler(edge.SameSite(config.CORSOrigins, mux))
+	return chain.Handler(mux)
 }
 
 func serviceNames() []string {

@@ -22,12 +22,12 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	if err != nil {
 		return err
 	}
-	caller, more := edge.CallerKey(identityFrom(ctx)), len(requests)-1
-	if err := s.callers.acquireStreams(caller, more); err != nil {
+	caller, more := edge.CallerKey(edge.IdentityFrom(ctx)), len(requests)-1
+	if err := s.callers.AcquireStreams(caller, more); err != nil {
 		return err
 	}
-	defer s.callers.releaseStreams(caller, more)
-	release, err := s.callers.holdStreams(caller, credentialOf(identityFrom(ctx)), more)
+	defer s.callers.ReleaseStreams(caller, more)
+	release, err := s.callers.HoldStreams(caller, edge.CredentialKey(edge.IdentityFrom(ctx)), more)
 	if err != nil {
 		return err
 	}

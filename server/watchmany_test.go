@@ -213,7 +213,7 @@ func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
 	if _, err := s.watchMany(t.Context(), t, "jane", 2); err == nil {
 		t.Error("six are open")
 	} else {
-		wantOverLimit(t, err, "6 streams would be open")
+		statustest.WantOverLimit(t, err, "6 streams would be open")
 	}
 	if _, err := s.watchMany(t.Context(), t, "joe", 5); err != nil {
 		t.Errorf("another caller is rejected: %v", err)
@@ -229,65 +229,6 @@ func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-func TestCallers_AcquireAndReleaseStreams(t *testing.T) {
-	callers := newCallers(edge.Limits{Streams: 3})
-	for range 2 {
-		if err := callers.open("jane"); err != nil {
-			t.Fatal(err)
-		}
-		if callers.acquireStreams("jane", 3) == nil || callers.acquireStreams("jane", 2) != nil || callers.open("jane") == nil {
-			t.Error("not limited to three streams")
-		}
-		callers.releaseStreams("jane", 2)
-		callers.close("jane")
-	}
-	if len(callers.streaming) != 0 {
-		t.Errorf("%d callers have streams", len(callers.streaming))
-	}
-}
-
-// TestWatchSpec_HasTheFieldsOfARequest verifies that a WatchSpec has all fields of a WatchRequest
-// except the token, under the same numbers, and that the request of a watch has their values.
-func TestWatchSpec_HasTheFieldsOfARequest(t *testing.T) {
-	watch := &kubeconnectv1.WatchSpec{}
-	fields := watch.ProtoReflect().Descriptor().Fields()
-	for i := range fields.Len() {
-		watch.ProtoReflect().Set(fields.Get(i), someValue(watch.ProtoReflect(), fields.Get(i)))
-	}
-	request := requestOf(watch, "")
-	got, err := protojson.Marshal(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &kubeconnectv1.WatchSpec{}
-	if err := protojson.Unmarshal(got, want); err != nil || !proto.Equal(want, watch) {
-		t.Errorf("the request of %v is %v (%v)", watch, request, err)
-	}
-	for all, i := request.ProtoReflect().Descriptor().Fields(), 0; i < all.Len(); i++ {
-		field := fields.ByNumber(all.Get(i).Number())
-		if name := all.Get(i).Name(); name != "resume_token" && (field == nil || field.Name() != name) {
-			t.Errorf("WatchSpec lacks %s with the number %d", name, all.Get(i).Number())
-		}
-	}
-}
-
-// someValue returns a value of a field that is not the default.
-func someValue(of protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
-	switch {
-	case field.IsList():
-		list := of.NewField(field)
-		list.List().Append(protoreflect.ValueOfString("a"))
-		return list
-	case field.Kind() == protoreflect.MessageKind:
-		return of.NewField(field)
-	case field.Kind() == protoreflect.EnumKind:
-		return protoreflect.ValueOfEnum(1)
-	case field.Kind() == protoreflect.BoolKind:
-		return protoreflect.ValueOfBool(true)
-	}
-	return protoreflect.ValueOfString("a")
 }
 
 // FuzzManyToken verifies that parsing a token of several watches returns the tokens that were
@@ -331,4 +272,46 @@ func TestManyToken_TruncatedOrChangedIsRejected(t *testing.T) {
 	if position, err := tokensFor(deployments, watchOf(unchanged)).read(token); !apierrors.IsBadRequest(err) {
 		t.Errorf("for a single watch it is %v, %v", position, err)
 	}
+}
+
+// TestWatchSpec_HasTheFieldsOfARequest verifies that a WatchSpec has all fields of a WatchRequest
+// except the token, under the same numbers, and that the request of a watch has their values.
+func TestWatchSpec_HasTheFieldsOfARequest(t *testing.T) {
+	watch := &kubeconnectv1.WatchSpec{}
+	fields := watch.ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		watch.ProtoReflect().Set(fields.Get(i), someValue(watch.ProtoReflect(), fields.Get(i)))
+	}
+	request := requestOf(watch, "")
+	got, err := protojson.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &kubeconnectv1.WatchSpec{}
+	if err := protojson.Unmarshal(got, want); err != nil || !proto.Equal(want, watch) {
+		t.Errorf("the request of %v is %v (%v)", watch, request, err)
+	}
+	for all, i := request.ProtoReflect().Descriptor().Fields(), 0; i < all.Len(); i++ {
+		field := fields.ByNumber(all.Get(i).Number())
+		if name := all.Get(i).Name(); name != "resume_token" && (field == nil || field.Name() != name) {
+			t.Errorf("WatchSpec lacks %s with the number %d", name, all.Get(i).Number())
+		}
+	}
+}
+
+// someValue returns a value of a field that is not the default.
+func someValue(of protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
+	switch {
+	case field.IsList():
+		list := of.NewField(field)
+		list.List().Append(protoreflect.ValueOfString("a"))
+		return list
+	case field.Kind() == protoreflect.MessageKind:
+		return of.NewField(field)
+	case field.Kind() == protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(1)
+	case field.Kind() == protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(true)
+	}
+	return protoreflect.ValueOfString("a")
 }

@@ -10,6 +10,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/write"
@@ -17,7 +18,7 @@ import (
 
 // Writer returns a writer that acts as the caller.
 func (s *resources) writer(ctx context.Context) write.Writer {
-	return write.Writer{Clients: s.clients.For(identityFrom(ctx))}
+	return write.Writer{Clients: s.clients.For(edge.IdentityFrom(ctx))}
 }
 
 // writeResponse is the response to a change.

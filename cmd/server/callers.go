@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // The types of reviews, as metrics name them.
@@ -25,7 +25,7 @@ type callers struct {
 	// configureTLS configures TLS to request a client certificate.
 	configureTLS func(*tls.Config) *tls.Config
 	// reviews are the statistics of reviews, by their type.
-	reviews map[string]server.ReviewSource
+	reviews map[string]edge.ReviewSource
 	// run keeps the data about callers up to date until the context is done.
 	run func(context.Context)
 }
@@ -43,7 +43,7 @@ func newCallers(s settings, clients *auth.ClientFactory) callers {
 			authorizer:    authorizer, // not run: RBAC is not followed
 			guard:         auth.Loopback,
 			configureTLS:  func(base *tls.Config) *tls.Config { return base },
-			reviews:       map[string]server.ReviewSource{subjectAccessReview: authorizer},
+			reviews:       map[string]edge.ReviewSource{subjectAccessReview: authorizer},
 			run:           func(context.Context) {},
 		}
 	}
@@ -58,7 +58,7 @@ func newCallers(s settings, clients *auth.ClientFactory) callers {
 		authorizer:    authorizer,
 		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.NotePeer(next)) },
 		configureTLS:  cluster.TLSConfig,
-		reviews:       map[string]server.ReviewSource{tokenReview: cluster, subjectAccessReview: authorizer},
+		reviews:       map[string]edge.ReviewSource{tokenReview: cluster, subjectAccessReview: authorizer},
 		run: func(ctx context.Context) {
 			var running sync.WaitGroup
 			running.Go(func() { cluster.Run(ctx) })

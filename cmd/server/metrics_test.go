@@ -20,7 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
@@ -66,7 +66,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	cancel() // the request is sufficient: the cache need not have a snapshot
 	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
 	reviews := newCallers(settings{auth: authCluster}, clients).reviews
-	return []prometheus.Collector{server.NewMetrics(), server.NewCollector(hub, reviews), server.NewMemoryLimit()}
+	return []prometheus.Collector{edge.NewMetrics(), edge.NewCollector(hub, reviews), edge.NewMemoryLimit()}
 }
 
 func TestMetrics_ShowServiceAndProcess(t *testing.T) {

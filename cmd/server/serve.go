@@ -79,13 +79,13 @@ func serve(ctx context.Context, s settings) error {
 	if s.auth == authCluster {
 		permissions.needed = neededPermissions
 	}
-	callers, metrics := newCallers(s, clients), server.NewMetrics()
-	memory := server.NewMemoryLimit()
+	callers, metrics := newCallers(s, clients), edge.NewMetrics()
+	memory := edge.NewMemoryLimit()
 	streams := edge.NewStreams(s.maxStreamAge)
 	balance := edge.NewBalance(edge.Balance{
 		Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
 	})
-	collector := server.NewCollector(hub, callers.reviews)
+	collector := edge.NewCollector(hub, callers.reviews)
 	stopMetrics, err := serveMetrics(s.metricsListen, balance, metrics, collector, memory)
 	if err != nil {
 		return err

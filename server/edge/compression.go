@@ -23,10 +23,10 @@ const (
 // minCompressBytes is the size below which a response is not compressed.
 const minCompressBytes = 4 << 10
 
-// Options returns the options of all handlers. Compressed requests are accepted in any case.
-func (c Compression) Options() connect.HandlerOption {
+// options returns the options of all handlers. Compressed requests are accepted in any case.
+func (c Compression) options() connect.HandlerOption {
 	if c != CompressGzip {
-		return WithoutCompression
+		return withoutCompression
 	}
 	return connect.WithHandlerOptions(
 		connect.WithCompression("gzip", newGzipReader, newFastGzipWriter),
@@ -35,14 +35,14 @@ func (c Compression) Options() connect.HandlerOption {
 	)
 }
 
-// WithoutCompression sends messages of all sizes uncompressed.
-var WithoutCompression = connect.WithCompressMinBytes(math.MaxInt)
+// withoutCompression sends messages of all sizes uncompressed.
+var withoutCompression = connect.WithCompressMinBytes(math.MaxInt)
 
 func plainStreams(spec connect.Spec) []connect.HandlerOption {
 	if spec.StreamType != connect.StreamTypeServer {
 		return nil
 	}
-	return []connect.HandlerOption{WithoutCompression}
+	return []connect.HandlerOption{withoutCompression}
 }
 
 func newGzipReader() connect.Decompressor { return new(gzip.Reader) }

@@ -1,15 +1,17 @@
-// Package edge has what calls pass whatever they ask for: errors, limits, pages of other sites,
-// compression, the end of streams, and clients that do not read.
+// Package edge has what every call passes, whatever it asks for. A [Chain] is the order: the bounds for
+// unknown clients, pages of other sites, a gate that authenticates the caller and applies its
+// limits before any of the message is read, and the interceptors.
 //
-// Handlers return domain errors. [MapErrors] maps them in one place to a Connect code and a
+// Handlers return domain errors. An interceptor maps them in one place to a Connect code and a
 // kubeconnect.v1.Status, bounded in size, and removes the addresses of the cluster. A [LimitError]
-// reports that a caller is over one of its [Limits], and when to retry. [Share] is the memory of one
-// use.
+// reports that a caller is over one of its [Limits], and when to retry. [Callers] counts the calls and
+// streams of each. [Share] is the memory of one use, and [MemoryLimit] logs and counts when the process
+// needs more than it may use.
 //
 // A stream is an [OpenStream] of [Streams], which ends at its maximum age, or when [Balance] finds that
 // a peer should serve it: only where its client can resume it, and the client's connection is
 // drained before. [CoalesceWrites] writes each message of a stream in one piece, and ends a stream
-// whose client leaves a message unread; see [Unread]. [SameSite] and [CORS] decide which pages of
+// whose client leaves a message unread; see [Unread]. sameSite and [CORS] decide which pages of
 // browsers can call.
 //
 // The package does not know the handlers of the RPCs.

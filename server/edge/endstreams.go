@@ -6,24 +6,24 @@ import (
 	"connectrpc.com/connect"
 )
 
-// CancelOnShutdown ends open streams when the service begins to shut down. Otherwise they would not
+// cancelOnShutdown ends open streams when the service begins to shut down. Otherwise they would not
 // end, because an HTTP server that shuts down waits for them.
-type CancelOnShutdown struct{ Stopping context.Context }
+type cancelOnShutdown struct{ stopping context.Context }
 
 // WrapUnary implements connect.Interceptor. Unary calls may finish.
-func (CancelOnShutdown) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
+func (cancelOnShutdown) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
 
 // WrapStreamingHandler implements connect.Interceptor.
-func (e CancelOnShutdown) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (e cancelOnShutdown) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		defer context.AfterFunc(e.Stopping, func() { cancel(errShuttingDown) })()
+		defer context.AfterFunc(e.stopping, func() { cancel(errShuttingDown) })()
 		return next(ctx, conn)
 	}
 }
 
 // WrapStreamingClient implements connect.Interceptor. It is unused in a server.
-func (CancelOnShutdown) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+func (cancelOnShutdown) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

@@ -20,12 +20,12 @@ import (
 // errShuttingDown ends open streams when the service shuts down.
 var errShuttingDown = errors.New("this replica of the service is shutting down: retry the call at another replica")
 
-// MapErrors maps every error that leaves the service to its Connect code and, for errors of the
+// mapErrors maps every error that leaves the service to its Connect code and, for errors of the
 // cluster, a kubeconnect.v1.Status. No other code does.
-type MapErrors struct{}
+type mapErrors struct{}
 
 // WrapUnary implements connect.Interceptor.
-func (MapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		response, err := next(ctx, request)
 		return response, ConnectError(err)
@@ -33,14 +33,14 @@ func (MapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 }
 
 // WrapStreamingHandler implements connect.Interceptor.
-func (MapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		return ConnectError(next(ctx, conn))
 	}
 }
 
 // WrapStreamingClient implements connect.Interceptor. It is unused in a server.
-func (MapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+func (mapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
 

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// SameSite rejects requests to the API from pages of other sites. A browser reports in
+// sameSite rejects requests to the API from pages of other sites. A browser reports in
 // Sec-Fetch-Site whether a page of another site made a request, including requests whose response
 // the page cannot read: their success alone can reveal the content of objects. Listed origins can
 // call by CORS. The console's own files are for all pages, because other pages may link to them.
 // They have their own headers.
-func SameSite(origins []string, mux *http.ServeMux) http.Handler {
+func sameSite(origins []string, mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "/" {
 			mux.ServeHTTP(w, r)

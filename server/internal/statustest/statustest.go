@@ -69,3 +69,15 @@ func (r *trailerRecorder) Header() http.Header         { return r.header }
 func (r *trailerRecorder) Write(p []byte) (int, error) { return len(p), nil }
 func (r *trailerRecorder) WriteHeader(int)             {}
 func (r *trailerRecorder) Flush()                      {}
+
+// WantOverLimit fails unless an error reports a limit, with words, and when to retry.
+func WantOverLimit(t testing.TB, err error, words string) {
+	t.Helper()
+	status := Of(t, err)
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || status.GetReason() != "TooManyRequests" || status.GetRetryAfterSeconds() < 1 {
+		t.Errorf("returned %v with %v", err, status)
+	}
+	if !strings.Contains(status.GetMessage(), words) {
+		t.Errorf("the message is %q, want %q in it", status.GetMessage(), words)
+	}
+}

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 )
 
 type cacheSourceFunc func() []informerhub.Status
@@ -33,27 +34,27 @@ func TestCollector_ShowsTheCurrentStatusOfCaches(t *testing.T) {
 		"kubeconnect_cache_relisting_since_timestamp_seconds": {"2.5", "0"},
 		"kubeconnect_cache_stale":                             {"0", "1"},
 	} {
-		wantLines(t, c, name, `{resource="pods.v1"} `+of[0], `{resource="widgets.v2.example.com"} `+of[1])
+		metricstest.WantLines(t, c, name, `{resource="pods.v1"} `+of[0], `{resource="widgets.v2.example.com"} `+of[1])
 	}
 	status = status[:1]
-	wantLines(t, c, "kubeconnect_cache_last_contact_timestamp_seconds", `{resource="pods.v1"} 1.5`)
+	metricstest.WantLines(t, c, "kubeconnect_cache_last_contact_timestamp_seconds", `{resource="pods.v1"} 1.5`)
 	status = nil
-	wantLines(t, c, "kubeconnect_cache_objects")
+	metricstest.WantLines(t, c, "kubeconnect_cache_objects")
 }
 
 // TestCollector_ShowsResourcesWithTwoCachesOnce recreates a CRD with another scope.
 func TestCollector_ShowsResourcesWithTwoCachesOnce(t *testing.T) {
 	old, made := informerhub.Resource{Version: "v1", Name: "widgets"}, informerhub.Resource{Version: "v1", Name: "widgets", Namespaced: true}
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return []informerhub.Status{{Resource: old}, {Resource: made}} }), nil)
-	wantLines(t, c, "kubeconnect_cache_objects", `{resource="widgets.v1"} 0`)
+	metricstest.WantLines(t, c, "kubeconnect_cache_objects", `{resource="widgets.v1"} 0`)
 }
 
 func TestCollector_ShowsNumbersOfReviews(t *testing.T) {
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return nil }), map[string]ReviewSource{
 		"TokenReview": reviewSourceFunc(func() auth.Reviews { return auth.Reviews{Asked: 1, Failed: 2, Remembered: 3, TurnedAway: 4} }),
 	})
-	wantLines(t, c, "kubeconnect_auth_reviews_total", `{review="TokenReview"} 1`)
-	wantLines(t, c, "kubeconnect_auth_review_failures_total", `{review="TokenReview"} 2`)
-	wantLines(t, c, "kubeconnect_auth_remembered_total", `{review="TokenReview"} 3`)
-	wantLines(t, c, "kubeconnect_auth_turned_away_total", `{review="TokenReview"} 4`)
+	metricstest.WantLines(t, c, "kubeconnect_auth_reviews_total", `{review="TokenReview"} 1`)
+	metricstest.WantLines(t, c, "kubeconnect_auth_review_failures_total", `{review="TokenReview"} 2`)
+	metricstest.WantLines(t, c, "kubeconnect_auth_remembered_total", `{review="TokenReview"} 3`)
+	metricstest.WantLines(t, c, "kubeconnect_auth_turned_away_total", `{review="TokenReview"} 4`)
 }

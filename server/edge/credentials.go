@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"fmt"
@@ -9,19 +9,18 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
-// credentialOf returns a key that distinguishes the credentials of one user, as far as the API
+// CredentialKey returns a key that distinguishes the credentials of one user, as far as the API
 // server identifies them: the pods of a service account, whichever token each of them uses, and
 // tokens and certificates with an ID. All other credentials of a user share a key.
-func credentialOf(identity auth.Identity) string {
+func CredentialKey(identity auth.Identity) string {
 	for _, key := range []string{serviceaccount.PodUIDKey, user.CredentialIDKey} {
 		if values := identity.Extra[key]; len(values) == 1 && values[0] != "" {
-			return edge.CallerKey(identity) + "\x00" + values[0]
+			return CallerKey(identity) + "\x00" + values[0]
 		}
 	}
-	return edge.CallerKey(identity)
+	return CallerKey(identity)
 }
 
 // newCredentialStreams returns the queue of streams by credential, or nil without a limit.
@@ -32,15 +31,15 @@ func newCredentialStreams(perCredential int) *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: math.MaxInt64, PerKey: int64(perCredential)})
 }
 
-// holdStreams counts streams of a credential of a caller until release is called. It returns a
-// *edge.LimitError if the credential would have more streams than allowed.
-func (c *callers) holdStreams(name, credential string, streams int) (release func(), err error) {
+// HoldStreams counts streams of a credential of a caller until release is called. It returns a
+// *LimitError if the credential would have more streams than allowed.
+func (c *Callers) HoldStreams(name, credential string, streams int) (release func(), err error) {
 	if c.credentials == nil || streams == 0 {
 		return func() {}, nil
 	}
 	release, ok := c.credentials.TryAcquire(credential, int64(streams))
 	if !ok {
-		return nil, &edge.LimitError{Over: fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), Wait: c.retryAfter(name)}
+		return nil, &LimitError{Over: fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), Wait: c.retryAfter(name)}
 	}
 	return release, nil
 }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 
 	"connectrpc.com/connect"
 )
+
+// ResponsePatience is the time within which a client must have read a unary response.
+const ResponsePatience = 2 * time.Minute
 
 // call is an HTTP request, from its headers until its handler has returned. It is owned by the
 // goroutine of the handler.

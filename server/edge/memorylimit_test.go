@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/internal/metricstest"
 )
 
 func TestMemoryUse_ExceedsItsLimit(t *testing.T) {
@@ -77,17 +78,17 @@ func TestMemoryLimit_IsLoggedAndCountedWhileItIsNotKept(t *testing.T) {
 		if got := strings.Count(logged.String(), "the memory limit cannot be kept"); got != 2 || !strings.Contains(logged.String(), "limitMiB=100 neededMiB=120") {
 			t.Errorf("the log contains it %d times, want twice in 15 minutes:\n%s", got, logged)
 		}
-		wantLines(t, limit, "kubeconnect_memory_limit_bytes", " 1.048576e+08")
-		wantLines(t, limit, "kubeconnect_memory_needed_bytes", " 5.24288e+07")
-		wantLines(t, limit, "kubeconnect_memory_limit_exceeded_seconds_total", `{reason="collector"} 0`, `{reason="memory"} 900`)
+		metricstest.WantLines(t, limit, "kubeconnect_memory_limit_bytes", " 1.048576e+08")
+		metricstest.WantLines(t, limit, "kubeconnect_memory_needed_bytes", " 5.24288e+07")
+		metricstest.WantLines(t, limit, "kubeconnect_memory_limit_exceeded_seconds_total", `{reason="collector"} 0`, `{reason="memory"} 900`)
 	})
 }
 
 func TestMemoryLimit_IsZeroWithoutALimit(t *testing.T) {
 	limit := NewMemoryLimit()
 	limit.read = func() memoryUse { return memoryUse{limit: math.MaxInt64} }
-	wantLines(t, limit, "kubeconnect_memory_limit_bytes", " 0")
-	wantLines(t, limit, "kubeconnect_memory_limit_exceeded_seconds_total", `{reason="collector"} 0`, `{reason="memory"} 0`)
+	metricstest.WantLines(t, limit, "kubeconnect_memory_limit_bytes", " 0")
+	metricstest.WantLines(t, limit, "kubeconnect_memory_limit_exceeded_seconds_total", `{reason="collector"} 0`, `{reason="memory"} 0`)
 }
 
 // captureWarnings returns the log of the rest of the test.

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -24,30 +23,31 @@ const (
 	defaultRetryInterval = 10 * time.Millisecond
 )
 
-// callers counts the calls and streams of each caller. Its methods are safe for concurrent use.
-type callers struct {
-	limits      edge.Limits      // set once
+// Callers counts the calls and streams of each caller. Its methods are safe for concurrent use.
+type Callers struct {
+	limits      Limits           // set once
 	credentials *fairqueue.Queue // streams, by credential; nil without a limit
 
 	mu        sync.Mutex         // guards the fields below
-	streaming map[string]*caller // callers with open streams, which are never evicted
+	streaming map[string]*caller // Callers with open streams, which are never evicted
 	idle      *lru.Cache         // the others
 }
 
-func newCallers(limits edge.Limits) *callers {
-	return &callers{limits: limits, credentials: newCredentialStreams(limits.CredentialStreams), streaming: map[string]*caller{}, idle: lru.New(maxIdleCallers)}
+// NewCallers returns callers with the same limits each.
+func NewCallers(limits Limits) *Callers {
+	return &Callers{limits: limits, credentials: newCredentialStreams(limits.CredentialStreams), streaming: map[string]*caller{}, idle: lru.New(maxIdleCallers)}
 }
 
-// call returns a *edge.LimitError if a caller has reached its rate limit.
-func (c *callers) call(name string) error {
+// call returns a *LimitError if a caller has reached its rate limit.
+func (c *Callers) call(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.callerLocked(name).call(c.limits)
 }
 
-// open returns a *edge.LimitError if a caller cannot open another stream. Otherwise the stream counts
+// open returns a *LimitError if a caller cannot open another stream. Otherwise the stream counts
 // until close.
-func (c *callers) open(name string) error {
+func (c *Callers) open(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	caller := c.callerLocked(name)
@@ -60,27 +60,29 @@ func (c *callers) open(name string) error {
 }
 
 // retryAfter returns the retry time of a caller that is over a limit that is not tracked here.
-func (c *callers) retryAfter(name string) time.Duration {
+func (c *Callers) retryAfter(name string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.callerLocked(name).retryAfter(c.limits)
 }
 
-// acquireStreams reserves more streams for the open stream of a caller, or returns a *edge.LimitError; a
-// BadRequest error if the caller can never have these streams. They count until releaseStreams.
-func (c *callers) acquireStreams(name string, more int) error {
+// AcquireStreams reserves more streams for the open stream of a caller, or returns a *LimitError; a
+// BadRequest error if the caller can never have these streams. They count until ReleaseStreams.
+func (c *Callers) AcquireStreams(name string, more int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.streaming[name].acquireStreams(more, c.limits)
 }
 
-func (c *callers) releaseStreams(name string, fewer int) {
+// ReleaseStreams releases streams of AcquireStreams.
+func (c *Callers) ReleaseStreams(name string, fewer int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.streaming[name].streams -= fewer
 }
 
-func (c *callers) close(name string) {
+// close releases a stream of open.
+func (c *Callers) close(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	caller := c.streaming[name]
@@ -90,7 +92,7 @@ func (c *callers) close(name string) {
 	}
 }
 
-func (c *callers) callerLocked(name string) *caller {
+func (c *Callers) callerLocked(name string) *caller {
 	if found, ok := c.streaming[name]; ok {
 		return found
 	}
@@ -109,16 +111,16 @@ type caller struct {
 	lastRetry time.Time // the retry time of the last rejected call
 }
 
-func newCaller(limits edge.Limits) *caller {
+func newCaller(limits Limits) *caller {
 	if limits.Rate == 0 {
 		return &caller{calls: rate.NewLimiter(rate.Inf, 0)}
 	}
 	return &caller{calls: rate.NewLimiter(rate.Limit(limits.Rate), limits.Burst)}
 }
 
-func (c *caller) open(limits edge.Limits) error {
+func (c *caller) open(limits Limits) error {
 	if limits.Streams > 0 && c.streams >= limits.Streams {
-		return &edge.LimitError{Over: fmt.Sprintf("stream limit reached: %d streams open", c.streams), Wait: c.retryAfter(limits)}
+		return &LimitError{Over: fmt.Sprintf("stream limit reached: %d streams open", c.streams), Wait: c.retryAfter(limits)}
 	}
 	if err := c.call(limits); err != nil {
 		return err
@@ -127,28 +129,28 @@ func (c *caller) open(limits edge.Limits) error {
 	return nil
 }
 
-func (c *caller) acquireStreams(more int, limits edge.Limits) error {
+func (c *caller) acquireStreams(more int, limits Limits) error {
 	if limits.Streams > 0 && more+1 > limits.Streams {
 		return apierror.BadRequest("%d watches in one stream: a caller can have %d streams open, so another attempt fails too", more+1, limits.Streams)
 	}
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
-		return &edge.LimitError{Over: fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), Wait: c.retryAfter(limits)}
+		return &LimitError{Over: fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), Wait: c.retryAfter(limits)}
 	}
 	c.streams += more
 	return nil
 }
 
-func (c *caller) call(limits edge.Limits) error {
+func (c *caller) call(limits Limits) error {
 	if c.calls.Allow() {
 		return nil
 	}
-	return &edge.LimitError{Over: fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), Wait: c.retryAfter(limits)}
+	return &LimitError{Over: fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), Wait: c.retryAfter(limits)}
 }
 
 // retryAfter returns the time after which to retry. Each rejected call gets its own time, at the
 // rate at which calls are accepted, so that calls that were rejected together do not return
 // together.
-func (c *caller) retryAfter(limits edge.Limits) time.Duration {
+func (c *caller) retryAfter(limits Limits) time.Duration {
 	between, now := defaultRetryInterval, time.Now()
 	if limits.Rate > 0 {
 		between = time.Second / time.Duration(limits.Rate)

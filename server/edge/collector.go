@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"time"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // ReviewSource returns the number of reviews of callers; auth's Cluster and Authorizer implement
@@ -16,12 +15,12 @@ type ReviewSource interface{ Reviews() auth.Reviews }
 
 // NewCollector returns a collector of the statistics of caches and reviews. It reads them on each
 // scrape, and costs nothing otherwise. The keys of reviews are the kinds of review.
-func NewCollector(caches edge.CacheSource, reviews map[string]ReviewSource) prometheus.Collector {
+func NewCollector(caches CacheSource, reviews map[string]ReviewSource) prometheus.Collector {
 	return collector{caches, reviews}
 }
 
 type collector struct {
-	caches  edge.CacheSource
+	caches  CacheSource
 	reviews map[string]ReviewSource
 }
 

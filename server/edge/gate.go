@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // admitPatience is the time that a call waits for other calls of its caller to end.
@@ -25,7 +24,7 @@ type gate struct {
 	*entrance
 	authenticator auth.Authenticator
 	metrics       *Metrics
-	callers       *callers
+	callers       *Callers
 	calls         *fairqueue.Queue // running unary calls, by caller; nil without a limit
 	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
 	processors    *fairqueue.Queue
@@ -38,23 +37,23 @@ func (g *gate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, hea
 	if err == nil {
 		return ctx, nil
 	}
-	err = edge.ConnectError(err)
+	err = ConnectError(err)
 	g.metrics.refused(spec, c.began, err)
 	g.refuse(c)
 	return nil, err
 }
 
 func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header http.Header) (context.Context, error) {
-	calling, err := identify(ctx, g.authenticator, header)
+	calling, err := authenticate(ctx, g.authenticator, header)
 	if err != nil {
 		return nil, err
 	}
 	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken
 	}
-	name := edge.CallerKey(calling.identity)
+	name := CallerKey(calling.Identity)
 	if isStream(spec) {
-		err = g.openStream(c, name, credentialOf(calling.identity))
+		err = g.openStream(c, name, CredentialKey(calling.Identity))
 	} else {
 		err = g.beginCall(ctx, c, name)
 	}
@@ -65,7 +64,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	if err := g.reserve(ctx, c, spec, name); err != nil {
 		return nil, err
 	}
-	return fairqueue.With(context.WithValue(ctx, callerKey{}, calling), g.processors, name), nil
+	return fairqueue.With(WithCaller(ctx, calling), g.processors, name), nil
 }
 
 func (g *gate) openStream(c *call, name, credential string) error {
@@ -73,7 +72,7 @@ func (g *gate) openStream(c *call, name, credential string) error {
 		return err
 	}
 	c.onEnd(func() { g.callers.close(name) })
-	release, err := g.callers.holdStreams(name, credential, 1)
+	release, err := g.callers.HoldStreams(name, credential, 1)
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 func (g *gate) acquire(ctx context.Context, from *fairqueue.Queue, name string, weight int64, over string) (release func(), err error) {
 	release, err = from.AcquireWithin(ctx, name, weight, admitPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
-		return nil, &edge.LimitError{Over: over, Wait: g.callers.retryAfter(name)}
+		return nil, &LimitError{Over: over, Wait: g.callers.retryAfter(name)}
 	}
 	return release, err
 }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // refusals returns the number of rejected attempts.
@@ -24,7 +23,7 @@ func refusals(attempts int, attempt func() error) (refused int) {
 
 func TestCallers_AcceptABurstAndThenTheRate(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(edge.Limits{Rate: 10, Burst: 50})
+		callers := NewCallers(Limits{Rate: 10, Burst: 50})
 		call := func() error { return callers.call("jane") }
 		if refused := refusals(60, call); refused != 10 {
 			t.Errorf("at first, %d of 60 are rejected, want 10", refused)
@@ -42,7 +41,7 @@ func TestCallers_AcceptABurstAndThenTheRate(t *testing.T) {
 
 func TestCallers_HaveSeparateLimits(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(edge.Limits{Streams: 1, Rate: 1, Burst: 2})
+		callers := NewCallers(Limits{Streams: 1, Rate: 1, Burst: 2})
 		for _, name := range []string{"jane", "joe", ""} {
 			if err := callers.open(name); err != nil {
 				t.Errorf("%q: %v", name, err)
@@ -55,7 +54,7 @@ func TestCallers_HaveSeparateLimits(t *testing.T) {
 }
 
 func TestCallers_ReleaseEndedStreams(t *testing.T) {
-	callers := newCallers(edge.Limits{Streams: 3})
+	callers := NewCallers(Limits{Streams: 3})
 	open := func() error { return callers.open("jane") }
 	for range 5 {
 		if refused := refusals(5, open); refused != 2 {
@@ -70,19 +69,19 @@ func TestCallers_ReleaseEndedStreams(t *testing.T) {
 // TestCallers_MoreWatchesThanStreams distinguishes watches for which a caller has no streams left
 // from watches for which it can never have enough.
 func TestCallers_MoreWatchesThanStreams(t *testing.T) {
-	callers := newCallers(edge.Limits{Streams: 3})
+	callers := NewCallers(Limits{Streams: 3})
 	for range 2 {
 		if err := callers.open("jane"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for more, want := range map[int]connect.Code{1: 0, 2: connect.CodeResourceExhausted, 3: connect.CodeInvalidArgument} {
-		err := callers.acquireStreams("jane", more)
+		err := callers.AcquireStreams("jane", more)
 		if want == 0 && err == nil {
-			callers.releaseStreams("jane", more)
+			callers.ReleaseStreams("jane", more)
 			continue
 		}
-		if connect.CodeOf(edge.ConnectError(err)) != want {
+		if connect.CodeOf(ConnectError(err)) != want {
 			t.Errorf("with %d more streams: %v, want %v", more, err, want)
 		}
 	}
@@ -90,7 +89,7 @@ func TestCallers_MoreWatchesThanStreams(t *testing.T) {
 
 func TestCallers_StreamsCountAsCallsUnlessRejected(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(edge.Limits{Streams: 1, Rate: 1, Burst: 3})
+		callers := NewCallers(Limits{Streams: 1, Rate: 1, Burst: 3})
 		if refused := refusals(10, func() error { return callers.open("jane") }); refused != 9 {
 			t.Errorf("%d of 10 streams are rejected, want 9", refused)
 		}
@@ -101,7 +100,7 @@ func TestCallers_StreamsCountAsCallsUnlessRejected(t *testing.T) {
 }
 
 func TestCallers_WithoutLimitsNothingIsRejected(t *testing.T) {
-	callers := newCallers(edge.Limits{})
+	callers := NewCallers(Limits{})
 	if refused := refusals(10_000, func() error { return errors.Join(callers.call("jane"), callers.open("jane")) }); refused != 0 {
 		t.Errorf("%d are rejected", refused)
 	}
@@ -111,13 +110,13 @@ func TestCallers_WithoutLimitsNothingIsRejected(t *testing.T) {
 // accepted. All clients respect the retry time.
 func TestCallers_RetryTimesOfRejectedCallsAreSpread(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(edge.Limits{Rate: 100, Burst: 100})
+		callers := NewCallers(Limits{Rate: 100, Burst: 100})
 		began, waiting, taken := time.Now(), 2000, 0
 		due := map[time.Duration]int{0: waiting}
 		for tick := time.Duration(0); waiting > 0; tick += time.Second {
 			time.Sleep(time.Until(began.Add(tick)))
 			for range due[tick] {
-				var limit *edge.LimitError
+				var limit *LimitError
 				if !errors.As(callers.call("jane"), &limit) {
 					waiting--
 					taken++
@@ -134,9 +133,9 @@ func TestCallers_RetryTimesOfRejectedCallsAreSpread(t *testing.T) {
 
 func TestCallers_RetryTimesAreBounded(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(edge.Limits{Rate: 1, Burst: 1})
+		callers := NewCallers(Limits{Rate: 1, Burst: 1})
 		for range 1000 {
-			var limit *edge.LimitError
+			var limit *LimitError
 			if errors.As(callers.call("jane"), &limit) && (limit.Wait <= 0 || limit.Wait > maxRetryAfter) {
 				t.Fatalf("the retry time is %v", limit.Wait)
 			}
@@ -146,7 +145,7 @@ func TestCallers_RetryTimesAreBounded(t *testing.T) {
 
 func TestCallers_IdleOnesAreEvicted(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		callers := newCallers(edge.Limits{Streams: 1, Rate: 1, Burst: 1})
+		callers := NewCallers(Limits{Streams: 1, Rate: 1, Burst: 1})
 		if callers.open("streaming") != nil || callers.call("quiet") != nil {
 			t.Fatal("a first call is rejected")
 		}
@@ -163,4 +162,54 @@ func TestCallers_IdleOnesAreEvicted(t *testing.T) {
 			t.Error("the least recent caller is still cached")
 		}
 	})
+}
+
+func TestCallers_ChargeCountsAsManyCalls(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		callers := NewCallers(Limits{Rate: 10, Burst: 50})
+		ask := func() error {
+			if err := callers.call("jane"); err != nil {
+				return err
+			}
+			return callers.Charge("jane", 9)
+		}
+		if refused := refusals(10, ask); refused != 5 {
+			t.Errorf("at first, %d of 10 calls with 10 questions are rejected, want 5", refused)
+		}
+		time.Sleep(time.Minute)
+		if refused := refusals(60, func() error { return callers.call("jane") }); refused != 10 {
+			t.Errorf("after a quiet time, %d of 60 are rejected, want 10", refused)
+		}
+		time.Sleep(time.Minute)
+		if err := callers.call("jane"); err != nil || callers.Charge("jane", 1000) != nil {
+			t.Error("more than a burst is never taken")
+		}
+		if callers.Charge("jane", 1) == nil {
+			t.Error("more than a burst costs less than one")
+		}
+	})
+}
+
+func TestCallers_ChargeNothingWithoutALimit(t *testing.T) {
+	callers := NewCallers(Limits{})
+	if refused := refusals(100, func() error { return callers.Charge("jane", 1000) }); refused != 0 {
+		t.Errorf("%d of 100 are rejected", refused)
+	}
+}
+
+func TestCallers_AcquireAndReleaseStreams(t *testing.T) {
+	callers := NewCallers(Limits{Streams: 3})
+	for range 2 {
+		if err := callers.open("jane"); err != nil {
+			t.Fatal(err)
+		}
+		if callers.AcquireStreams("jane", 3) == nil || callers.AcquireStreams("jane", 2) != nil || callers.open("jane") == nil {
+			t.Error("not limited to three streams")
+		}
+		callers.ReleaseStreams("jane", 2)
+		callers.close("jane")
+	}
+	if len(callers.streaming) != 0 {
+		t.Errorf("%d callers have streams", len(callers.streaming))
+	}
 }

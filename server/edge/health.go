@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // upstreamService is the service name under which grpc.health.v1.Health reports whether the served
@@ -25,7 +24,7 @@ const upstreamInterval = time.Second
 
 // handleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health, without
 // authentication, because they reveal nothing about the cluster.
-func handleHealth(mux *http.ServeMux, readiness *edge.Readiness, upstream upstreamHealth, options connect.HandlerOption) {
+func handleHealth(mux *http.ServeMux, readiness *Readiness, upstream UpstreamHealth, services []string, options connect.HandlerOption) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
@@ -44,7 +43,7 @@ func handleHealth(mux *http.ServeMux, readiness *edge.Readiness, upstream upstre
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	h := health{readiness, upstream}
+	h := health{readiness, upstream, services}
 	mux.Handle(healthv1.Health_Check_FullMethodName,
 		connect.NewUnaryHandlerSimple(healthv1.Health_Check_FullMethodName, h.check, options))
 	mux.Handle(healthv1.Health_Watch_FullMethodName,
@@ -53,31 +52,32 @@ func handleHealth(mux *http.ServeMux, readiness *edge.Readiness, upstream upstre
 
 // health implements grpc.health.v1.Health.
 type health struct {
-	readiness *edge.Readiness
-	upstream  upstreamHealth
+	readiness *Readiness
+	upstream  UpstreamHealth
+	services  []string // the names of the services whose health is that of readiness
 }
 
-// upstreamHealth checks whether the API server is reachable and allows the service to serve calls.
-type upstreamHealth struct {
-	freshness func() informerhub.Freshness
-	lacking   func() error // nil: permissions are not checked
+// UpstreamHealth checks whether the API server is reachable and allows the service to serve calls.
+type UpstreamHealth struct {
+	Freshness func() informerhub.Freshness
+	Lacking   func() error // nil: permissions are not checked
 }
 
 // check returns an error that describes the fault, or nil.
-func (u upstreamHealth) check() error {
-	if u.lacking != nil {
-		if err := u.lacking(); err != nil {
+func (u UpstreamHealth) check() error {
+	if u.Lacking != nil {
+		if err := u.Lacking(); err != nil {
 			return err
 		}
 	}
-	if fresh := u.freshness(); fresh.Stale {
+	if fresh := u.Freshness(); fresh.Stale {
 		return fmt.Errorf("stale: last contact with the API server at %s", fresh.LastContact.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
 func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
-	if !knownService(request.GetService()) {
+	if !h.knows(request.GetService()) {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("unknown service %q", request.GetService()))
 	}
 	if request.GetService() == upstreamService {
@@ -88,7 +88,7 @@ func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (
 }
 
 func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest, stream *connect.ServerStream[healthv1.HealthCheckResponse]) error {
-	if !knownService(request.GetService()) {
+	if !h.knows(request.GetService()) {
 		// The protocol has a status for this, and keeps the stream open.
 		response := &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_SERVICE_UNKNOWN}
 		if err := stream.Send(response); err != nil {
@@ -145,6 +145,6 @@ func servingStatus(ready bool) healthv1.HealthCheckResponse_ServingStatus {
 	return healthv1.HealthCheckResponse_NOT_SERVING
 }
 
-func knownService(name string) bool {
-	return name == "" || name == upstreamService || slices.Contains(serviceNames(), name)
+func (h health) knows(name string) bool {
+	return name == "" || name == upstreamService || slices.Contains(h.services, name)
 }

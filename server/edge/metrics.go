@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -47,6 +47,9 @@ func NewMetrics() *Metrics {
 	}
 }
 
+// SentEvents returns the counter of the events that are sent on all watches.
+func (m *Metrics) SentEvents() prometheus.Counter { return m.events }
+
 func (m *Metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.calls, m.durations, m.streams, m.events}
 }
@@ -81,7 +84,7 @@ func (m *Metrics) refused(spec connect.Spec, began time.Time, err error) {
 	m.ended(spec, err)
 }
 
-// countCalls counts calls, by the codes that edge.MapErrors gives them: it is the outermost interceptor.
+// countCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
 // Only methods of the API have interceptors, so no invalid path is counted.
 type countCalls struct{ metrics *Metrics }
 
@@ -91,7 +94,7 @@ func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		call := callFrom(ctx)
 		response, err := next(ctx, request)
 		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.began).Seconds())
-		call.sendWithin(responsePatience)
+		call.sendWithin(ResponsePatience)
 		c.metrics.ended(request.Spec(), err)
 		return response, err
 	}

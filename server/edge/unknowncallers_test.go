@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -102,44 +102,20 @@ func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 
 // TestGate_RejectedStreamsEndIfTheErrorIsUnread does not wait for the client.
 func TestGate_RejectedStreamsEndIfTheErrorIsUnread(t *testing.T) {
-	s := newService(t, podsAPI(), auth.Cluster{})
-	client, resets := newStubborn(t, s.url), make(chan http2.ErrCode, 1)
-	client.call(t, watchPath)
+	chain, mux := NewChain(ChainConfig{Authenticator: auth.Cluster{}, Metrics: NewMetrics(), Stopping: t.Context()}), http.NewServeMux()
+	path, handler := kubeconnectv1connect.NewResourceServiceHandler(kubeconnectv1connect.UnimplementedResourceServiceHandler{}, chain.Options())
+	mux.Handle(path, CoalesceWrites(handler, WatchPatience))
+	server := httptest.NewUnstartedServer(chain.Handler(mux))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	client, resets := newStubborn(t, server.URL), make(chan http2.ErrCode, 1)
+	client.call(t, kubeconnectv1connect.ResourceServiceWatchProcedure)
 	client.resets(resets)
 	select {
 	case <-resets:
 	default:
 		t.Error("it stays")
-	}
-}
-
-func TestHealth_WatchesOfOneAddressAreBounded(t *testing.T) {
-	s := newService(t, podsAPI(), auth.Cluster{})
-	open := make([]interface{ Close() error }, 0, maxHealthWatchesOfNetwork)
-	for i := range maxHealthWatchesOfNetwork {
-		stream := watchHealth(t.Context(), t, s, "")
-		if !stream.Receive() {
-			t.Fatalf("watch %d ends with %v", i, stream.Err())
-		}
-		open = append(open, stream)
-	}
-	stream := watchHealth(t.Context(), t, s, "")
-	if stream.Receive() {
-		t.Error("one more is open")
-	}
-	wantOverLimit(t, stream.Err(), "watches of health")
-	if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {
-		t.Errorf("/livez returned %d", status)
-	}
-	_ = open[0].Close()
-	for { // until the service has seen the end
-		stream := watchHealth(t.Context(), t, s, "")
-		if stream.Receive() {
-			return
-		}
-		if connect.CodeOf(stream.Err()) != connect.CodeResourceExhausted {
-			t.Fatalf("after one has ended: %v", stream.Err())
-		}
 	}
 }
 
@@ -172,24 +148,5 @@ func TestEntrance_RequestsCountUntilTheirHandlersReturn(t *testing.T) {
 	}
 	if held := e.unknown.Held(); held != 0 {
 		t.Errorf("%d are held at the end", held)
-	}
-}
-
-func TestEntrance_HeaderFieldsAreBounded(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/livez", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range maxHeaderFields {
-		request.Header.Set("X-"+strings.Repeat("a", i+1), "")
-	}
-	answer, err := s.http.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("returned %d", answer.StatusCode)
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // maxHealthWatches and maxHealthWatchesOfNetwork bound the watches of health, which need no
@@ -36,7 +35,7 @@ func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Pee
 	}
 	release, ok := g.watches.TryShare(c.network, 1)
 	if !ok {
-		err := edge.ConnectError(&edge.LimitError{Over: "too many watches of health are open, from your network or in all", Wait: refusedPatience})
+		err := ConnectError(&LimitError{Over: "too many watches of health are open, from your network or in all", Wait: refusedPatience})
 		g.metrics.refused(spec, c.began, err)
 		g.refuse(c)
 		return nil, err

@@ -1,0 +1,89 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+// bodyPatience is the time within which a client must send its request.
+const bodyPatience = 30 * time.Second
+
+// ChainConfig configures a chain. Authenticator, Metrics and Stopping are required.
+type ChainConfig struct {
+	Authenticator auth.Authenticator
+	Limits        Limits // of each caller that Authenticator distinguishes
+	Metrics       *Metrics
+	Compression   Compression
+	// Stopping is done when the service begins to shut down.
+	Stopping context.Context
+	// CORSOrigins are the other origins whose pages are allowed to call.
+	CORSOrigins []string
+	// BodyPatience is the time within which a client must send its request. Default: 30 s.
+	BodyPatience time.Duration
+}
+
+// Chain is what each request passes, in this order: the bounds for unknown callers and for other
+// sites' pages (Handler), and for each RPC a gate and the interceptors (Options).
+type Chain struct {
+	// Callers are the callers that the gate has admitted.
+	Callers *Callers
+
+	config   ChainConfig
+	entrance *entrance
+}
+
+// NewChain returns a chain without calls.
+func NewChain(config ChainConfig) *Chain {
+	return &Chain{
+		Callers:  NewCallers(config.Limits),
+		config:   config,
+		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience)),
+	}
+}
+
+// Handler returns the handler of all requests. next must have the console at "/".
+func (c *Chain) Handler(next *http.ServeMux) http.Handler {
+	return c.entrance.handler(sameSite(c.config.CORSOrigins, next))
+}
+
+// Options returns the options of the handlers of RPCs. It must be called once, because the slots of
+// the calls belong to the result.
+func (c *Chain) Options() connect.HandlerOption {
+	gate := &gate{
+		entrance:      c.entrance,
+		authenticator: c.config.Authenticator,
+		metrics:       c.config.Metrics,
+		callers:       c.Callers,
+		calls:         newCallQueue(c.config.Limits.Calls),
+		requests:      newRequestQueue(),
+		processors:    newProcessors(),
+	}
+	return connect.WithHandlerOptions(
+		connect.WithRequestGate(gate.admit),
+		c.config.Compression.options(),
+		c.interceptors(),
+		connect.WithConditionalHandlerOptions(boundRequests),
+	)
+}
+
+// HandleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health for the named services,
+// without authentication, because they reveal nothing about the cluster.
+func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *Readiness, upstream UpstreamHealth, services []string) {
+	gate := &healthGate{c.entrance, c.config.Metrics, newHealthWatches()}
+	handleHealth(mux, readiness, upstream, services, connect.WithHandlerOptions(
+		connect.WithRequestGate(gate.admit),
+		connect.WithReadMaxBytes(maxHealthRequestBytes),
+		withoutCompression,
+		c.interceptors(),
+	))
+}
+
+func (c *Chain) interceptors() connect.Option {
+	return connect.WithInterceptors(countCalls{c.config.Metrics}, mapErrors{}, cancelOnShutdown{stopping: c.config.Stopping})
+}
