@@ -212,7 +212,7 @@ func TestWatchPatches_OperationsChangeSingleElements(t *testing.T) {
 	})
 	want := fmt.Sprintf(`[{"op":"replace","path":"/metadata/resourceVersion","value":%q},{"op":"replace","path":"/status/conditions/3/status","value":"True"}]`, changed)
 	if got := string(event.GetObject().GetJson()); got != want || event.GetPatchFormat() != operations.patches {
-		t.Errorf("got %s, a patch of type %s, want %s", got, event.GetPatchFormat(), want)
+		t.Errorf("got %s, a patch of format %s, want %s", got, event.GetPatchFormat(), want)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestWatchPatches_UnsupportedFormatsAreRejected(t *testing.T) {
 		{77, kubeconnectv1.Encoding_ENCODING_JSON},
 	} {
 		err := kit.WatchError(ctx, client, watchInPatches("pods", "default", form))
-		kit.WantError(t, err, connect.CodeInvalidArgument, "patches", "MERGE with STRUCT or JSON")
+		kit.WantError(t, err, connect.CodeInvalidArgument, "patch_format", "MERGE with STRUCT or JSON")
 	}
 }
 
