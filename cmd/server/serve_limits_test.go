@@ -138,8 +138,8 @@ func TestServe_TruncatedHeadersDoNotReachTheHandler(t *testing.T) {
 	}
 }
 
-// TestServe_ConnectionsSufficeForAllStreamsOfACaller opens as many streams as a caller can at once,
-// by a client that opens a connection for each until the first is established.
+// TestServe_ConnectionsSufficeForAllStreamsOfACaller opens as many streams as a caller can have, a few
+// hundred at a time, by a client that opens a connection for each until the first is established.
 func TestServe_ConnectionsSufficeForAllStreamsOfACaller(t *testing.T) {
 	s, err := readSettings([]string{"--listen", "127.0.0.1:0"}, lookupIn(nil))
 	succeeds(t, err)
@@ -155,6 +155,7 @@ func TestServe_ConnectionsSufficeForAllStreamsOfACaller(t *testing.T) {
 	transport := &http.Transport{Protocols: plainProtocols()["HTTP/2"]}
 	reading, leave := context.WithCancel(t.Context())
 	var opening errgroup.Group
+	opening.SetLimit(s.maxConnectionsPerAddress / 4)
 	for range s.limits.Streams {
 		opening.Go(func() error {
 			request, err := http.NewRequestWithContext(reading, http.MethodPost, edge.url(), strings.NewReader("{}"))
