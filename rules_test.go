@@ -103,6 +103,16 @@ var rules = []rule{
 		because: "black-box tests and clients use the service over the network, as its callers do",
 	},
 	{
+		folders: []string{""}, except: []string{"e2e", "bench", "auth"}, testing: true,
+		imports: []string{module + "e2e"},
+		because: "the service is tested from outside; only the tests of auth against a real API server share the harness",
+	},
+	{
+		folders: []string{"auth"},
+		imports: []string{module + "e2e"},
+		because: "only tests use the harness of the tests",
+	},
+	{
 		folders: []string{""}, except: []string{"internal/fakeapi"},
 		imports: []string{module + "internal/fakeapi", module + "internal/faketime", module + "internal/testobjects"},
 		because: "only tests use fakes",
@@ -205,6 +215,14 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 			file: "e2e/a_test.go", source: `import "` + module + `server"`,
 			want: "over the network",
 		},
+		"informerhub uses the harness in a test": {
+			file: "informerhub/a_test.go", source: `import "` + module + `e2e/harness"`,
+			want: "tested from outside",
+		},
+		"auth uses the harness": {
+			file: "auth/a.go", source: `import "` + module + `e2e/harness"`,
+			want: "only tests use the harness",
+		},
 		"a client uses informerhub": {
 			file: "clients/web/a.go", source: `import "` + module + `informerhub"`,
 			want: "over the network",
@@ -242,6 +260,7 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		"a mask uses an internal package":     {file: "informerhub/mask/a.go", source: `import "` + module + `informerhub/internal/kubejson"`},
 		"a test of server uses a fake":        {file: "server/a_test.go", source: `import "` + module + `internal/fakeapi"`},
 		"server defines metrics":              {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
+		"a test of auth uses the harness":     {file: "auth/a_test.go", source: `import "` + module + `e2e/harness"`},
 		"a name with a forbidden prefix":      {file: "auth/a.go", source: `import "` + module + `generic"`},
 		"auth takes a configuration":          {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},
 		"a test of server builds one":         {file: "server/a_test.go", source: `import "k8s.io/client-go/rest"; var c = &rest.Config{}`},
