@@ -39,7 +39,10 @@ var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?https://([^\s"]
 // startService starts a service with the given environment variables (NAME=VALUE). Unless they set
 // KUBECONNECT_AUTH, it does not authenticate callers. The caller must call stop.
 func (c *controlPlane) startService(ctx context.Context, variables ...string) (*service, error) {
-	variables = append([]string{"KUBECONNECT_AUTH=none"}, variables...)
+	// All callers of the bench have one address.
+	variables = append([]string{
+		"KUBECONNECT_AUTH=none", "KUBECONNECT_MAX_CONNECTIONS=100000", "KUBECONNECT_MAX_CONNECTIONS_PER_ADDRESS=100000",
+	}, variables...)
 	process, err := harness.Start("env", append(variables, program("KUBECONNECT_BIN", "bin/kubeconnect"),
 		"--kubeconfig", c.kubeconfig(), "--listen", "127.0.0.1:0",
 		"--tls-cert-file", c.file("pki", "server.crt"), "--tls-private-key-file", c.file("pki", "server.key"))...)
