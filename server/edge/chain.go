@@ -85,5 +85,5 @@ func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *Readiness, upstream 
 }
 
 func (c *Chain) interceptors() connect.Option {
-	return connect.WithInterceptors(countCalls{c.config.Metrics}, mapErrors{}, cancelOnShutdown{stopping: c.config.Stopping})
+	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{}, cancelOnShutdown{stopping: c.config.Stopping})
 }

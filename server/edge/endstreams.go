@@ -8,7 +8,10 @@ import (
 
 // cancelOnShutdown ends open streams when the service begins to shut down. Otherwise they would not
 // end, because an HTTP server that shuts down waits for them.
-type cancelOnShutdown struct{ stopping context.Context }
+type cancelOnShutdown struct {
+	serverOnly
+	stopping context.Context
+}
 
 // WrapUnary implements connect.Interceptor. Unary calls may finish.
 func (cancelOnShutdown) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
@@ -21,9 +24,4 @@ func (e cancelOnShutdown) WrapStreamingHandler(next connect.StreamingHandlerFunc
 		defer context.AfterFunc(e.stopping, func() { cancel(errShuttingDown) })()
 		return next(ctx, conn)
 	}
-}
-
-// WrapStreamingClient implements connect.Interceptor. It is unused in a server.
-func (cancelOnShutdown) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
 }

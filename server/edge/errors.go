@@ -22,7 +22,7 @@ var errShuttingDown = errors.New("this replica of the service is shutting down: 
 
 // mapErrors maps every error that leaves the service to its Connect code and, for errors of the
 // cluster, a kubeconnect.v1.Status. No other code does.
-type mapErrors struct{}
+type mapErrors struct{ serverOnly }
 
 // WrapUnary implements connect.Interceptor.
 func (mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
@@ -37,11 +37,6 @@ func (mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		return ConnectError(next(ctx, conn))
 	}
-}
-
-// WrapStreamingClient implements connect.Interceptor. It is unused in a server.
-func (mapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
 }
 
 // ConnectError maps a domain error to a *connect.Error. An error that already has a code keeps it.

@@ -86,7 +86,10 @@ func (m *Metrics) refused(spec connect.Spec, began time.Time, err error) {
 
 // countCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
 // Only methods of the API have interceptors, so no invalid path is counted.
-type countCalls struct{ metrics *Metrics }
+type countCalls struct {
+	serverOnly
+	metrics *Metrics
+}
 
 // WrapUnary implements connect.Interceptor.
 func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
@@ -110,9 +113,4 @@ func (c countCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) conn
 		c.metrics.ended(conn.Spec(), err)
 		return err
 	}
-}
-
-// WrapStreamingClient implements connect.Interceptor. It is unused in a server.
-func (c countCalls) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
 }
