@@ -200,7 +200,7 @@ func pageOf(service *harness.Service, namespace string) string {
 // artifacts creates the directory for screenshots and returns its path.
 func artifacts(t *testing.T) string {
 	t.Helper()
-	folder, err := harness.Path("e2e", "artifacts")
+	folder, err := harness.Artifacts()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
 func TestCoverage_ResourcesAndVerbsMatchClientGo(t *testing.T) {
 	cluster := startCluster(t)
-	ctx := deadline(t)
+	ctx := kit.DeadlineAfter(t, waitTimeout)
 	define(ctx, t, cluster)
 	shared := newLab(ctx, t, cluster)
 	keepStill(t, cluster)

@@ -1,7 +1,6 @@
 package coverage_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -9,6 +8,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
 )
 
@@ -33,7 +33,7 @@ func (w *walk) log() {
 // sameLog compares the logs that both clients read.
 func (w *walk) sameLog(description string, want expectation, pod string, options *corev1.PodLogOptions) {
 	w.t.Helper()
-	log, err := w.logThrough(w.ctx, &kubeconnectv1.GetLogsRequest{Namespace: w.namespace, Name: pod, Container: options.Container})
+	log, err := kit.ReadLog(w.ctx, w.pods, &kubeconnectv1.GetLogsRequest{Namespace: w.namespace, Name: pod, Container: options.Container})
 	got := answer{Content: log}
 	if err != nil {
 		got = answer{Failure: failureThrough(err)}
@@ -54,17 +54,4 @@ func (w *walk) logDirectly(ctx context.Context, pod string, options *corev1.PodL
 	defer stream.Close()
 	log, err := io.ReadAll(stream)
 	return string(log), err
-}
-
-func (w *walk) logThrough(ctx context.Context, request *kubeconnectv1.GetLogsRequest) (string, error) {
-	stream, err := w.pods.GetLogs(ctx, request)
-	if err != nil {
-		return "", err
-	}
-	defer stream.Close()
-	var log bytes.Buffer
-	for stream.Receive() {
-		log.Write(stream.Msg().GetData())
-	}
-	return log.String(), stream.Err()
 }

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
 // walkRow tests the verbs of a row.
 func walkRow(t *testing.T, shared *lab, row row, kind schema.GroupVersionKind, rowRecipe recipe, cells map[string]*cell) {
-	w := &walk{lab: shared, t: t, ctx: deadline(t), row: row, parentKind: kind, parent: rowRecipe, recipe: rowRecipe, cells: cells}
+	w := &walk{lab: shared, t: t, ctx: kit.DeadlineAfter(t, waitTimeout), row: row, parentKind: kind, parent: rowRecipe, recipe: rowRecipe, cells: cells}
 	if row.subresource != "" {
 		w.recipe = rowRecipe.sub(t, row)
 	}

@@ -34,6 +34,9 @@ func Path(elements ...string) (string, error) {
 	return filepath.Join(append([]string{root}, elements...)...), nil
 }
 
+// Artifacts returns the path of the directory for what failed tests leave behind, and for screenshots.
+func Artifacts() (string, error) { return Path("e2e", "artifacts") }
+
 // Binary returns the absolute path of a program that make builds: the value of the environment
 // variable, or bin/name in the checkout if the variable is empty.
 func Binary(variable, name string) (string, error) {

@@ -20,15 +20,7 @@ import (
 // CreateGadget creates a gadget with this spec, and index as its label.
 func CreateGadget(t *testing.T, gadgets CustomResource, namespace, name string, spec map[string]any, index string) *unstructured.Unstructured {
 	t.Helper()
-	made, err := gadgets.Objects("v1", namespace).Create(gadgets.ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": gadgets.Group + "/v1", "kind": "Gadget",
-		"metadata": map[string]any{"name": name, "labels": map[string]any{"index": index}},
-		"spec":     spec,
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("%v: %v", spec, err)
-	}
-	return made
+	return gadgets.create(t, "v1", namespace, map[string]any{"name": name, "labels": map[string]any{"index": index}}, spec)
 }
 
 // CRDResource is the resource of CustomResourceDefinitions.
@@ -109,18 +101,25 @@ func (c CustomResource) Objects(version, namespace string) dynamic.ResourceInter
 // Create creates a gadget with a spec.
 func (c CustomResource) Create(version, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	c.T.Helper()
+	return c.create(c.T, version, namespace, map[string]any{"name": name}, spec)
+}
+
+func (c CustomResource) create(t *testing.T, version, namespace string, metadata, spec map[string]any) *unstructured.Unstructured {
+	t.Helper()
 	gadget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": c.Group + "/" + version,
 		"kind":       "Gadget",
-		"metadata":   map[string]any{"name": name},
+		"metadata":   metadata,
 		"spec":       spec,
 	}}
 	objects := c.Objects(version, namespace)
-	return Create(c.ctx, c.T,
+	return Create(c.ctx, t,
 		func() (*unstructured.Unstructured, error) {
 			return objects.Create(c.ctx, gadget, metav1.CreateOptions{})
 		},
-		func() (*unstructured.Unstructured, error) { return objects.Get(c.ctx, name, metav1.GetOptions{}) })
+		func() (*unstructured.Unstructured, error) {
+			return objects.Get(c.ctx, gadget.GetName(), metav1.GetOptions{})
+		})
 }
 
 // Get returns a gadget in an API version.

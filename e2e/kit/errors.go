@@ -19,7 +19,7 @@ import (
 // OverLimit is the size of a request over every limit.
 const OverLimit = 8 << 20
 
-// WatchError opens a watch that must be rejected, and returns its error.
+// WatchError opens a watch, and returns its error; nil if it sends a response.
 func WatchError(ctx context.Context, client ResourceClient, request *kubeconnectv1.WatchRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -163,19 +163,7 @@ func TestPrivateWatch_NeedsPermissionForItsName(t *testing.T) {
 	caller.GrantIn(namespace, "watches", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"mine"}, Verbs: []string{"watch"}})
 	client := caller.Calling(kit.StartForCallers(t, "--uncached", "secrets"), harness.Connect).Resources
 	request := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace, Name: "mine"}
-	kit.Eventually(ctx, t, "the permissions are effective", func() error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		stream, err := client.Watch(ctx, request)
-		if err != nil {
-			return err
-		}
-		defer stream.Close()
-		if stream.Receive() {
-			return nil
-		}
-		return stream.Err()
-	})
+	kit.Eventually(ctx, t, "the permissions are effective", func() error { return kit.WatchError(ctx, client, request) })
 	wantHolds(t, record.Watch(t, client, request).Synced(ctx), "mine")
 	request.Name = "other"
 	kit.WantError(t, kit.WatchError(ctx, client, request), connect.CodePermissionDenied)

@@ -14,7 +14,7 @@ import (
 
 // SaveArtifact is Save to e2e/artifacts, the directory for what failed tests leave behind.
 func SaveArtifact(recording *validate.Recording) (path string, err error) {
-	folder, err := harness.Path("e2e", "artifacts")
+	folder, err := harness.Artifacts()
 	if err != nil {
 		return "", err
 	}
