@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Root returns the root of the checkout that contains the working directory.
-func Root() (string, error) {
+// root returns the root of the checkout that contains the working directory.
+func root() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -27,11 +27,11 @@ func Root() (string, error) {
 
 // Path returns the absolute path of a file of the checkout.
 func Path(elements ...string) (string, error) {
-	root, err := Root()
+	checkout, err := root()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(append([]string{root}, elements...)...), nil
+	return filepath.Join(append([]string{checkout}, elements...)...), nil
 }
 
 // Artifacts returns the path of the directory for what failed tests leave behind, and for screenshots.
