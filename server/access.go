@@ -24,8 +24,8 @@ const (
 
 // access implements kubeconnect.v1.AccessService.
 type access struct {
-	resources *resources
-	clients   *auth.ClientFactory
+	*cluster
+	callers *edge.Callers
 }
 
 // WhoAmI implements kubeconnect.v1.AccessService.
@@ -69,7 +69,7 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 	if len(questions) > maxQuestions {
 		return nil, apierror.BadRequest("too many questions: %d; give at most %d in one call", len(questions), maxQuestions)
 	}
-	if err := a.resources.callers.Charge(edge.CallerKey(edge.IdentityFrom(ctx)), len(questions)-1); err != nil {
+	if err := a.callers.Charge(edge.CallerKey(edge.IdentityFrom(ctx)), len(questions)-1); err != nil {
 		return nil, err
 	}
 	answers := make([]*kubeconnectv1.AccessAnswer, len(questions))
@@ -89,16 +89,16 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 
 func (a *access) answer(ctx context.Context, identity auth.Identity, question *kubeconnectv1.AccessQuestion) (*kubeconnectv1.AccessAnswer, error) {
 	attributes, err := a.attributes(ctx, question)
-	if err != nil || a.resources.rights.authorizer == nil {
+	if err != nil || a.rights.authorizer == nil {
 		return &kubeconnectv1.AccessAnswer{}, err
 	}
-	decision, err := a.resources.rights.authorizer.Authorize(ctx, identity, attributes)
+	decision, err := a.rights.authorizer.Authorize(ctx, identity, attributes)
 	return &kubeconnectv1.AccessAnswer{Allowed: decision.Allowed && err == nil, Reason: decision.Reason}, err
 }
 
 // attributes returns the attributes of a question for the authorizer.
 func (a *access) attributes(ctx context.Context, question *kubeconnectv1.AccessQuestion) (auth.Attributes, error) {
-	return onResource(ctx, a.resources, question.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
+	return onResource(ctx, a.cluster, question.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
 		return auth.Attributes{
 			Verb:        question.GetVerb(),
 			Group:       resource.Group,

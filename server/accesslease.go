@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -39,29 +40,37 @@ type accessLease struct {
 	scope     auth.Namespaces
 	renewedAt time.Time
 	changed   <-chan struct{} // closed when permissions may have changed
-	// period ends when the lease must be renewed, and with the stream.
-	period  context.Context
-	release context.CancelFunc
+	due       time.Time       // when the lease must be renewed; zero if only when permissions change
 }
 
-// grantLease returns a lease if the caller has the permission for a read. The caller must
-// call release when done.
-func (s *resources) grantLease(ctx context.Context, access accessRequest) (*accessLease, error) {
-	l := s.newLease(ctx, access)
-	return l, l.review(ctx, ctx, l.caller.Identity)
+// leases grants access leases to callers.
+type leases struct {
+	rights  rights
+	recheck time.Duration
 }
 
-// grantUnreviewedLease returns a lease for a read whose permission the API server itself is about
-// to check. The caller must call release when done.
-func (s *resources) grantUnreviewedLease(ctx context.Context, access accessRequest) *accessLease {
-	l := s.newLease(ctx, access)
+func newLeases(config Config) leases {
+	return leases{rights{config.Authorizer}, cmp.Or(config.Recheck, defaultRecheck)}
+}
+
+// grant returns a lease if the caller has the permission for a read.
+func (s leases) grant(ctx context.Context, access accessRequest) (*accessLease, error) {
+	l := s.lease(ctx, access)
+	return l, l.review(ctx, l.caller.Identity)
+}
+
+// grantUnreviewed returns a lease for a read whose permission the API server itself is about to
+// check.
+func (s leases) grantUnreviewed(ctx context.Context, access accessRequest) *accessLease {
+	l := s.lease(ctx, access)
 	l.changed = l.rights.changed(l.caller.Identity)
-	l.extend(ctx, l.caller.Identity, auth.Namespaces{All: true}, time.Now())
+	l.extend(l.caller.Identity, auth.Namespaces{All: true}, time.Now())
 	return l
 }
 
-func (s *resources) newLease(ctx context.Context, access accessRequest) *accessLease {
-	return &accessLease{rights: s.rights, caller: edge.CallerFrom(ctx), request: access, recheck: s.recheck, release: func() {}}
+// lease returns a lease that has not been granted yet.
+func (s leases) lease(ctx context.Context, access accessRequest) *accessLease {
+	return &accessLease{rights: s.rights, caller: edge.CallerFrom(ctx), request: access, recheck: s.recheck}
 }
 
 // isDue reports whether the lease must be renewed.
@@ -70,8 +79,17 @@ func (l *accessLease) isDue() bool {
 	case <-l.changed:
 		return true
 	default:
-		return l.period.Err() != nil
+		return !l.due.IsZero() && !time.Now().Before(l.due)
 	}
+}
+
+// period returns a context that ends when the lease is due, and with ctx. It does not end when
+// permissions change. The caller must call cancel.
+func (l *accessLease) period(ctx context.Context) (period context.Context, cancel context.CancelFunc) {
+	if l.due.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, l.due)
 }
 
 // renew renews the lease: it authenticates the caller and checks its permissions, as at the start
@@ -84,7 +102,7 @@ func (l *accessLease) renewIn(ctx, reviewCtx context.Context) error {
 	defer cancel()
 	identity, err := l.caller.Identify(auth.Rechecking(reviewCtx))
 	if err == nil {
-		err = l.review(ctx, auth.Rechecking(reviewCtx), identity)
+		err = l.review(auth.Rechecking(reviewCtx), identity)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -142,26 +160,23 @@ func (l *accessLease) mayContinue(ctx, reviewCtx context.Context) error {
 var errUnconfirmed = errors.New("the caller's permissions could not be checked")
 
 // review checks what an identity can read, and extends the lease for that until its next renewal.
-func (l *accessLease) review(ctx, reviewCtx context.Context, identity auth.Identity) error {
+func (l *accessLease) review(ctx context.Context, identity auth.Identity) error {
 	changed, now := l.rights.changed(identity), time.Now()
-	scope, err := l.rights.scope(reviewCtx, identity, l.request)
+	scope, err := l.rights.scope(ctx, identity, l.request)
 	if err != nil {
 		return err
 	}
 	l.changed = changed
-	l.extend(ctx, identity, scope, now)
+	l.extend(identity, scope, now)
 	return nil
 }
 
 // extend extends the lease for a scope that an identity has the permission for.
-func (l *accessLease) extend(ctx context.Context, identity auth.Identity, scope auth.Namespaces, now time.Time) {
+func (l *accessLease) extend(identity auth.Identity, scope auth.Namespaces, now time.Time) {
 	l.caller.Identity, l.scope, l.renewedAt = identity, scope, now
-	l.release()
-	if identity.IsKubeconfigUser() {
-		l.period, l.release = ctx, func() {}
-		return
+	if !identity.IsKubeconfigUser() {
+		l.due = l.renewalTime(now, identity)
 	}
-	l.period, l.release = context.WithDeadline(ctx, l.renewalTime(now, identity))
 }
 
 // pause waits until the next attempt to renew.

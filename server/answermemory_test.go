@@ -65,24 +65,25 @@ func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 			return err
 		}, groupsMemory},
 		"GetSchema": {func(ctx context.Context) error {
-			_, err := (&discoveryService{s}).GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
+			_, err := (&discoveryService{s.reads.cluster}).GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
 			return err
 		}, schemaBytes},
 		"ListResourceTypes": {func(ctx context.Context) error {
-			_, err := (&discoveryService{s}).ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
+			_, err := (&discoveryService{s.reads.cluster}).ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
 			return err
 		}, 4 * typeBytes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			call := &callMemory{budget: s.responses}
+			responses := newResponseMemory(edge.Limits{})
+			call := &callMemory{budget: responses}
 			if err := test.call(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call)); err != nil {
 				t.Fatal(err)
 			}
-			if held := s.responses.memory.Held(); held < test.least {
+			if held := responses.memory.Held(); held < test.least {
 				t.Errorf("%d bytes are reserved, want at least %d", held, test.least)
 			}
 			call.release()
-			if held := s.responses.memory.Held() + s.responses.live.Held(); held != 0 {
+			if held := responses.memory.Held() + responses.live.Held(); held != 0 {
 				t.Errorf("%d bytes are still reserved", held)
 			}
 		})
@@ -97,14 +98,15 @@ func TestResponseMemory_IsReservedForTables(t *testing.T) {
 			Rows:              []metav1.TableRow{{Cells: []any{"x"}}, {Cells: []any{"y"}}},
 		})
 	})}, edge.Limits{})
-	call := &callMemory{budget: s.responses}
+	responses := newResponseMemory(edge.Limits{})
+	call := &callMemory{budget: responses}
 	if _, err := s.GetTable(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call), &kubeconnectv1.GetTableRequest{Resource: "pods"}); err != nil {
 		t.Fatal(err)
 	}
-	if held := s.responses.memory.Held(); held != 2*(rowHeadBytes+cellBytes) {
+	if held := responses.memory.Held(); held != 2*(rowHeadBytes+cellBytes) {
 		t.Errorf("%d bytes are reserved", held)
 	}
-	if held := s.responses.live.Held(); held != liveStep {
+	if held := responses.live.Held(); held != liveStep {
 		t.Errorf("%d bytes are reserved for responses of the API server", held)
 	}
 }
@@ -148,9 +150,10 @@ func manyPods(t *testing.T, count int) []*informerhub.Object {
 func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	const pageOfPods = liveStep/(10<<10) + 1 // needs two steps
 	s := resourcesOf(t, &fakeAPI{list: podLists(pageOfPods)}, edge.Limits{})
-	s.responses.live, s.responses.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep
+	responses := newResponseMemory(edge.Limits{})
+	responses.live, responses.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep
 	list := func(name string) (*callMemory, error) {
-		call := &callMemory{budget: s.responses}
+		call := &callMemory{budget: responses}
 		ctx := context.WithValue(calledBy(t.Context(), name), callMemoryKey{}, call)
 		_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Consistency: latest})
 		return call, err
@@ -159,7 +162,7 @@ func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if held := s.responses.live.Held(); held != 2*liveStep {
+	if held := responses.live.Held(); held != 2*liveStep {
 		t.Errorf("%d bytes are reserved", held)
 	}
 	var over *edge.LimitError
@@ -168,12 +171,12 @@ func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 		t.Errorf("where others hold all of it: %v", err)
 	}
 	first.release()
-	s.responses.maxLive = liveStep
+	responses.maxLive = liveStep
 	third, err := list("a")
 	if third.release(); !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "narrow it") {
 		t.Errorf("more than the limit of one caller: %v", err)
 	}
-	if held := s.responses.live.Held(); held != 0 {
+	if held := responses.live.Held(); held != 0 {
 		t.Errorf("%d bytes are still reserved", held)
 	}
 }

@@ -55,7 +55,7 @@ func (m *responseMemory) serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		call := &callMemory{budget: m}
 		defer call.release()
-		writer := newResponseWriter(r.Context(), w, m.patience, call)
+		writer := newResponseWriter(w, m.patience, call)
 		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), callMemoryKey{}, call)))
 	})
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/kubeconnect/kubeconnect/server/edge"
@@ -15,9 +14,9 @@ type responseWriter struct {
 	beforeWrite func() // called before each write, when the response has been built
 }
 
-func newResponseWriter(ctx context.Context, w http.ResponseWriter, patience edge.Patience, call *callMemory) *responseWriter {
+func newResponseWriter(w http.ResponseWriter, patience edge.Patience, call *callMemory) *responseWriter {
 	writer := &responseWriter{ResponseWriter: w, beforeWrite: call.endSlotIfAny}
-	writer.unread.Follow(ctx, w, patience)
+	writer.unread.Follow(w, patience)
 	writer.unread.SetGuard(edge.Guard{Awaited: call.delaysOthers})
 	return writer
 }

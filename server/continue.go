@@ -7,47 +7,40 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
-	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // continuation creates the list that a later page is taken from: the state of a cache at the list's
 // version, or the API server's list at exactly that version. It is owned by one call.
 type continuation struct {
-	*resources
-	request *kubeconnectv1.ListRequest
-	token   pageToken
-	order   order
-	view    encode.View
-	access  accessRequest
-	scope   auth.Namespaces
+	*reads
+	params listParams
+	token  pageToken
+	access accessRequest
+	scope  auth.Namespaces
 }
 
 // continued returns the list of a page token, for a caller that can read all of it.
-func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRequest, order order, view encode.View) (*pagedList, error) {
-	token, err := readPageToken(request)
+func (r *reads) continued(ctx context.Context, params listParams) (*pagedList, error) {
+	token, err := readPageToken(params.pageToken, params.query)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
-		return nil, err
-	}
-	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*pagedList, error) {
-		c := &continuation{resources: s, request: request, token: token, order: order, view: view}
+	return onResource(ctx, r.cluster, params.resource, func(resource informerhub.Resource) (*pagedList, error) {
+		c := &continuation{reads: r, params: params, token: token}
 		return c.list(ctx, resource)
 	})
 }
 
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
-	c.access = toList(resource, c.request.GetNamespace(), c.request.GetFieldSelector()).requiring(c.request)
+	c.access = toList(resource, c.params.namespace, c.params.fieldSelector).requiring(c.params.indivisible)
 	if c.scope, err = c.rights.scope(ctx, edge.IdentityFrom(ctx), c.access); err != nil {
 		return nil, err
 	}
 	c.scope = c.token.within(c.scope, c.access)
-	if isLive(resource, c.request.GetConsistency()) || !pinsObjects(c.token.position.Version) {
-		related, err := c.relate(ctx, c.request.GetRelated(), resource, c.request.GetConsistency())
+	if isLive(resource, c.params.consistency) || !pinsObjects(c.token.position.Version) {
+		related, err := c.relate(ctx, c.params.related, resource, c.params.consistency)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +65,7 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 	if err := c.await(ctx, cache); err != nil {
 		return nil, err
 	}
-	found, err := c.selectionOf(ctx, cache, c.request, c.access, c.scope)
+	found, err := c.selectionOf(ctx, cache, c.params.snapshotParams, c.access, c.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +110,8 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 // take returns the objects of a selection as they were at the list's version, starting after the
 // token's last object where the order allows it.
 func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, error) {
-	if len(c.order.paths) == 0 && found.related.owner == nil {
-		most, mostBytes := mostFor(c.request, c.view)
+	if len(c.params.order.paths) == 0 && found.related.owner == nil {
+		most, mostBytes := mostFor(c.params)
 		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, most, mostBytes)
 		found.snapshot = informerhub.Snapshot{Objects: objects}
 		return &pagedList{listResult: found, token: c.token, more: more}, err
@@ -130,7 +123,7 @@ func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, 
 		return c.takeByName(ctx, found, kept.names)
 	}
 	snapshot, err := found.cache.ListAt(ctx, found.selection, c.token.position)
-	if found, err = c.taken(ctx, found, snapshot, err); err != nil {
+	if found, err = c.withSnapshot(ctx, found, snapshot, err); err != nil {
 		return nil, err
 	}
 	return c.wholeOf(found), nil
@@ -143,7 +136,7 @@ func (c *continuation) takeByName(ctx context.Context, found listResult, names [
 	if err != nil {
 		return nil, err
 	}
-	most, mostBytes := mostFor(c.request, c.view)
+	most, mostBytes := mostFor(c.params)
 	objects, err := found.cache.ListNamed(ctx, c.token.position, coming[:min(most, len(coming))], mostBytes)
 	found.snapshot = informerhub.Snapshot{Objects: objects}
 	return &pagedList{listResult: found, token: c.token, more: len(objects) < len(coming)}, err
@@ -161,7 +154,7 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 	if pinsObjects(c.token.position.Version) {
 		version = c.token.position.Version
 	}
-	found, err := c.selectLive(ctx, c.request, c.access, c.scope, related, version)
+	found, err := c.selectLive(ctx, c.params.snapshotParams, c.access, c.scope, related, version)
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return nil, errPageExpired
@@ -173,7 +166,7 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 
 func (c *continuation) wholeOf(found listResult) *pagedList {
 	found.warnings = nil // the first page had them
-	return &pagedList{listResult: found, token: c.token, whole: true, order: c.order, hashed: c.token.objects != ""}
+	return &pagedList{listResult: found, token: c.token, whole: true, order: c.params.order, hashed: c.token.objects != ""}
 }
 
 // cachedFor returns the cached list of the API server, or nil if it is not cached.
@@ -188,9 +181,9 @@ func (c *continuation) cachedFor(ctx context.Context) *pagedList {
 
 // cacheList caches a list that is expensive to create and of which another page may be requested.
 // It reports whether the next page takes no longer than this one.
-func (s *resources) cacheList(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest) bool {
-	if !list.whole || request.GetOrderBy() == "" && !list.unshared && list.related.owner == nil {
+func (r *reads) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
+	if !list.whole || len(params.order.paths) == 0 && !list.unshared && list.related.owner == nil {
 		return true
 	}
-	return s.lists.add(list.token.keyFor(ctx), edge.CallerKey(edge.IdentityFrom(ctx)), list.listResult)
+	return r.lists.add(list.token.keyFor(ctx), edge.CallerKey(edge.IdentityFrom(ctx)), list.listResult)
 }

@@ -171,7 +171,7 @@ func firstPageToken(t *testing.T, s *service, request *kubeconnectv1.ListRequest
 		t.Fatal(err)
 	}
 	request.PageToken = first.GetNextPageToken()
-	token, err := readPageToken(request)
+	token, err := readPageToken(request.GetPageToken(), queryOf(request))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -34,20 +33,31 @@ const (
 	groupsMemory, groupsStep = 2 << 20, 1 << 20
 )
 
+// countParams are the parsed fields of a request for a count.
+type countParams struct {
+	snapshotParams
+	paths     []mask.Path
+	maxGroups int
+}
+
+func (r *reads) parseCount(request *kubeconnectv1.CountRequest) (p countParams, err error) {
+	if p.maxGroups, err = parseMaxGroups(request.GetMaxGroups()); err != nil {
+		return countParams{}, err
+	}
+	if p.paths, err = groupPaths(request.GetGroupBy()); err != nil {
+		return countParams{}, err
+	}
+	p.snapshotParams, err = r.parseSnapshot(request)
+	return p, err
+}
+
 // Count implements kubeconnect.v1.ResourceService.
-func (s *resources) Count(ctx context.Context, request *kubeconnectv1.CountRequest) (*kubeconnectv1.CountResponse, error) {
-	if err := errors.Join(checkConsistency(request.GetConsistency()), checkVersion(request.GetMinResourceVersion())); err != nil {
-		return nil, err
-	}
-	most, err := groupsToAnswer(request)
+func (r *reads) Count(ctx context.Context, request *kubeconnectv1.CountRequest) (*kubeconnectv1.CountResponse, error) {
+	params, err := r.parseCount(request)
 	if err != nil {
 		return nil, err
 	}
-	paths, err := groupPaths(request.GetGroupBy())
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.selectFor(ctx, request)
+	found, err := r.takeSnapshot(ctx, params.snapshotParams)
 	if err != nil {
 		return nil, err
 	}
@@ -61,36 +71,36 @@ func (s *resources) Count(ctx context.Context, request *kubeconnectv1.CountReque
 		Warnings:        warnings,
 		Namespaces:      namespaces,
 	}
-	if len(paths) == 0 {
+	if len(params.paths) == 0 {
 		return response, nil
 	}
 	if err := reserveResponse(ctx, groupsMemory); err != nil {
 		return nil, err
 	}
-	return response, answerGroups(ctx, response, paths, found.snapshot.Objects, most)
+	return response, addGroups(ctx, response, params, found.snapshot.Objects)
 }
 
-// answerGroups adds the largest groups of objects to a response.
-func answerGroups(ctx context.Context, response *kubeconnectv1.CountResponse, paths []mask.Path, objects []*informerhub.Object, most int) error {
+// addGroups adds the largest groups of objects to a response.
+func addGroups(ctx context.Context, response *kubeconnectv1.CountResponse, params countParams, objects []*informerhub.Object) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	groups, err := countBy(ctx, paths, objects)
+	groups, err := countBy(ctx, params.paths, objects)
 	if err != nil {
 		return err
 	}
-	response.Groups = largest(groups, most)
+	response.Groups = largest(groups, params.maxGroups)
 	response.RemainingGroups = int64(len(groups) - len(response.GetGroups()))
 	return nil
 }
 
-func groupsToAnswer(request *kubeconnectv1.CountRequest) (int, error) {
-	if asked := request.GetMaxGroups(); asked < 0 || asked > mostGroups {
-		return 0, apierror.BadRequest("invalid max_groups %d: give 0 to %d", asked, mostGroups)
+func parseMaxGroups(most int32) (int, error) {
+	if most < 0 || most > mostGroups {
+		return 0, apierror.BadRequest("invalid max_groups %d: give 0 to %d", most, mostGroups)
 	}
-	return cmp.Or(int(request.GetMaxGroups()), defaultGroups), nil
+	return cmp.Or(int(most), defaultGroups), nil
 }
 
 func groupPaths(texts []string) ([]mask.Path, error) {

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
@@ -186,12 +185,12 @@ func TestCount_EndsWhenTheClientDisconnects(t *testing.T) {
 
 func TestCount_NumberOfGroupsIsBounded(t *testing.T) {
 	for asked, want := range map[int32]int{0: 1_000, 1: 1, 10_000: 10_000} {
-		if got, err := groupsToAnswer(&kubeconnectv1.CountRequest{MaxGroups: asked}); err != nil || got != want {
+		if got, err := parseMaxGroups(asked); err != nil || got != want {
 			t.Errorf("%d: %d, %v", asked, got, err)
 		}
 	}
 	for _, asked := range []int32{-1, 10_001} {
-		if _, err := groupsToAnswer(&kubeconnectv1.CountRequest{MaxGroups: asked}); !apierrors.IsBadRequest(err) {
+		if _, err := parseMaxGroups(asked); !apierrors.IsBadRequest(err) {
 			t.Errorf("%d: %v", asked, err)
 		}
 	}

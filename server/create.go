@@ -14,13 +14,40 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
+// createParams are the parsed fields of a request to create an object.
+type createParams struct {
+	objectParams
+	body    any // see manifestOf
+	options metav1.CreateOptions
+}
+
+func parseCreate(request *kubeconnectv1.CreateRequest) (createParams, error) {
+	validation, err := fieldValidation(request.GetFieldValidation())
+	return createParams{
+		objectParams: objectOf(request),
+		body:         request.GetBody(),
+		options: metav1.CreateOptions{
+			FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), FieldValidation: validation, DryRun: dryRun(request.GetDryRun()),
+		},
+	}, errors.Join(encode.Check(request.GetEncoding()), err)
+}
+
 // Create implements kubeconnect.v1.ResourceService.
-func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateRequest) (*kubeconnectv1.CreateResponse, error) {
-	if err := encode.Check(request.GetEncoding()); err != nil {
+func (w *writes) Create(ctx context.Context, request *kubeconnectv1.CreateRequest) (*kubeconnectv1.CreateResponse, error) {
+	params, err := parseCreate(request)
+	if err != nil {
 		return nil, err
 	}
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
-		return s.create(ctx, resource, request)
+	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
+		manifest, err := manifestOf(params.body, resource)
+		if err != nil {
+			return writeResponse{}, err
+		}
+		target, err := createTarget(resource, params.objectParams, manifest.Head)
+		if err != nil {
+			return writeResponse{}, err
+		}
+		return w.change(ctx, target, write.Create{Manifest: manifest, Options: params.options}, request.GetEncoding())
 	})
 	if err != nil {
 		return nil, err
@@ -28,26 +55,10 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 	return &kubeconnectv1.CreateResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings}, nil
 }
 
-func (s *resources) create(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.CreateRequest) (writeResponse, error) {
-	body, err := manifestOf(request.GetBody(), resource)
-	if err != nil {
-		return writeResponse{}, err
-	}
-	dest, err := createTarget(resource, request, body.Head)
-	if err != nil {
-		return writeResponse{}, err
-	}
-	options := metav1.CreateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
-	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
-		return writeResponse{}, err
-	}
-	return s.change(ctx, dest, write.Create{Manifest: body, Options: options}, request.GetEncoding())
-}
-
 // createTarget returns the target of a create request. It has a name only if a subresource creates
 // the object.
-func createTarget(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head write.Head) (write.Target, error) {
-	dest := writeTarget(resource, request, head)
+func createTarget(resource informerhub.Resource, params objectParams, head write.Head) (write.Target, error) {
+	dest := writeTarget(resource, params, head)
 	switch {
 	case dest.Subresource != "":
 		return dest, errors.Join(checkName(resource, dest.Namespace, dest.Name), checkSubresource(dest.Subresource))

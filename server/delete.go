@@ -17,7 +17,7 @@ import (
 )
 
 // Delete implements kubeconnect.v1.ResourceService.
-func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteRequest) (*kubeconnectv1.DeleteResponse, error) {
+func (w *writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteRequest) (*kubeconnectv1.DeleteResponse, error) {
 	if err := encode.Check(request.GetEncoding()); err != nil {
 		return nil, err
 	}
@@ -26,13 +26,14 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 		return nil, err
 	}
 	options.Preconditions = preconditions(request.GetPreconditions())
+	object := objectParams{namespace: request.GetNamespace(), name: request.GetName()}
 	var dest write.Target
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
-		dest, err = existingTarget(resource, request)
+	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
+		dest, err = existingTarget(resource, object)
 		if err != nil {
 			return writeResponse{}, err
 		}
-		done, err := s.change(ctx, dest, write.Delete{Options: options}, request.GetEncoding())
+		done, err := w.change(ctx, dest, write.Delete{Options: options}, request.GetEncoding())
 		if err == nil && done.kind.GetKind() == "Status" { // the Status only reports success
 			done.kind, done.object = encode.Kind(resource), nil
 		}
@@ -43,24 +44,24 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 	}
 	return &kubeconnectv1.DeleteResponse{
 		Resource: done.kind, Object: done.object, Warnings: done.Warnings,
-		ResourceVersion: s.versionBehind(ctx, dest, request, done.object.GetResourceVersion()),
+		ResourceVersion: w.versionAfter(ctx, dest, request.GetDryRun(), done.object.GetResourceVersion()),
 	}, nil
 }
 
 // DeleteCollection implements kubeconnect.v1.ResourceService.
-func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1.DeleteCollectionRequest) (*kubeconnectv1.DeleteCollectionResponse, error) {
+func (w *writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.DeleteCollectionRequest) (*kubeconnectv1.DeleteCollectionResponse, error) {
 	options, err := deleteOptions(request)
 	if err != nil {
 		return nil, err
 	}
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
 	var dest write.Target
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (write.Result, error) {
+	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (write.Result, error) {
 		if err := checkNamespace(resource, request.GetNamespace()); err != nil {
 			return write.Result{}, err
 		}
 		dest = write.Target{Resource: resource, Namespace: request.GetNamespace()}
-		return s.writer(ctx).Do(ctx, dest, write.DeleteCollection{Options: options, Matching: matching})
+		return w.writer(ctx).Do(ctx, dest, write.DeleteCollection{Options: options, Matching: matching})
 	})
 	if err != nil {
 		return nil, err
@@ -72,33 +73,33 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 	return &kubeconnectv1.DeleteCollectionResponse{
 		Deleted: int64(deleted), Warnings: done.Warnings,
 		// The objects in the response are in their state before the deletion.
-		ResourceVersion: s.versionBehind(ctx, dest, request, ""),
+		ResourceVersion: w.versionAfter(ctx, dest, request.GetDryRun(), ""),
 	}, nil
 }
 
 // versionPatience is the time that a completed deletion waits for its resource version.
 const versionPatience = 3 * time.Second
 
-// versionBehind returns a resource version at which a deletion is visible: the version of the
+// versionAfter returns a resource version at which a deletion is visible: the version of the
 // object in the API server's response, which is the deletion's own. A Status has no version. Then
 // the API server is asked for its version, with the service's permissions if the resource is
 // cacheable, because a caller may have the permission to delete without the permission to list. It
 // returns an empty string if the version cannot be found, because the deletion has succeeded.
-func (s *resources) versionBehind(ctx context.Context, dest write.Target, request deleteRequest, deleted string) string {
+func (w *writes) versionAfter(ctx context.Context, dest write.Target, dryRun bool, deleted string) string {
 	switch {
-	case request.GetDryRun():
+	case dryRun:
 		return ""
 	case isVersion(deleted):
 		return deleted
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionPatience)
 	defer cancel()
-	clients := []*http.Client{s.clients.For(edge.IdentityFrom(ctx)).HTTP}
+	clients := []*http.Client{w.clients.For(edge.IdentityFrom(ctx)).HTTP}
 	if dest.Resource.Cacheable() {
 		clients = []*http.Client{nil, clients[0]}
 	}
 	for _, client := range clients {
-		if version, err := s.hub.CurrentVersion(ctx, dest.Resource, dest.Namespace, client); err == nil && isVersion(version) {
+		if version, err := w.hub.CurrentVersion(ctx, dest.Resource, dest.Namespace, client); err == nil && isVersion(version) {
 			return version
 		}
 	}

@@ -22,11 +22,11 @@ const coreGroup = "core"
 // discoveryService implements kubeconnect.v1.DiscoveryService. Every caller can read what the
 // cluster serves, as at the API server. The state of a cache is only for callers that can list the
 // resource everywhere.
-type discoveryService struct{ resources *resources }
+type discoveryService struct{ *cluster }
 
 // ListResourceTypes implements kubeconnect.v1.DiscoveryService.
 func (d *discoveryService) ListResourceTypes(ctx context.Context, request *kubeconnectv1.ListResourceTypesRequest) (*kubeconnectv1.ListResourceTypesResponse, error) {
-	types, failed, err := d.resources.hub.Resolver().Types(ctx)
+	types, failed, err := d.hub.Resolver().Types(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func wantsGroup(request *kubeconnectv1.ListResourceTypesRequest, group string) b
 // for resources with a running cache, at most maxConcurrentReviews at a time.
 func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type, to []*kubeconnectv1.ResourceType) error {
 	caches := make(map[informerhub.Resource]informerhub.Status)
-	for _, status := range d.resources.hub.Status() {
+	for _, status := range d.hub.Status() {
 		caches[status.Resource] = status
 	}
 	group, reviewCtx := errgroup.WithContext(ctx)
@@ -83,7 +83,7 @@ func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type
 			continue
 		}
 		group.Go(func() error {
-			may, err := d.resources.rights.listsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
+			may, err := d.rights.listsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
 			if may {
 				to[i].Cache = encodeCache(status)
 			}
@@ -122,19 +122,19 @@ func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
 
 // GetSchema implements kubeconnect.v1.DiscoveryService.
 func (d *discoveryService) GetSchema(ctx context.Context, request *kubeconnectv1.GetSchemaRequest) (*kubeconnectv1.GetSchemaResponse, error) {
-	return onResource(ctx, d.resources, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
+	return onResource(ctx, d.cluster, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
 		return d.schemaOf(ctx, resource)
 	})
 }
 
 func (d *discoveryService) schemaOf(ctx context.Context, resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
-	if err := d.resources.confirm(ctx, resource); err != nil {
+	if err := d.confirm(ctx, resource); err != nil {
 		return nil, err
 	}
 	if err := reserveResponse(ctx, schemaBytes); err != nil {
 		return nil, err
 	}
-	schema, err := d.resources.hub.Schema(ctx, resource)
+	schema, err := d.hub.Schema(ctx, resource)
 	if err != nil {
 		return nil, err
 	}

@@ -185,7 +185,8 @@ func newServiceWithHub(t *testing.T, api *fakeAPI, of Config, hubOptions informe
 	}
 	stopping, stop := context.WithCancel(t.Context())
 	s := &service{api: api, stop: stop, readiness: &edge.Readiness{}}
-	of.Hub, of.Clients, of.Readiness, of.Stopping = hub, clients, s.readiness, stopping
+	of.Hub, of.Clients, of.Readiness = hub, clients, s.readiness
+	of.OnShutdown = func(end func()) func() bool { return context.AfterFunc(stopping, end) }
 	of.Console = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the console") })
 	server := httptest.NewUnstartedServer(New(of))
 	server.EnableHTTP2 = true
@@ -205,7 +206,7 @@ func podsAPI() *fakeAPI {
 
 // resourcesOf returns the handlers of a service on a fake API server, without gates and
 // interceptors.
-func resourcesOf(t *testing.T, api *fakeAPI, limits edge.Limits) *resources {
+func resourcesOf(t *testing.T, api *fakeAPI, limits edge.Limits) resources {
 	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)

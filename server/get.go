@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,36 +16,58 @@ import (
 )
 
 // Get implements kubeconnect.v1.ResourceService.
-func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
-	if err := checkReading(request); err != nil {
-		return nil, err
-	}
-	fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly())
+func (r *reads) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
+	params, err := parseGet(request)
 	if err != nil {
 		return nil, err
 	}
-	got, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (getResult, error) {
-		if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
+	got, err := onResource(ctx, r.cluster, request.GetResource(), func(resource informerhub.Resource) (getResult, error) {
+		if err := checkName(resource, params.namespace, params.name); err != nil {
 			return getResult{}, err
 		}
-		return s.get(ctx, resource, request)
+		return r.get(ctx, resource, params)
 	})
 	if err != nil {
 		return nil, err
 	}
-	view := encode.View{Encoding: request.GetEncoding(), Fields: fields, Messages: true}
-	if err := reserveResponse(ctx, view.Memory([]*informerhub.Object{got.object})); err != nil {
+	if err := reserveResponse(ctx, params.view.Memory([]*informerhub.Object{got.object})); err != nil {
 		return nil, err
 	}
-	object, err := encodeInSlot(ctx, got.object.Masked(fields), request.GetEncoding())
+	object, err := encodeInSlot(ctx, got.object.Masked(params.view.Fields), params.view.Encoding)
 	if err != nil {
 		return nil, err
 	}
 	return &kubeconnectv1.GetResponse{
-		Resource:  encode.ShownKind(got.kind, request.GetMetadataOnly()),
+		Resource:  encode.ShownKind(got.kind, params.metadataOnly),
 		Object:    object,
 		Freshness: encode.Freshness(got.freshness),
 		Source:    got.source,
+	}, nil
+}
+
+// getParams are the parsed fields of a request for one object.
+type getParams struct {
+	namespace, name string
+	subresource     string // empty for the object itself
+	consistency     kubeconnectv1.Consistency
+	minVersion      string // the version that the read must see; empty for any
+	metadataOnly    bool   // the object is reduced to its metadata
+	view            encode.View
+}
+
+func parseGet(request *kubeconnectv1.GetRequest) (getParams, error) {
+	fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly())
+	if err := errors.Join(encode.Check(request.GetEncoding()), checkConsistency(request.GetConsistency()), checkVersion(request.GetMinResourceVersion()), err); err != nil {
+		return getParams{}, err
+	}
+	return getParams{
+		namespace:    request.GetNamespace(),
+		name:         request.GetName(),
+		subresource:  request.GetSubresource(),
+		consistency:  request.GetConsistency(),
+		minVersion:   request.GetMinResourceVersion(),
+		metadataOnly: request.GetMetadataOnly(),
+		view:         encode.View{Encoding: request.GetEncoding(), Fields: fields, Messages: true},
 	}, nil
 }
 
@@ -64,32 +87,32 @@ type getResult struct {
 	source    kubeconnectv1.Source
 }
 
-// get reads the object that a request names: a subresource or the latest state at the API server,
-// anything else from the cache.
-func (s *resources) get(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (getResult, error) {
-	if part := request.GetSubresource(); part != "" {
-		return s.getPart(ctx, resource, request, part)
+// get reads one object: a subresource or the latest state at the API server, anything else from the
+// cache.
+func (r *reads) get(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
+	switch {
+	case params.subresource != "":
+		return r.getSubresource(ctx, resource, params)
+	case isLive(resource, params.consistency):
+		return r.getLive(ctx, resource, params)
 	}
-	if isLive(resource, request.GetConsistency()) {
-		return s.getLive(ctx, resource, request, "")
-	}
-	return s.getCached(ctx, resource, request)
+	return r.getCached(ctx, resource, params)
 }
 
-func (s *resources) getCached(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (getResult, error) {
-	access := toGet(resource, request.GetNamespace(), request.GetName())
-	if _, err := s.rights.scope(ctx, edge.IdentityFrom(ctx), access); err != nil {
+func (r *reads) getCached(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
+	access := toGet(resource, params.namespace, params.name)
+	if _, err := r.rights.scope(ctx, edge.IdentityFrom(ctx), access); err != nil {
 		return getResult{}, err
 	}
-	cache, err := s.hub.Cache(ctx, resource)
+	cache, err := r.hub.Cache(ctx, resource)
 	if err != nil {
 		return getResult{}, err
 	}
-	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
+	if err := awaitVersion(ctx, cache, params.minVersion); err != nil {
 		return getResult{}, err
 	}
 	freshness := cache.Freshness() // before the object, so that the freshness is never newer than the object
-	object, err := cache.Get(request.GetNamespace(), request.GetName())
+	object, err := cache.Get(params.namespace, params.name)
 	if err != nil {
 		return getResult{}, err
 	}
@@ -98,47 +121,46 @@ func (s *resources) getCached(ctx context.Context, resource informerhub.Resource
 
 // getLive reads an object, or one of its subresources, at the API server as the caller. The API
 // server checks the caller's permission.
-func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, request objectRequest, part string) (getResult, error) {
-	live, err := s.live(ctx, resource, "get")
+func (r *reads) getLive(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
+	live, err := r.live(ctx, resource, "get")
 	if err != nil {
 		return getResult{}, err
 	}
-	if shows, ok := request.(projectionRequest); ok && shows.GetMetadataOnly() {
+	if params.metadataOnly {
 		live = live.MetadataOnly()
 	}
-	object, err := live.Get(ctx, request.GetNamespace(), request.GetName(), part)
+	object, err := live.Get(ctx, params.namespace, params.name, params.subresource)
 	if err != nil {
 		return getResult{}, liveError(ctx, err)
 	}
-	if part == "" {
-		if err := s.confirm(ctx, resource, object); err != nil {
+	if params.subresource == "" {
+		if err := r.confirm(ctx, resource, object); err != nil {
 			return getResult{}, err
 		}
 	}
 	return getResult{encode.KindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
 }
 
-// getPart reads a subresource of an object.
-func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, request objectRequest, part string) (getResult, error) {
-	if err := checkSubresource(part); err != nil {
+func (r *reads) getSubresource(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
+	if err := checkSubresource(params.subresource); err != nil {
 		return getResult{}, err
 	}
-	readable, err := s.hub.Resolver().Subresources(ctx, resource, "get")
+	readable, err := r.hub.Resolver().Subresources(ctx, resource, "get")
 	if err != nil {
 		return getResult{}, err
 	}
 	readable = slices.DeleteFunc(readable, func(name string) bool { return name == "" || nonObjectSubresources[name] != "" })
-	if !slices.Contains(readable, part) {
-		return getResult{}, unknownPart(resource, part, readable)
+	if !slices.Contains(readable, params.subresource) {
+		return getResult{}, unknownSubresource(resource, params.subresource, readable)
 	}
-	return s.getLive(ctx, resource, request, part)
+	return r.getLive(ctx, resource, params)
 }
 
-func unknownPart(resource informerhub.Resource, part string, readable []string) error {
+func unknownSubresource(resource informerhub.Resource, name string, readable []string) error {
 	if len(readable) == 0 {
-		return apierror.Failure(metav1.StatusReasonNotFound, "%s have no subresource that can be read; requested: %q", resource.Name, part)
+		return apierror.Failure(metav1.StatusReasonNotFound, "%s have no subresource that can be read; requested: %q", resource.Name, name)
 	}
-	return apierror.Failure(metav1.StatusReasonNotFound, "%s have no subresource %q that can be read; readable: %q", resource.Name, part, readable)
+	return apierror.Failure(metav1.StatusReasonNotFound, "%s have no subresource %q that can be read; readable: %q", resource.Name, name, readable)
 }
 
 // freshNow returns the freshness of a response that the API server has just sent.

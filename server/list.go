@@ -11,64 +11,86 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// List implements kubeconnect.v1.ResourceService.
-func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
-	if err := checkReading(request); err != nil {
-		return nil, err
+// listParams are the parsed fields of a request for a page of a list.
+type listParams struct {
+	snapshotParams
+	order     order
+	pageSize  int    // 0 for as many objects as fit
+	pageToken string // empty for the first page
+	query     string // see queryOf
+	view      encode.View
+}
+
+func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listParams, err error) {
+	if err := encode.Check(request.GetEncoding()); err != nil {
+		return listParams{}, err
 	}
 	if request.GetPageSize() < 0 {
-		return nil, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
+		return listParams{}, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
 	}
-	fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly())
+	p = listParams{pageSize: int(request.GetPageSize()), pageToken: request.GetPageToken(), query: queryOf(request)}
+	p.view = encode.View{Encoding: request.GetEncoding(), Messages: edge.WantsMessages(ctx)}
+	if p.view.Fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
+		return listParams{}, err
+	}
+	if p.order, err = parseOrder(request.GetOrderBy()); err != nil {
+		return listParams{}, err
+	}
+	p.snapshotParams, err = r.parseSnapshot(request)
+	if request.GetMetadataOnly() {
+		p.selectionParams = p.ofMetadata()
+	}
+	p.readsMetadata = p.readsMetadata && len(p.order.paths) == 0
+	return p, err
+}
+
+// List implements kubeconnect.v1.ResourceService.
+func (r *reads) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
+	params, err := r.parseList(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	order, err := parseOrder(request.GetOrderBy())
+	list, err := r.listFor(ctx, params)
 	if err != nil {
 		return nil, err
 	}
-	view := encode.View{Encoding: request.GetEncoding(), Fields: fields, Messages: edge.WantsMessages(ctx)}
-	list, err := s.listFor(ctx, request, order, view)
-	if err != nil {
+	if err := reserveResponse(ctx, list.memoryToSort()+params.view.Memory(list.candidates(params.pageSize))); err != nil {
 		return nil, err
 	}
-	if err := reserveResponse(ctx, list.memoryToSort()+view.Memory(list.candidates(request))); err != nil {
-		return nil, err
-	}
-	return s.answerPage(ctx, list, request, view)
+	return r.respondWithPage(ctx, list, params)
 }
 
 // listFor returns the list that a page is taken from. A request without a page token starts a new
 // list.
-func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequest, order order, view encode.View) (*pagedList, error) {
-	if request.GetPageToken() != "" {
-		return s.continued(ctx, request, order, view)
+func (r *reads) listFor(ctx context.Context, params listParams) (*pagedList, error) {
+	if params.pageToken != "" {
+		return r.continued(ctx, params)
 	}
-	found, err := s.selectFor(ctx, request)
+	found, err := r.takeSnapshot(ctx, params.snapshotParams)
 	if err != nil {
 		return nil, err
 	}
-	if found, err = s.completed(ctx, found, request, view); err != nil {
+	if found, err = r.completed(ctx, found, params); err != nil {
 		return nil, err
 	}
-	return s.firstOf(found, request, order), nil
+	return r.firstOf(found, params), nil
 }
 
-// answerPage builds a page of a list, and sorts the list first if necessary.
-func (s *resources) answerPage(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view encode.View) (*kubeconnectv1.ListResponse, error) {
-	long := list.isLongToSort() || view.Capacity(list.candidates(request)) > shortBytes
+// respondWithPage builds a page of a list, and sorts the list first if necessary.
+func (r *reads) respondWithPage(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
+	long := list.isLongToSort() || params.view.Capacity(list.candidates(params.pageSize)) > shortBytes
 	return respondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		if err := list.arrange(ctx); err != nil {
 			return nil, err
 		}
-		return s.page(ctx, list, request, view)
+		return r.page(ctx, list, params)
 	})
 }
 
-func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, view encode.View) (*kubeconnectv1.ListResponse, error) {
+func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.coverage()
 	response := &kubeconnectv1.ListResponse{
-		Resource:        encode.ShownKind(encode.Kind(list.resource), request.GetMetadataOnly()),
+		Resource:        encode.ShownKind(encode.Kind(list.resource), params.metadataOnly),
 		ResourceVersion: list.token.position.Version,
 		Freshness:       encode.Freshness(list.freshness),
 		Source:          list.source,
@@ -79,13 +101,13 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 	if err != nil {
 		return nil, err
 	}
-	added, err := addPage(ctx, response, onePage(coming, request), view)
+	added, err := addPage(ctx, response, onePage(coming, params.pageSize), params.view)
 	if err != nil || added == len(coming) && !list.more {
 		return response, err
 	}
 	next := list.nextToken(coming, added)
 	response.RemainingItemCount, response.NextPageToken = int64(next.left), next.write()
-	if !s.cacheList(ctx, list, request) && list.unshared && !list.first {
+	if !r.cacheList(ctx, list, params) && list.unshared && !list.first {
 		return nil, errPageNotKept // the next page would need another complete list of the API server
 	}
 	return response, nil

@@ -44,9 +44,9 @@ func isLive(resource informerhub.Resource, consistency kubeconnectv1.Consistency
 
 // live returns a reader of a resource at the API server, as the caller. If the API server does not
 // offer the verb, the error is MethodNotAllowed, not NotFound.
-func (s *resources) live(ctx context.Context, resource informerhub.Resource, verb string) (*informerhub.Live, error) {
+func (c *cluster) live(ctx context.Context, resource informerhub.Resource, verb string) (*informerhub.Live, error) {
 	if !resource.Watchable {
-		offering, err := s.hub.Resolver().Subresources(ctx, resource, verb)
+		offering, err := c.hub.Resolver().Subresources(ctx, resource, verb)
 		if err != nil {
 			return nil, err
 		}
@@ -54,44 +54,40 @@ func (s *resources) live(ctx context.Context, resource informerhub.Resource, ver
 			return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), verb)
 		}
 	}
-	return s.hub.Live(resource, reservingClient(ctx, s.clients.For(edge.IdentityFrom(ctx)).HTTP))
+	return c.hub.Live(resource, reservingClient(ctx, c.clients.For(edge.IdentityFrom(ctx)).HTTP))
 }
 
 // selectLatest returns a snapshot of the selected objects, read at the API server.
-func (s *resources) selectLatest(ctx context.Context, request listRequest, access accessRequest, scope auth.Namespaces) (listResult, error) {
-	related, err := s.relate(ctx, request.GetRelated(), access.resource, request.GetConsistency())
+func (r *reads) selectLatest(ctx context.Context, params snapshotParams, access accessRequest, scope auth.Namespaces) (listResult, error) {
+	related, err := r.relate(ctx, params.related, access.resource, params.consistency)
 	if err != nil {
 		return listResult{}, err
 	}
-	return s.selectLive(ctx, request, access, scope, related, "")
+	return r.selectLive(ctx, params, access, scope, related, "")
 }
 
 // selectLive returns a snapshot of the selected objects, read at the API server at a version, or
 // the latest one if version is empty.
-func (s *resources) selectLive(ctx context.Context, request listRequest, access accessRequest, scope auth.Namespaces, related relation, version string) (listResult, error) {
-	live, err := s.live(ctx, access.resource, "list")
+func (r *reads) selectLive(ctx context.Context, params snapshotParams, access accessRequest, scope auth.Namespaces, related relation, version string) (listResult, error) {
+	live, err := r.live(ctx, access.resource, "list")
 	if err != nil {
 		return listResult{}, err
 	}
-	if readsMetadata(request) {
+	if params.readsMetadata {
 		live = live.MetadataOnly()
 	}
-	query, err := s.queryFor(request, related, scope)
+	snapshot, warnings, err := r.listLive(ctx, live, params.query(related, scope), version)
 	if err != nil {
 		return listResult{}, err
 	}
-	snapshot, warnings, err := s.listLive(ctx, live, query, version)
-	if err != nil {
-		return listResult{}, err
-	}
-	if err := s.confirm(ctx, access.resource, snapshot.Objects...); err != nil {
+	if err := r.confirm(ctx, access.resource, snapshot.Objects...); err != nil {
 		return listResult{}, err
 	}
 	snapshot.Position, snapshot.Complete = informerhub.Position{Version: snapshot.ResourceVersion}, true
 	if isVersion(snapshot.ResourceVersion) {
 		related.since = snapshot.ResourceVersion
 	}
-	if snapshot.Objects, err = s.ownedByRoot(ctx, related, snapshot.Objects); err != nil {
+	if snapshot.Objects, err = r.ownedByRoot(ctx, related, snapshot.Objects); err != nil {
 		return listResult{}, err
 	}
 	return listResult{
@@ -102,8 +98,8 @@ func (s *resources) selectLive(ctx context.Context, request listRequest, access 
 }
 
 // listLive waits for a slot and lists.
-func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query informerhub.Query, version string) (informerhub.Snapshot, []string, error) {
-	release, err := s.acquireLiveSlot(ctx)
+func (r *reads) listLive(ctx context.Context, live *informerhub.Live, query informerhub.Query, version string) (informerhub.Snapshot, []string, error) {
+	release, err := r.acquireLiveSlot(ctx)
 	if err != nil {
 		return informerhub.Snapshot{}, nil, err
 	}
@@ -119,8 +115,8 @@ func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query 
 }
 
 // acquireLiveSlot waits for a slot to list at the API server.
-func (s *resources) acquireLiveSlot(ctx context.Context) (release func(), err error) {
-	release, err = s.liveLists.AcquireWithin(ctx, edge.CallerKey(edge.IdentityFrom(ctx)), 1, livePatience)
+func (r *reads) acquireLiveSlot(ctx context.Context) (release func(), err error) {
+	release, err = r.liveLists.AcquireWithin(ctx, edge.CallerKey(edge.IdentityFrom(ctx)), 1, livePatience)
 	switch {
 	case err == nil:
 		return release, nil
@@ -132,17 +128,17 @@ func (s *resources) acquireLiveSlot(ctx context.Context) (release func(), err er
 
 // cacheToWatch returns the cache that a stream follows, and a function that releases it with the
 // stream. A resource that must not be cached has a private cache for the stream.
-func (s *resources) cacheToWatch(ctx context.Context, permit *accessLease, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
-	resource := permit.request.resource
+func (w *watches) cacheToWatch(ctx context.Context, lease *accessLease, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
+	resource := lease.request.resource
 	if !resource.Watchable {
 		return nil, nil, unwatchable(resource)
 	}
 	if resource.Cacheable() {
-		cache, err := s.hub.Cache(ctx, resource)
+		cache, err := w.hub.Cache(ctx, resource)
 		return cache, func() {}, err
 	}
-	private, err := s.hub.Private(ctx, resource, informerhub.PrivateOptions{
-		Client: s.clients.For(permit.caller.Identity).HTTP, Caller: edge.CallerKey(permit.caller.Identity),
+	private, err := w.hub.Private(ctx, resource, informerhub.PrivateOptions{
+		Client: w.clients.For(lease.caller.Identity).HTTP, Caller: edge.CallerKey(lease.caller.Identity),
 		Query: query, MetadataOnly: metadataOnly,
 	})
 	if err != nil {

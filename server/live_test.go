@@ -114,7 +114,7 @@ func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 
 func TestLiveLists_WaitForSlotsIsBounded(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		s := &resources{liveLists: newLiveLists(edge.Limits{Rate: 1})}
+		s := &reads{liveLists: newLiveLists(edge.Limits{Rate: 1})}
 		ctx := calledBy(t.Context(), "a")
 		for range maxLiveLists / liveListsPart {
 			if _, err := s.acquireLiveSlot(ctx); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,13 +34,18 @@ var podLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Nam
 
 // pods implements kubeconnect.v1.PodService.
 type pods struct {
-	resources *resources
-	clients   *auth.ClientFactory
+	clients *auth.ClientFactory
+	leases  leases
+	unread  *fairqueue.Queue // logs whose clients do not read, by caller
+}
+
+func newPods(config Config) *pods {
+	return &pods{clients: cmp.Or(config.LogClients, config.Clients), leases: newLeases(config), unread: newUnreadLogs()}
 }
 
 // GetLogs implements kubeconnect.v1.PodService. The log is opened as the caller, so the API server
 // checks the caller's permission at that time.
-func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]) error {
+func (p *pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]) error {
 	if err := checkName(podLogs, request.GetNamespace(), request.GetName()); err != nil {
 		return err
 	}
@@ -47,9 +53,8 @@ func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest
 	if err != nil {
 		return err
 	}
-	permit := s.resources.grantUnreviewedLease(ctx, toGetLog(request.GetNamespace(), request.GetName()))
-	defer func() { permit.release() }()
-	log, err := s.open(ctx, request, options)
+	lease := p.leases.grantUnreviewed(ctx, toGetLog(request.GetNamespace(), request.GetName()))
+	log, err := p.open(ctx, request.GetNamespace(), request.GetName(), options)
 	if err != nil {
 		return err
 	}
@@ -57,7 +62,7 @@ func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest
 	if err := stream.Send(nil); err != nil { // the headers alone, because a log may be silent
 		return err
 	}
-	sender := &logSender{stream: stream, log: log, lease: permit, unread: s.resources.unreadLogs}
+	sender := &logSender{stream: stream, log: log, lease: lease, unread: p.unread}
 	return sender.follow(ctx)
 }
 
@@ -101,14 +106,14 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 }
 
 // open opens a log as the caller. The caller must close the log.
-func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, options *corev1.PodLogOptions) (*logReader, error) {
-	pods := s.clients.For(edge.IdentityFrom(ctx)).Typed.CoreV1().Pods(request.GetNamespace())
+func (p *pods) open(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (*logReader, error) {
+	pods := p.clients.For(edge.IdentityFrom(ctx)).Typed.CoreV1().Pods(namespace)
 	reading, cancel := context.WithCancel(ctx)
 	reading, outcome := write.WithOutcomeHead(reading)
-	body, err := pods.GetLogs(request.GetName(), options).Stream(reading)
+	body, err := pods.GetLogs(name, options).Stream(reading)
 	if err != nil {
 		cancel()
-		return nil, nodeUnreachable(outcome.Complete(apierror.Unavailable(ctx, err)), request.GetNamespace(), request.GetName())
+		return nil, nodeUnreachable(outcome.Complete(apierror.Unavailable(ctx, err)), namespace, name)
 	}
 	return newLogReader(body, cancel), nil
 }
@@ -128,25 +133,36 @@ func (s *logSender) follow(ctx context.Context) error {
 	defer still.Stop()
 	s.log.startRead()
 	for {
-		select {
-		case read := <-s.log.read:
-			if ended, err := s.forward(ctx, read); ended || err != nil {
-				return err
-			}
-			s.log.startRead()
-			still.Reset(standstill)
-		case <-still.C:
-			if err := s.forwardIdle(ctx); err != nil {
-				return err
-			}
-			still.Reset(bookmarkInterval)
-		case <-s.lease.changed:
-		case <-s.lease.period.Done():
+		if ended, err := s.step(ctx, still); ended || err != nil {
+			return err
 		}
 		if err := s.renew(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// step waits for data, for the idle timer, or until the lease is due, and sends what is to be sent.
+func (s *logSender) step(ctx context.Context, still *time.Timer) (ended bool, err error) {
+	period, cancel := s.lease.period(ctx)
+	defer cancel()
+	select {
+	case read := <-s.log.read:
+		if ended, err := s.forward(ctx, read); ended || err != nil {
+			return ended, err
+		}
+		s.log.startRead()
+		still.Reset(standstill)
+	case <-still.C:
+		if err := s.forwardIdle(ctx); err != nil {
+			return false, err
+		}
+		still.Reset(bookmarkInterval)
+	case <-s.lease.changed:
+	case <-period.Done():
+		return false, context.Cause(ctx)
+	}
+	return false, nil
 }
 
 // forwardIdle sends an incomplete line when no data has arrived for a second, and then an empty

@@ -12,8 +12,8 @@ import (
 // discovery about the resource, or the request does not match its scope, discovery is refreshed,
 // and do is called once more if the resource has changed. In that case the API server has not
 // carried out the request that do sent: see [discovery.Contradicts].
-func onResource[A any](ctx context.Context, s *resources, name string, do func(informerhub.Resource) (A, error)) (A, error) {
-	resource, err := s.resolve(ctx, name)
+func onResource[A any](ctx context.Context, c *cluster, name string, do func(informerhub.Resource) (A, error)) (A, error) {
+	resource, err := c.resolve(ctx, name)
 	if err != nil {
 		var none A
 		return none, err
@@ -22,7 +22,7 @@ func onResource[A any](ctx context.Context, s *resources, name string, do func(i
 	if !isContradicted(err, resource) {
 		return answer, err
 	}
-	fresh, refusal := s.hub.Resolver().ResolveFresh(ctx, name)
+	fresh, refusal := c.hub.Resolver().ResolveFresh(ctx, name)
 	var unknown *discovery.UnknownResourceError
 	var gone *discovery.ResourceGoneError
 	switch {
@@ -51,8 +51,8 @@ func (e *scopeError) Unwrap() error { return e.error }
 // confirm returns a ResourceGoneError if a response of the API server shows that a resource is not
 // as discovered, and refreshed discovery confirms it. A response without objects shows nothing;
 // then discovery must be recent.
-func (s *resources) confirm(ctx context.Context, resource informerhub.Resource, answered ...*informerhub.Object) error {
-	resolver := s.hub.Resolver()
+func (c *cluster) confirm(ctx context.Context, resource informerhub.Resource, answered ...*informerhub.Object) error {
+	resolver := c.hub.Resolver()
 	switch {
 	case resource.BuiltIn(), len(answered) > 0 && resource.Fits(answered[0]):
 		return nil

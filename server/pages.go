@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
@@ -34,10 +33,10 @@ type pagedList struct {
 }
 
 // firstOf returns the list that begins with a snapshot.
-func (s *resources) firstOf(found listResult, request *kubeconnectv1.ListRequest, order order) *pagedList {
-	list := &pagedList{listResult: found, first: true, whole: true, order: order}
+func (r *reads) firstOf(found listResult, params listParams) *pagedList {
+	list := &pagedList{listResult: found, first: true, whole: true, order: params.order}
 	list.token = pageToken{
-		query: queryOf(request), served: s.servedAs(found.resource, found.scope, found.related),
+		query: params.query, served: r.servedAs(found.resource, found.scope, found.related),
 		namespaces: namespacesIn(found.scope),
 		position:   found.snapshot.Position, incomplete: !found.snapshot.Complete,
 		left: uint64(len(found.snapshot.Objects)),
@@ -49,8 +48,8 @@ func (s *resources) firstOf(found listResult, request *kubeconnectv1.ListRequest
 // completed returns a snapshot with all changes at its version if the list may need more than one
 // page, because other replicas may know of more deletions at that version. If the API server does
 // not confirm the version in time, it returns the snapshot unchanged.
-func (s *resources) completed(ctx context.Context, found listResult, request *kubeconnectv1.ListRequest, view encode.View) (listResult, error) {
-	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, request, view) {
+func (r *reads) completed(ctx context.Context, found listResult, params listParams) (listResult, error) {
+	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, params) {
 		return found, nil
 	}
 	complete, err := found.cache.AwaitComplete(ctx, found.snapshot.ResourceVersion, completePatience)
@@ -61,13 +60,12 @@ func (s *resources) completed(ctx context.Context, found listResult, request *ku
 	if isPast(err) {
 		return found, nil
 	}
-	return s.taken(ctx, found, snapshot, err)
+	return r.withSnapshot(ctx, found, snapshot, err)
 }
 
 // mayHaveMore reports whether objects may not fit in one page.
-func mayHaveMore(objects []*informerhub.Object, request *kubeconnectv1.ListRequest, view encode.View) bool {
-	size := int(request.GetPageSize())
-	return size > 0 && len(objects) > size || 3*view.Capacity(objects) > encode.MaxPageBytes
+func mayHaveMore(objects []*informerhub.Object, params listParams) bool {
+	return params.pageSize > 0 && len(objects) > params.pageSize || 3*params.view.Capacity(objects) > encode.MaxPageBytes
 }
 
 // isPast reports whether an error means that a cache does not have the state at a version.
@@ -77,12 +75,12 @@ func isPast(err error) bool {
 
 // mostFor returns the maximum number of objects in a page, and the maximum bytes of objects that
 // are looked up.
-func mostFor(request *kubeconnectv1.ListRequest, view encode.View) (objects, bytes int) {
+func mostFor(params listParams) (objects, bytes int) {
 	objects, bytes = mostListed, mostListedBytes
-	if size := int(request.GetPageSize()); size > 0 {
-		objects = min(size, mostListed)
+	if params.pageSize > 0 {
+		objects = min(params.pageSize, mostListed)
 	}
-	if view.Fields != nil {
+	if params.view.Fields != nil {
 		bytes = math.MaxInt // only pointers are kept
 	}
 	return objects, bytes
@@ -97,18 +95,18 @@ func (l *pagedList) isLongToSort() bool {
 
 // candidates returns the objects that the page is taken from: the next ones, or all of a list that
 // is still to be sorted.
-func (l *pagedList) candidates(request *kubeconnectv1.ListRequest) []*informerhub.Object {
+func (l *pagedList) candidates(pageSize int) []*informerhub.Object {
 	if len(l.order.paths) > 0 {
 		return l.snapshot.Objects
 	}
 	coming, _ := l.next()
-	return onePage(coming, request)
+	return onePage(coming, pageSize)
 }
 
 // onePage returns the objects that may be in a page.
-func onePage(coming []*informerhub.Object, request *kubeconnectv1.ListRequest) []*informerhub.Object {
-	if size := int(request.GetPageSize()); size > 0 && size < len(coming) {
-		return coming[:size]
+func onePage(coming []*informerhub.Object, pageSize int) []*informerhub.Object {
+	if pageSize > 0 && pageSize < len(coming) {
+		return coming[:pageSize]
 	}
 	return coming
 }

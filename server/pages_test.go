@@ -33,7 +33,7 @@ func TestPageToken_IsReadAsItWasWritten(t *testing.T) {
 		"with little":     {query: queryOf(request), position: informerhub.Position{Version: "1"}},
 	} {
 		request.PageToken = token.write()
-		if read, err := readPageToken(request); err != nil || read != token {
+		if read, err := readPageToken(request.GetPageToken(), queryOf(request)); err != nil || read != token {
 			t.Errorf("%s: it is read as %v, %v", name, read, err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestPageToken_ForgedOnesAreRejected(t *testing.T) {
 		"the same one after its start": aToken(request).write()[1:],
 	} {
 		request.PageToken = forged
-		if _, err := readPageToken(request); !apierrors.IsBadRequest(err) {
+		if _, err := readPageToken(request.GetPageToken(), queryOf(request)); !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: returned %v", name, err)
 		}
 	}
@@ -78,12 +78,12 @@ func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 	const n = 25
 	for _, size := range []int32{0, 1, 7, 24, 25, 26, 1 << 30} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := &resources{lists: newListCache()}
-			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}
-			list := s.firstOf(listResult{snapshot: objecttest.PodSnapshot(t, n)}, request, order{})
+			s := &reads{lists: newListCache()}
+			params := parsedList(t, &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF})
+			list := s.firstOf(listResult{snapshot: objecttest.PodSnapshot(t, n)}, params)
 			var got []string
 			for {
-				answer, err := s.page(t.Context(), list, request, encode.View{Encoding: request.GetEncoding(), Messages: true})
+				answer, err := s.page(t.Context(), list, params)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,8 +99,7 @@ func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 				if answer.GetNextPageToken() == "" {
 					break
 				}
-				request.PageToken = answer.GetNextPageToken()
-				token, err := readPageToken(request)
+				token, err := readPageToken(answer.GetNextPageToken(), params.query)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -171,7 +170,7 @@ func FuzzPageToken(f *testing.F) {
 	f.Add("")
 	f.Add("AAAA")
 	f.Fuzz(func(t *testing.T, text string) {
-		token, err := readPageToken(&kubeconnectv1.ListRequest{Resource: "pods", PageToken: text})
+		token, err := readPageToken(text, queryOf(&kubeconnectv1.ListRequest{Resource: "pods"}))
 		switch {
 		case err == nil && token.write() != text:
 			t.Errorf("%v is encoded differently", token)
@@ -189,4 +188,15 @@ func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*infor
 		t.Fatal(err)
 	}
 	return added
+}
+
+// parsedList returns the parameters of a request, for callers that need decoded messages.
+func parsedList(t *testing.T, request *kubeconnectv1.ListRequest) listParams {
+	t.Helper()
+	params, err := (&reads{}).parseList(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params.view.Messages = true
+	return params
 }

@@ -69,9 +69,9 @@ func (t pageToken) write() string {
 
 var errPageToken = apierror.BadRequest("invalid page_token: truncated or modified; list from the first page")
 
-// readPageToken parses the token of a request, which must be of the same query.
-func readPageToken(request *kubeconnectv1.ListRequest) (t pageToken, err error) {
-	fields, ok := openToken(request.GetPageToken(), pageTokenFormat)
+// readPageToken parses the token of a request, which must be of the same query; see queryOf.
+func readPageToken(token, query string) (t pageToken, err error) {
+	fields, ok := openToken(token, pageTokenFormat)
 	if !ok || len(fields) < 1+queryBytes {
 		return pageToken{}, errPageToken
 	}
@@ -90,7 +90,7 @@ func readPageToken(request *kubeconnectv1.ListRequest) (t pageToken, err error) 
 	if t.left, length = binary.Uvarint(fields[16:]); length != len(fields)-16 || t.objects == "" && !pinsObjects(t.position.Version) {
 		return pageToken{}, errPageToken
 	}
-	if t.query != queryOf(request) {
+	if t.query != query {
 		return pageToken{}, apierror.BadRequest("page_token belongs to another query: only page_size may differ between the pages of a list")
 	}
 	return t, nil
@@ -113,8 +113,8 @@ func queryOf(request *kubeconnectv1.ListRequest) string {
 // servedAs returns the part of a token that must be equal for all pages of a list, in addition to
 // the query: the operator's generation, the API version, the namespaces that the caller can read,
 // and the result of a relation.
-func (s *resources) servedAs(resource informerhub.Resource, scope auth.Namespaces, related relation) string {
-	return tokens{apiVersion: resource.Version}.inGeneration(s.generation).withScope(scope).relatedBy(related).served()
+func (r *reads) servedAs(resource informerhub.Resource, scope auth.Namespaces, related relation) string {
+	return tokens{apiVersion: resource.Version}.inGeneration(r.generation).withScope(scope).relatedBy(related).served()
 }
 
 // maxNamespacesBytes bounds the namespaces in a token. A list with more can be continued as long as

@@ -18,21 +18,22 @@ import (
 )
 
 // Patch implements kubeconnect.v1.ResourceService.
-func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
+func (w *writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
 	if err := encode.Check(request.GetEncoding()); err != nil {
 		return nil, err
 	}
-	change, err := readPatch(request)
+	change, err := parsePatch(request)
 	if err != nil {
 		return nil, err
 	}
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
-		dest, err := existingTarget(resource, request)
+	object, required := objectOf(request), preconditions(request.GetPreconditions())
+	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
+		dest, err := existingTarget(resource, object)
 		if err != nil {
 			return writeResponse{}, err
 		}
-		done, err := s.change(ctx, dest, change, request.GetEncoding())
-		return done, write.MapUIDConflict(err, dest, preconditions(request.GetPreconditions()))
+		done, err := w.change(ctx, dest, change, request.GetEncoding())
+		return done, write.MapUIDConflict(err, dest, required)
 	})
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 	return &kubeconnectv1.PatchResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
 }
 
-func readPatch(request *kubeconnectv1.PatchRequest) (p write.Patch, err error) {
+func parsePatch(request *kubeconnectv1.PatchRequest) (p write.Patch, err error) {
 	if p.Kind, err = patchType(request.GetType()); err != nil {
 		return write.Patch{}, err
 	}

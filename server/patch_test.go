@@ -185,7 +185,7 @@ func FuzzPatch(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind int32, text []byte) {
-		p, err := readPatch(&kubeconnectv1.PatchRequest{
+		p, err := parsePatch(&kubeconnectv1.PatchRequest{
 			Type: kubeconnectv1.PatchType(kind), FieldManager: "me", Body: &kubeconnectv1.PatchRequest_Data{Data: text},
 			Preconditions: &kubeconnectv1.Preconditions{Uid: "u", ResourceVersion: "7"},
 		})

@@ -31,10 +31,10 @@ type accessRequest struct {
 	indivisible bool
 }
 
-// requiring returns the read of a request that may require all namespaces. If it does, the read is
-// rejected unless the caller has the permission for all of them.
-func (a accessRequest) requiring(request interface{ GetRequireAllNamespaces() bool }) accessRequest {
-	a.indivisible = a.indivisible || request.GetRequireAllNamespaces()
+// requiring returns the same read. If all is true, the read is rejected unless the caller has the
+// permission for all namespaces.
+func (a accessRequest) requiring(all bool) accessRequest {
+	a.indivisible = a.indivisible || all
 	return a
 }
 

@@ -24,58 +24,72 @@ type relation struct {
 	since string
 }
 
+// relationParams are the parsed fields of a relation: its type, and the other object.
+type relationParams struct {
+	relation   kubeconnectv1.RelationType
+	transitive bool
+	resource   string
+	namespace  string
+	name       string
+	uid        string
+}
+
+// parseRelation returns nil if the request has no relation.
+func parseRelation(requested *kubeconnectv1.Relation) (*relationParams, error) {
+	if requested == nil {
+		return nil, nil
+	}
+	_, known := kubeconnectv1.RelationType_name[int32(requested.GetType())]
+	switch relation := requested.GetType(); {
+	case relation == kubeconnectv1.RelationType_RELATION_TYPE_UNSPECIFIED:
+		return nil, apierror.BadRequest("related.type is required")
+	case !known:
+		return nil, apierror.BadRequest("unknown related.type %d", relation)
+	case requested.GetTransitive() && relation != kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
+		return nil, apierror.BadRequest("related.transitive is for OWNED_BY only")
+	case requested.GetResource() == "":
+		return nil, apierror.BadRequest("related.resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
+	}
+	return &relationParams{
+		relation: requested.GetType(), transitive: requested.GetTransitive(),
+		resource: requested.GetResource(), namespace: requested.GetNamespace(), name: requested.GetName(), uid: requested.GetUid(),
+	}, nil
+}
+
 // relate resolves a relation, for objects of a resource. The caller must have the permission to get
 // the other object. Without it, the error is the same whether the object exists or not.
-func (s *resources) relate(ctx context.Context, requested *kubeconnectv1.Relation, listed informerhub.Resource, consistency kubeconnectv1.Consistency) (relation, error) {
+func (r *reads) relate(ctx context.Context, requested *relationParams, listed informerhub.Resource, consistency kubeconnectv1.Consistency) (relation, error) {
 	if requested == nil {
 		return relation{}, nil
 	}
-	if err := checkRelation(requested, listed); err != nil {
-		return relation{}, err
+	if requested.relation == kubeconnectv1.RelationType_RELATION_TYPE_ABOUT && aboutField[listed.GroupResource()] == "" {
+		return relation{}, apierror.BadRequest("related.type ABOUT selects events: %s are not events", listed.Name)
 	}
-	resource, object, err := s.otherObject(ctx, requested, consistency)
+	resource, object, err := r.otherObject(ctx, *requested, consistency)
 	if err != nil {
 		return relation{}, err
 	}
-	found := relation{otherResource: resource, key: fmt.Sprintf("%v %t %s %q %q %q", requested.GetType(), requested.GetTransitive(),
-		resource.GroupResource(), requested.GetNamespace(), requested.GetName(), requested.GetUid())}
-	found.related, err = relatedTo(requested.GetType(), resource, object, listed)
-	if requested.GetTransitive() {
+	found := relation{otherResource: resource, key: fmt.Sprintf("%v %t %s %q %q %q", requested.relation, requested.transitive,
+		resource.GroupResource(), requested.namespace, requested.name, requested.uid)}
+	found.related, err = relatedTo(requested.relation, resource, object, listed)
+	if requested.transitive {
 		found.owner, found.related.Owner = object, ""
 	}
 	return found, err
 }
 
-// checkRelation rejects a relation that is invalid for every other object.
-func checkRelation(requested *kubeconnectv1.Relation, listed informerhub.Resource) error {
-	_, known := kubeconnectv1.RelationType_name[int32(requested.GetType())]
-	switch of := requested.GetType(); {
-	case of == kubeconnectv1.RelationType_RELATION_TYPE_UNSPECIFIED:
-		return apierror.BadRequest("related.type is required")
-	case !known:
-		return apierror.BadRequest("unknown related.type %d", of)
-	case requested.GetTransitive() && of != kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
-		return apierror.BadRequest("related.transitive is for OWNED_BY only")
-	case of == kubeconnectv1.RelationType_RELATION_TYPE_ABOUT && aboutField[listed.GroupResource()] == "":
-		return apierror.BadRequest("related.type ABOUT selects events: %s are not events", listed.Name)
-	case requested.GetResource() == "":
-		return apierror.BadRequest("related.resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
-	}
-	return nil
-}
-
 // otherObject returns the object that a relation names, like Get.
-func (s *resources) otherObject(ctx context.Context, requested *kubeconnectv1.Relation, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
+func (r *reads) otherObject(ctx context.Context, requested relationParams, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
 	var resource informerhub.Resource
-	got, err := onResource(ctx, s, requested.GetResource(), func(named informerhub.Resource) (getResult, error) {
+	got, err := onResource(ctx, r.cluster, requested.resource, func(named informerhub.Resource) (getResult, error) {
 		resource = named
-		if err := checkName(resource, requested.GetNamespace(), requested.GetName()); err != nil {
+		if err := checkName(resource, requested.namespace, requested.name); err != nil {
 			return getResult{}, relatedError(err)
 		}
-		return s.get(ctx, resource, &kubeconnectv1.GetRequest{Namespace: requested.GetNamespace(), Name: requested.GetName(), Consistency: consistency})
+		return r.get(ctx, resource, getParams{namespace: requested.namespace, name: requested.name, consistency: consistency})
 	})
-	if err == nil && requested.GetUid() != "" && requested.GetUid() != got.object.UID() {
-		err = apierrors.NewNotFound(resource.GroupResource(), requested.GetName())
+	if err == nil && requested.uid != "" && requested.uid != got.object.UID() {
+		err = apierrors.NewNotFound(resource.GroupResource(), requested.name)
 	}
 	return resource, got.object, err
 }

@@ -102,9 +102,9 @@ func TestAbout_NodesIncludeEventsOfTheirKubelet(t *testing.T) {
 }
 
 func TestToken_IsBoundToItsRelation(t *testing.T) {
-	request := watchOf(func(r *kubeconnectv1.WatchRequest) { r.Related = &kubeconnectv1.Relation{Resource: "rs", Name: "web"} })
+	request := watchOf(func(r *kubeconnectv1.WatchRequest) { r.Related = &kubeconnectv1.Relation{Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "rs", Name: "web"} })
 	of := func(asked, owner string) tokens {
-		return tokensFor(deployments, request).relatedBy(relation{key: asked, related: informerhub.Related{Owner: owner}})
+		return tokensOf(deployments, request).relatedBy(relation{key: asked, related: informerhub.Related{Owner: owner}})
 	}
 	token := of("web", "u1").Write(somePosition())
 	if position, err := of("web", "u1").read(token); err != nil || position == nil {
@@ -116,7 +116,7 @@ func TestToken_IsBoundToItsRelation(t *testing.T) {
 	if _, err := of("db", "u1").read(token); !apierrors.IsBadRequest(err) {
 		t.Errorf("of another name: %v", err)
 	}
-	if _, err := tokensFor(deployments, watchOf(unchanged)).read(token); !apierrors.IsBadRequest(err) {
+	if _, err := tokensOf(deployments, watchOf(unchanged)).read(token); !apierrors.IsBadRequest(err) {
 		t.Errorf("of no relation: %v", err)
 	}
 }

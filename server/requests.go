@@ -11,12 +11,11 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
-	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // resolve returns the resource that a request names.
-func (s *resources) resolve(ctx context.Context, name string) (informerhub.Resource, error) {
+func (c *cluster) resolve(ctx context.Context, name string) (informerhub.Resource, error) {
 	if name == "" {
 		return informerhub.Resource{}, apierror.BadRequest("resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
 	}
@@ -24,16 +23,7 @@ func (s *resources) resolve(ctx context.Context, name string) (informerhub.Resou
 		return informerhub.Resource{}, apierror.Failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
 			"\"deployments.apps\", and the subresource in the field subresource", edge.CutName(name))
 	}
-	return s.hub.Resolver().Resolve(ctx, name)
-}
-
-// checkReading rejects a request with invalid options for a read.
-func checkReading(request interface {
-	GetEncoding() kubeconnectv1.Encoding
-	GetConsistency() kubeconnectv1.Consistency
-	GetMinResourceVersion() string
-}) error {
-	return errors.Join(encode.Check(request.GetEncoding()), checkConsistency(request.GetConsistency()), checkVersion(request.GetMinResourceVersion()))
+	return c.hub.Resolver().Resolve(ctx, name)
 }
 
 func checkConsistency(consistency kubeconnectv1.Consistency) error {

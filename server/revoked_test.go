@@ -47,7 +47,7 @@ func largePods(count int) *fakeAPI {
 }
 
 // directly returns a service without connections, and the context of a call by jane.
-func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (*resources, context.Context) {
+func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (resources, context.Context) {
 	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
@@ -66,13 +66,13 @@ func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (*resources, conte
 func oneMessageAtATime(t *testing.T, rights *fakeRights, between func()) (events []*kubeconnectv1.Event, err error) {
 	t.Helper()
 	s, ctx := directly(t, largePods(5), rights)
-	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
-	watch, err := s.watch(ctx, request, s.newSender(ctx, request, nil, func(context.Context, *accessLease, edge.Guard, *kubeconnectv1.WatchResponse) error { return nil }))
+	params := watchParams{selectionParams: selectionParams{resource: "pods"}, encoding: asJSON}
+	watch, err := s.start(ctx, params, s.newSender(ctx, params, nil, func(context.Context, *accessLease, edge.Guard, *kubeconnectv1.WatchResponse) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	synced, messages := errors.New("synced"), 0
-	sender := s.newSender(ctx, request, nil, func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
+	sender := s.newSender(ctx, params, nil, func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
 		return under.send(ctx, guarded, func() error {
 			if messages++; messages == 2 {
 				between()

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"time"
 
@@ -55,9 +54,9 @@ type Config struct {
 	Metrics *edge.Metrics
 	// Console handles the page at "/".
 	Console http.Handler
-	// Stopping is done when the service begins to shut down. Open streams then end with
-	// UNAVAILABLE, while other calls may finish.
-	Stopping context.Context
+	// OnShutdown registers a function that is called when the service begins to shut down; see
+	// [edge.ChainConfig]. Open streams then end with UNAVAILABLE, while other calls may finish.
+	OnShutdown func(end func()) (remove func() bool)
 	// CORSOrigins are the other origins whose pages are allowed to call. See [CORS].
 	CORSOrigins []string
 
@@ -72,7 +71,7 @@ func New(config Config) http.Handler {
 		Limits:        config.Limits,
 		Metrics:       config.Metrics,
 		Compression:   config.Compression,
-		Stopping:      config.Stopping,
+		OnShutdown:    config.OnShutdown,
 		CORSOrigins:   config.CORSOrigins,
 		BodyPatience:  config.bodyPatience,
 	})
@@ -80,14 +79,14 @@ func New(config Config) http.Handler {
 	mux := http.NewServeMux()
 	resources := newResources(config, chain.Callers)
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
-	answers := resources.responses
-	mux.Handle(answers.handle(resourceService, resourceHandler))
+	responses := newResponseMemory(config.Limits)
+	mux.Handle(responses.handle(resourceService, resourceHandler))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
-	mux.Handle(answers.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discoveryService{resources}, options)))
-	mux.Handle(answers.handle(kubeconnectv1connect.NewAccessServiceHandler(
-		&access{resources: resources, clients: config.Clients}, options)))
-	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources, cmp.Or(config.LogClients, config.Clients)}, options)
+	cluster := resources.reads.cluster
+	mux.Handle(responses.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discoveryService{cluster}, options)))
+	mux.Handle(responses.handle(kubeconnectv1connect.NewAccessServiceHandler(&access{cluster, chain.Callers}, options)))
+	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(newPods(config), options)
 	// The container's node throttles a log that is read slowly.
 	mux.Handle(podService, edge.CoalesceWrites(podHandler, edge.Patience{}))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)

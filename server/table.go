@@ -21,41 +21,77 @@ const maxTableRows = 500
 
 // GetTable implements kubeconnect.v1.ResourceService. The API server checks the caller's
 // permission.
-func (s *resources) GetTable(ctx context.Context, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
-	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetTableResponse, error) {
-		return s.tableOf(ctx, resource, request)
+func (r *reads) GetTable(ctx context.Context, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
+	params, err := parseTable(request)
+	if err != nil {
+		return nil, err
+	}
+	return onResource(ctx, r.cluster, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetTableResponse, error) {
+		return r.table(ctx, resource, params)
 	})
 }
 
-func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
-	if err := checkTable(resource, request); err != nil {
+// tableParams are the parsed fields of a request for a table.
+type tableParams struct {
+	namespace string
+	name      string // empty for a list
+	options   metav1.ListOptions
+}
+
+func parseTable(request *kubeconnectv1.GetTableRequest) (tableParams, error) {
+	switch {
+	case request.GetPageSize() < 0:
+		return tableParams{}, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
+	case request.GetName() != "" && (request.GetLabelSelector() != "" || request.GetFieldSelector() != "" || request.GetPageToken() != ""):
+		return tableParams{}, apierror.BadRequest("label_selector, field_selector and page_token cannot be combined with name: leave them out")
+	}
+	return tableParams{
+		namespace: request.GetNamespace(),
+		name:      request.GetName(),
+		options: metav1.ListOptions{
+			LabelSelector: request.GetLabelSelector(),
+			FieldSelector: request.GetFieldSelector(),
+			Limit:         rowsOfPage(request.GetPageSize()),
+			Continue:      request.GetPageToken(),
+		},
+	}, nil
+}
+
+// check rejects a table that does not match the scope of its resource.
+func (p tableParams) check(resource informerhub.Resource) error {
+	switch {
+	case p.name != "":
+		return checkName(resource, p.namespace, p.name)
+	case resource.Namespaced || p.namespace == "":
+		return checkSegment("namespace", p.namespace)
+	}
+	return checkNamespace(resource, p.namespace)
+}
+
+func (r *reads) table(ctx context.Context, resource informerhub.Resource, params tableParams) (*kubeconnectv1.GetTableResponse, error) {
+	if err := params.check(resource); err != nil {
 		return nil, err
 	}
 	verb := "list"
-	if request.GetName() != "" {
+	if params.name != "" {
 		verb = "get"
 	}
-	live, err := s.live(ctx, resource, verb)
+	live, err := r.live(ctx, resource, verb)
 	if err != nil {
 		return nil, err
 	}
-	table, warnings, err := live.Table(ctx, request.GetNamespace(), request.GetName(), metav1.ListOptions{
-		LabelSelector: request.GetLabelSelector(),
-		FieldSelector: request.GetFieldSelector(),
-		Limit:         rowsOf(request),
-		Continue:      request.GetPageToken(),
-	})
+	table, warnings, err := live.Table(ctx, params.namespace, params.name, params.options)
 	if err != nil {
-		return nil, asPageToken(liveError(ctx, err), request)
+		return nil, asPageToken(liveError(ctx, err), params.options.Continue)
 	}
 	if err := reserveResponse(ctx, tableMemory(table)); err != nil {
 		return nil, err
 	}
-	response, err := answerTable(ctx, table)
+	response, err := encodeTableInSlot(ctx, table)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.confirmTable(ctx, resource, response); err != nil {
+	if err := r.confirmTable(ctx, resource, response); err != nil {
 		return nil, err
 	}
 	response.Resource, response.Warnings = encode.Kind(resource), warnings
@@ -65,19 +101,19 @@ func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, 
 // confirmTable confirms the resource of a table like confirm. Rows do not contain the kind: they
 // match if they have a namespace exactly when the resource is namespaced. Otherwise discovery is
 // refreshed.
-func (s *resources) confirmTable(ctx context.Context, resource informerhub.Resource, table *kubeconnectv1.GetTableResponse) error {
+func (c *cluster) confirmTable(ctx context.Context, resource informerhub.Resource, table *kubeconnectv1.GetTableResponse) error {
 	if rows := table.GetRows(); len(rows) > 0 && (rows[0].GetNamespace() != "") != resource.Namespaced && !resource.BuiltIn() {
-		if err := s.hub.Resolver().Refresh(ctx); err != nil {
+		if err := c.hub.Resolver().Refresh(ctx); err != nil {
 			return nil // no newer discovery is available
 		}
 	}
-	return s.confirm(ctx, resource)
+	return c.confirm(ctx, resource)
 }
 
 // asPageToken replaces the error for a token that the API server cannot parse by an error that
 // names page_token.
-func asPageToken(err error, request *kubeconnectv1.GetTableRequest) error {
-	if request.GetPageToken() != "" && apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "continue token") {
+func asPageToken(err error, pageToken string) error {
+	if pageToken != "" && apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "continue token") {
 		return apierror.BadRequest("page_token is not one of a table: start again from the first page")
 	}
 	return err
@@ -93,25 +129,9 @@ func checkTableSize(page *kubeconnectv1.GetTableResponse) error {
 		"the page is too large: %d rows take %d bytes; give a smaller page_size", rows, size)
 }
 
-func checkTable(resource informerhub.Resource, request *kubeconnectv1.GetTableRequest) error {
-	switch {
-	case request.GetPageSize() < 0:
-		return apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
-	case request.GetName() == "" && request.GetNamespace() == "":
-		return nil
-	case request.GetName() == "" && resource.Namespaced:
-		return checkSegment("namespace", request.GetNamespace())
-	case request.GetName() == "":
-		return checkNamespace(resource, request.GetNamespace())
-	case request.GetLabelSelector() != "" || request.GetFieldSelector() != "" || request.GetPageToken() != "":
-		return apierror.BadRequest("label_selector, field_selector and page_token cannot be combined with name: leave them out")
-	}
-	return checkName(resource, request.GetNamespace(), request.GetName())
-}
-
-func rowsOf(request *kubeconnectv1.GetTableRequest) int64 {
-	if size := request.GetPageSize(); size > 0 && size < maxTableRows {
-		return int64(size)
+func rowsOfPage(pageSize int32) int64 {
+	if pageSize > 0 && pageSize < maxTableRows {
+		return int64(pageSize)
 	}
 	return maxTableRows
 }
@@ -126,8 +146,8 @@ func tableMemory(table *metav1.Table) int {
 	return len(table.Rows) * (rowHeadBytes + cellBytes*len(table.ColumnDefinitions))
 }
 
-// answerTable encodes a table like encodeTable. It takes a processor slot if the table is long.
-func answerTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
+// encodeTableInSlot encodes a table like encodeTable. It takes a processor slot if the table is long.
+func encodeTableInSlot(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
 	return inSlotIf(ctx, len(table.Rows) > objectsBetweenYields, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
 }
 

@@ -9,11 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
@@ -98,21 +96,11 @@ func (t tokens) canResumeFrom(from string) bool {
 // patchesTo precedes the encoding of the objects that patches apply to.
 const patchesTo = "/patches/"
 
-func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
-	selects := proto.CloneOf(request)
-	selects.Resource = resource.GroupResource().String() // independent of the caller's spelling
-	if fields, err := encode.Fields(request.GetFields(), request.GetMetadataOnly()); err == nil && fields != nil {
-		selects.Fields = []string{fields.String()}
-	}
-	selects.ResumeToken, selects.MinResourceVersion = "", ""
-	selects.RequireAllNamespaces = false // it selects nothing; see under
-	selects.Related = nil                // see relatedBy
-	selects.Encoding, selects.PatchFormat = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, encode.WholeObject
-	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
-	sum := sha256.Sum256(text)
+func tokensFor(resource informerhub.Resource, params watchParams) tokens {
+	sum := sha256.Sum256(append(params.hash[:], resource.GroupResource().String()...))
 	created := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
-	if request.GetPatchFormat() != encode.WholeObject {
-		created.patched = patchesTo + encode.OrDefault(request.GetEncoding()).String()
+	if params.patches != encode.WholeObject {
+		created.patched = patchesTo + encode.OrDefault(params.encoding).String()
 	}
 	return created
 }

@@ -30,7 +30,7 @@ func withFields(fields ...string) func(*kubeconnectv1.WatchRequest) {
 func unchanged(*kubeconnectv1.WatchRequest) {}
 
 func TestToken_ReturnsItsPosition(t *testing.T) {
-	token := tokensFor(deployments, watchOf(unchanged)).Write(somePosition())
+	token := tokensOf(deployments, watchOf(unchanged)).Write(somePosition())
 	for name, change := range map[string]func(*kubeconnectv1.WatchRequest){
 		"of the same request":               unchanged,
 		"with the resource spelled shorter": func(r *kubeconnectv1.WatchRequest) { r.Resource = "deploy" },
@@ -39,7 +39,7 @@ func TestToken_ReturnsItsPosition(t *testing.T) {
 		"waiting for a version":             func(r *kubeconnectv1.WatchRequest) { r.MinResourceVersion = "5" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			position, err := tokensFor(deployments, watchOf(change)).read(token)
+			position, err := tokensOf(deployments, watchOf(change)).read(token)
 			if err != nil || position == nil || *position != somePosition() {
 				t.Errorf("resolves to %+v, %v", position, err)
 			}
@@ -48,28 +48,28 @@ func TestToken_ReturnsItsPosition(t *testing.T) {
 }
 
 func TestToken_OrderOfFieldsDoesNotMatter(t *testing.T) {
-	token := tokensFor(deployments, watchOf(withFields("spec", "metadata.name"))).Write(somePosition())
-	same := tokensFor(deployments, watchOf(withFields("{.metadata.name}", "spec", "spec.replicas")))
+	token := tokensOf(deployments, watchOf(withFields("spec", "metadata.name"))).Write(somePosition())
+	same := tokensOf(deployments, watchOf(withFields("{.metadata.name}", "spec", "spec.replicas")))
 	if position, err := same.read(token); err != nil || position == nil {
 		t.Errorf("resolves to %+v, %v", position, err)
 	}
-	other := tokensFor(deployments, watchOf(withFields("spec", "metadata.labels")))
+	other := tokensOf(deployments, watchOf(withFields("spec", "metadata.labels")))
 	if position, err := other.read(token); !apierrors.IsBadRequest(err) {
 		t.Errorf("other fields resolve to %+v, %v", position, err)
 	}
 }
 
 func TestToken_OfAnotherWatchIsRejected(t *testing.T) {
-	token := tokensFor(deployments, watchOf(unchanged)).Write(somePosition())
+	token := tokensOf(deployments, watchOf(unchanged)).Write(somePosition())
 	pods := informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
 	for name, other := range map[string]tokens{
-		"of another resource":       tokensFor(pods, watchOf(unchanged)),
-		"of another namespace":      tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Namespace = "billing" })),
-		"of all namespaces":         tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Namespace = "" })),
-		"of one name":               tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Name = "web" })),
-		"of another label selector": tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.LabelSelector = "app=api" })),
-		"of some fields":            tokensFor(deployments, watchOf(withFields("spec"))),
-		"of a field selector":       tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.FieldSelector = "metadata.name=web" })),
+		"of another resource":       tokensOf(pods, watchOf(unchanged)),
+		"of another namespace":      tokensOf(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Namespace = "billing" })),
+		"of all namespaces":         tokensOf(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Namespace = "" })),
+		"of one name":               tokensOf(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Name = "web" })),
+		"of another label selector": tokensOf(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.LabelSelector = "app=api" })),
+		"of some fields":            tokensOf(deployments, watchOf(withFields("spec"))),
+		"of a field selector":       tokensOf(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.FieldSelector = "metadata.name=web" })),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if position, err := other.read(token); !apierrors.IsBadRequest(err) {
@@ -80,7 +80,7 @@ func TestToken_OfAnotherWatchIsRejected(t *testing.T) {
 }
 
 func TestToken_TruncatedOrChangedIsRejected(t *testing.T) {
-	own := tokensFor(deployments, watchOf(unchanged))
+	own := tokensOf(deployments, watchOf(unchanged))
 	token := own.Write(somePosition())
 	for end := 1; end < len(token); end++ {
 		if position, err := own.read(token[:end]); !apierrors.IsBadRequest(err) {
@@ -104,12 +104,12 @@ func TestToken_TruncatedOrChangedIsRejected(t *testing.T) {
 }
 
 func TestToken_EmptyOrOfAnotherAPIVersionHasNoPosition(t *testing.T) {
-	own := tokensFor(deployments, watchOf(unchanged))
+	own := tokensOf(deployments, watchOf(unchanged))
 	older := deployments
 	older.Version = "v1beta2"
 	for name, token := range map[string]string{
 		"without a token":        "",
-		"in another API version": tokensFor(older, watchOf(unchanged)).Write(somePosition()),
+		"in another API version": tokensOf(older, watchOf(unchanged)).Write(somePosition()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if position, err := own.read(token); err != nil || position != nil {
@@ -122,7 +122,7 @@ func TestToken_EmptyOrOfAnotherAPIVersionHasNoPosition(t *testing.T) {
 // FuzzResumeToken verifies that the only valid encoding of a position is the one that was written:
 // all other tokens are rejected.
 func FuzzResumeToken(f *testing.F) {
-	own := tokensFor(deployments, watchOf(unchanged))
+	own := tokensOf(deployments, watchOf(unchanged))
 	f.Add(own.Write(somePosition()))
 	f.Add("")
 	f.Add("AdM5-faHri3JAnYx")
@@ -136,4 +136,13 @@ func FuzzResumeToken(f *testing.F) {
 			t.Errorf("%q resolves to %+v", token, position)
 		}
 	})
+}
+
+// tokensOf returns the tokens of a valid request.
+func tokensOf(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
+	params, err := (&reads{}).parseWatch(request)
+	if err != nil {
+		panic(err)
+	}
+	return tokensFor(resource, params)
 }

@@ -13,13 +13,46 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
+// updateParams are the parsed fields of a request to replace an object.
+type updateParams struct {
+	objectParams
+	body          any // see manifestOf
+	preconditions *metav1.Preconditions
+	options       metav1.UpdateOptions
+}
+
+func parseUpdate(request *kubeconnectv1.UpdateRequest) (updateParams, error) {
+	validation, err := fieldValidation(request.GetFieldValidation())
+	return updateParams{
+		objectParams:  objectOf(request),
+		body:          request.GetBody(),
+		preconditions: preconditions(request.GetPreconditions()),
+		options: metav1.UpdateOptions{
+			FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), FieldValidation: validation, DryRun: dryRun(request.GetDryRun()),
+		},
+	}, errors.Join(encode.Check(request.GetEncoding()), err)
+}
+
 // Update implements kubeconnect.v1.ResourceService.
-func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateRequest) (*kubeconnectv1.UpdateResponse, error) {
-	if err := encode.Check(request.GetEncoding()); err != nil {
+func (w *writes) Update(ctx context.Context, request *kubeconnectv1.UpdateRequest) (*kubeconnectv1.UpdateResponse, error) {
+	params, err := parseUpdate(request)
+	if err != nil {
 		return nil, err
 	}
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
-		return s.replace(ctx, resource, request)
+	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
+		manifest, err := manifestOf(params.body, resource)
+		if err != nil {
+			return writeResponse{}, err
+		}
+		target, err := updateTarget(resource, params.objectParams, manifest.Head)
+		if err != nil {
+			return writeResponse{}, err
+		}
+		if manifest, err = manifest.WithPreconditions(params.preconditions); err != nil {
+			return writeResponse{}, err
+		}
+		done, err := w.change(ctx, target, write.Update{Manifest: manifest, Options: params.options}, request.GetEncoding())
+		return done, write.MapUIDConflict(err, target, params.preconditions)
 	})
 	if err != nil {
 		return nil, err
@@ -27,31 +60,10 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 	return &kubeconnectv1.UpdateResponse{Resource: done.kind, Object: done.object, Warnings: done.Warnings, Created: done.Created}, nil
 }
 
-func (s *resources) replace(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.UpdateRequest) (writeResponse, error) {
-	body, err := manifestOf(request.GetBody(), resource)
-	if err != nil {
-		return writeResponse{}, err
-	}
-	dest, err := updateTarget(resource, request, body.Head)
-	if err != nil {
-		return writeResponse{}, err
-	}
-	required := preconditions(request.GetPreconditions())
-	if body, err = body.WithPreconditions(required); err != nil {
-		return writeResponse{}, err
-	}
-	options := metav1.UpdateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
-	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
-		return writeResponse{}, err
-	}
-	done, err := s.change(ctx, dest, write.Update{Manifest: body, Options: options}, request.GetEncoding())
-	return done, write.MapUIDConflict(err, dest, required)
-}
-
 // updateTarget returns the target of an update. A name or namespace that is missing in the request
 // is taken from the object.
-func updateTarget(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head write.Head) (write.Target, error) {
-	dest := writeTarget(resource, request, head)
+func updateTarget(resource informerhub.Resource, params objectParams, head write.Head) (write.Target, error) {
+	dest := writeTarget(resource, params, head)
 	if dest.Name == "" {
 		dest.Name = head.Metadata.Name
 	}

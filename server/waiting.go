@@ -7,7 +7,6 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
@@ -18,10 +17,9 @@ const waitingAfter = time.Second
 
 // startingWatch is a watch that waits for the first snapshot of its resource, or for a version.
 type startingWatch struct {
-	request *kubeconnectv1.WatchRequest
-	fields  *mask.Mask
-	lease   *accessLease
-	cache   atomic.Pointer[informerhub.Cache] // nil before the first snapshot
+	params watchParams
+	lease  *accessLease
+	cache  atomic.Pointer[informerhub.Cache] // nil before the first snapshot
 }
 
 // freshness returns how current the cache is; stale before the first snapshot.
@@ -40,7 +38,7 @@ type begun struct {
 
 // whileWaiting calls begin, and sends messages at an interval until begin returns.
 func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
-	s.setKind(starting.request.GetMetadataOnly(), starting.lease)
+	s.setKind(starting.params.metadataOnly, starting.lease)
 	done := make(chan begun, 1)
 	go func() { // ends with begin, which whileWaiting waits for
 		watch, err := begin()
@@ -68,7 +66,7 @@ func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch,
 // token remains valid.
 func (s *eventSender) sendWaiting(ctx context.Context, starting *startingWatch) error {
 	s.response.Events = []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
-	s.response.ResumeToken, s.response.Freshness = starting.request.GetResumeToken(), starting.freshness()
+	s.response.ResumeToken, s.response.Freshness = starting.params.resumeToken, starting.freshness()
 	defer s.response.Reset()
 	return s.outlet(ctx, nil, edge.Guard{}, &s.response)
 }

@@ -26,21 +26,27 @@ type watch struct {
 	tokens       tokens
 }
 
+// join attaches the watch to its cache.
+func (w *watch) join(ctx context.Context, since *informerhub.Position, version string) error {
+	if err := awaitVersion(ctx, w.cache, version); err != nil {
+		return err
+	}
+	selection, err := w.cache.Select(ctx, w.query)
+	if err != nil {
+		return err
+	}
+	w.watcher = w.cache.Watch(selection, informerhub.WatchOptions{
+		Bookmarks: bookmarkInterval,
+		Since:     since,
+		Patience:  patience,
+	})
+	return nil
+}
+
 // close releases everything that belongs to this watch alone.
 func (w *watch) close() {
 	w.watcher.Close()
 	w.endCache()
-	w.lease.release()
-}
-
-// next blocks until events are available and returns all pending ones. It returns an empty batch if
-// the access lease must be renewed first.
-func (w *watch) next(ctx context.Context) (informerhub.Batch, error) {
-	batch, err := w.watcher.NextUntil(w.lease.period, w.lease.changed)
-	if err != nil && ctx.Err() == nil && w.lease.isDue() {
-		return informerhub.Batch{}, nil
-	}
-	return batch, err
 }
 
 // rescope switches the watch to the current scope of its lease.
@@ -93,17 +99,29 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 		if err := s.followScope(ctx, w); err != nil {
 			return err
 		}
-		batch, err := w.next(ctx)
-		if err != nil {
+		if err := s.followPeriod(ctx, w); err != nil {
 			return err
 		}
-		if len(batch.Events) == 0 {
-			continue
+	}
+}
+
+// followPeriod sends batches until the lease must be renewed, or has been renewed by a send.
+func (s *eventSender) followPeriod(ctx context.Context, w *watch) error {
+	period, cancel := w.lease.period(ctx)
+	defer cancel()
+	for due := w.lease.due; w.lease.due.Equal(due) && w.lease.scope.Equal(w.scope); {
+		batch, err := w.watcher.NextUntil(period, w.lease.changed)
+		switch {
+		case err != nil && ctx.Err() == nil && w.lease.isDue():
+			return nil
+		case err != nil:
+			return err
 		}
 		if err := s.send(ctx, w, batch); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // followScope renews the lease if that is due, and switches to the scope that the lease now has.

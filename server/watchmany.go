@@ -17,47 +17,49 @@ const maxWatches = 100
 
 // WatchMany implements kubeconnect.v1.ResourceService. Each watch has its own goroutine, which
 // follows it. All of them have ended when WatchMany returns.
-func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
-	requests, err := splitRequest(request)
+func (w *watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
+	params, err := w.parseWatchMany(request)
 	if err != nil {
 		return err
 	}
-	caller, more := edge.CallerKey(edge.IdentityFrom(ctx)), len(requests)-1
-	if err := s.callers.AcquireStreams(caller, more); err != nil {
+	caller, more := edge.CallerKey(edge.IdentityFrom(ctx)), len(params)-1
+	if err := w.callers.AcquireStreams(caller, more); err != nil {
 		return err
 	}
-	defer s.callers.ReleaseStreams(caller, more)
-	release, err := s.callers.HoldStreams(caller, edge.CredentialKey(edge.IdentityFrom(ctx)), more)
+	defer w.callers.ReleaseStreams(caller, more)
+	release, err := w.callers.HoldStreams(caller, edge.CredentialKey(edge.IdentityFrom(ctx)), more)
 	if err != nil {
 		return err
 	}
 	defer release()
-	ctx, open, closeStream := s.streams.Begin(ctx, len(requests))
+	ctx, open, closeStream := w.streams.Begin(ctx, len(params))
 	defer closeStream()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	s.followAll(ctx, end, requests, open, newManySender(stream, requests))
+	w.followAll(ctx, end, params, open, newManySender(stream, params))
 	if why := edge.UnreadOf(ctx).Why(); why != nil {
 		return why
 	}
 	return context.Cause(ctx)
 }
 
-// splitRequest returns a request for each watch, with the resume token of that watch.
-func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.WatchRequest, error) {
-	watches := request.GetWatches()
-	if len(watches) == 0 || len(watches) > maxWatches {
-		return nil, apierror.BadRequest("%d watches: give 1 to %d in one stream", len(watches), maxWatches)
+// parseWatchMany returns the parameters of each watch, with the resume token of that watch.
+func (w *watches) parseWatchMany(request *kubeconnectv1.WatchManyRequest) ([]watchParams, error) {
+	specs := request.GetWatches()
+	if len(specs) == 0 || len(specs) > maxWatches {
+		return nil, apierror.BadRequest("%d watches: give 1 to %d in one stream", len(specs), maxWatches)
 	}
-	tokens, err := splitToken(request.GetResumeToken(), len(watches))
+	tokens, err := splitToken(request.GetResumeToken(), len(specs))
 	if err != nil {
 		return nil, err
 	}
-	requests := make([]*kubeconnectv1.WatchRequest, len(watches))
-	for i, watch := range watches {
-		requests[i] = requestOf(watch, tokens[i])
+	params := make([]watchParams, len(specs))
+	for i, spec := range specs {
+		if params[i], err = w.parseWatch(requestOf(spec, tokens[i])); err != nil {
+			return nil, errorOfWatch(i, spec.GetResource(), err)
+		}
 	}
-	return requests, nil
+	return params, nil
 }
 
 // requestOf returns the request of one of several watches.
@@ -83,18 +85,18 @@ func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv
 // followAll follows each watch until one of them ends, which ends the context, or until the client
 // disconnects. Nothing is sent before each watch has started, or waits for its first snapshot: if one
 // is rejected, all are.
-func (s *resources) followAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, stream *edge.OpenStream, to *manySender) {
+func (w *watches) followAll(ctx context.Context, end context.CancelCauseFunc, watches []watchParams, stream *edge.OpenStream, to *manySender) {
 	var following sync.WaitGroup
-	for i, request := range requests {
-		sender := s.newSender(ctx, request, stream, to.outletFor(i))
+	for i, params := range watches {
+		sender := w.newSender(ctx, params, stream, to.outletFor(i))
 		following.Go(func() {
-			watch, err := s.watch(ctx, request, sender)
+			watch, err := w.start(ctx, params, sender)
 			if err != nil {
-				end(errorOfWatch(i, request, err))
+				end(errorOfWatch(i, params.resource, err))
 			}
 			to.started[i]()
 			if err == nil {
-				end(errorOfWatch(i, request, s.serve(ctx, request, watch, sender)))
+				end(errorOfWatch(i, params.resource, w.serve(ctx, params, watch, sender)))
 			}
 		})
 	}
@@ -112,11 +114,11 @@ type manySender struct {
 	response kubeconnectv1.WatchManyResponse
 }
 
-func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse], requests []*kubeconnectv1.WatchRequest) *manySender {
-	m := &manySender{stream: stream, tokens: make([]string, len(requests)), started: make([]func(), len(requests))}
-	m.starting.Add(len(requests))
-	for i, request := range requests {
-		m.tokens[i], m.started[i] = request.GetResumeToken(), sync.OnceFunc(m.starting.Done)
+func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse], watches []watchParams) *manySender {
+	m := &manySender{stream: stream, tokens: make([]string, len(watches)), started: make([]func(), len(watches))}
+	m.starting.Add(len(watches))
+	for i, params := range watches {
+		m.tokens[i], m.started[i] = params.resumeToken, sync.OnceFunc(m.starting.Done)
 	}
 	return m
 }
@@ -142,6 +144,6 @@ func (m *manySender) outletFor(index int) outlet {
 }
 
 // errorOfWatch returns the error of one of several watches. Its message names the watch.
-func errorOfWatch(index int, request *kubeconnectv1.WatchRequest, err error) error {
-	return edge.WithPrefix(err, fmt.Sprintf("watch %d (%s)", index, edge.CutName(request.GetResource())))
+func errorOfWatch(index int, resource string, err error) error {
+	return edge.WithPrefix(err, fmt.Sprintf("watch %d (%s)", index, edge.CutName(resource)))
 }

@@ -234,7 +234,7 @@ func TestWatchMany_EachWatchCountsAsAStream(t *testing.T) {
 // FuzzManyToken verifies that parsing a token of several watches returns the tokens that were
 // written.
 func FuzzManyToken(f *testing.F) {
-	one := tokensFor(deployments, watchOf(unchanged)).Write(somePosition())
+	one := tokensOf(deployments, watchOf(unchanged)).Write(somePosition())
 	f.Add(joinTokens([]string{one, "", one}), 3)
 	f.Add(joinTokens([]string{""}), 1)
 	f.Add(one, 1)
@@ -254,7 +254,7 @@ func FuzzManyToken(f *testing.F) {
 }
 
 func TestManyToken_TruncatedOrChangedIsRejected(t *testing.T) {
-	one := tokensFor(deployments, watchOf(unchanged)).Write(somePosition())
+	one := tokensOf(deployments, watchOf(unchanged)).Write(somePosition())
 	token := joinTokens([]string{one, ""})
 	if tokens, err := splitToken(token, 2); err != nil || !slices.Equal(tokens, []string{one, ""}) {
 		t.Errorf("parsed %q, %v", tokens, err)
@@ -269,7 +269,7 @@ func TestManyToken_TruncatedOrChangedIsRejected(t *testing.T) {
 			t.Errorf("for %d watches it is %q, %v", watches, tokens, err)
 		}
 	}
-	if position, err := tokensFor(deployments, watchOf(unchanged)).read(token); !apierrors.IsBadRequest(err) {
+	if position, err := tokensOf(deployments, watchOf(unchanged)).read(token); !apierrors.IsBadRequest(err) {
 		t.Errorf("for a single watch it is %v, %v", position, err)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
-// Writer returns a writer that acts as the caller.
-func (s *resources) writer(ctx context.Context) write.Writer {
-	return write.Writer{Clients: s.clients.For(edge.IdentityFrom(ctx))}
+// writer returns a writer that acts as the caller.
+func (w *writes) writer(ctx context.Context) write.Writer {
+	return write.Writer{Clients: w.clients.For(edge.IdentityFrom(ctx))}
 }
 
 // writeResponse is the response to a change.
@@ -28,9 +28,9 @@ type writeResponse struct {
 	object *kubeconnectv1.Object
 }
 
-// Change makes a change and encodes the object in the API server's response.
-func (s *resources) change(ctx context.Context, dest write.Target, change write.Change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
-	done, err := s.writer(ctx).Do(ctx, dest, change)
+// change makes a change and encodes the object in the API server's response.
+func (w *writes) change(ctx context.Context, dest write.Target, change write.Change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
+	done, err := w.writer(ctx).Do(ctx, dest, change)
 	if err != nil {
 		return writeResponse{}, err
 	}
@@ -46,30 +46,31 @@ func (s *resources) change(ctx context.Context, dest write.Target, change write.
 	return writeResponse{done, encode.KindOf(object, dest.Resource), encoded}, err
 }
 
-// objectRequest is a request about one object.
-type objectRequest interface {
-	GetResource() string
-	GetNamespace() string
-	GetName() string
+// objectParams are the parsed fields of a request that name the object that it changes.
+type objectParams struct {
+	namespace, name string
+	subresource     string // empty for the object itself
 }
 
-// existingTarget returns the target of a request that names an object, and optionally a
-// subresource.
-func existingTarget(resource informerhub.Resource, request objectRequest) (write.Target, error) {
-	dest := write.Target{Resource: resource, Namespace: request.GetNamespace(), Name: request.GetName()}
-	if part, ok := request.(interface{ GetSubresource() string }); ok {
-		dest.Subresource = part.GetSubresource()
-	}
+func objectOf(request interface {
+	GetNamespace() string
+	GetName() string
+	GetSubresource() string
+}) objectParams {
+	return objectParams{request.GetNamespace(), request.GetName(), request.GetSubresource()}
+}
+
+// existingTarget returns the target of a change to an object that exists, and optionally to one of
+// its subresources.
+func existingTarget(resource informerhub.Resource, params objectParams) (write.Target, error) {
+	dest := write.Target{Resource: resource, Namespace: params.namespace, Name: params.name, Subresource: params.subresource}
 	return dest, errors.Join(checkName(dest.Resource, dest.Namespace, dest.Name), checkSubresource(dest.Subresource))
 }
 
-// writeTarget returns the target of a request that contains a whole object. A namespace that is
-// missing in the request is taken from the object.
-func writeTarget(resource informerhub.Resource, request interface {
-	objectRequest
-	GetSubresource() string
-}, head write.Head) write.Target {
-	dest := write.Target{Resource: resource, Namespace: request.GetNamespace(), Name: request.GetName(), Subresource: request.GetSubresource()}
+// writeTarget returns the target of a change by a whole object. A namespace that is missing in the
+// request is taken from the object.
+func writeTarget(resource informerhub.Resource, params objectParams, head write.Head) write.Target {
+	dest := write.Target{Resource: resource, Namespace: params.namespace, Name: params.name, Subresource: params.subresource}
 	if dest.Namespace == "" && resource.Namespaced {
 		dest.Namespace = head.Metadata.Namespace
 	}
@@ -98,8 +99,8 @@ func manifestOf(body any, resource informerhub.Resource) (write.Manifest, error)
 // defaultFieldManager owns the fields of a change whose caller does not name a field manager.
 const defaultFieldManager = "kubeconnect"
 
-func dryRun(asked bool) []string {
-	if asked {
+func dryRun(requested bool) []string {
+	if requested {
 		return []string{metav1.DryRunAll}
 	}
 	return nil

@@ -25,14 +25,15 @@ import (
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
 	list := func(orderBy string, view encode.View) func(context.Context) error {
-		s := &resources{lists: newListCache()}
+		s := &reads{lists: newListCache()}
 		order, err := parseOrder(orderBy)
 		if err != nil {
 			t.Fatal(err)
 		}
+		params := listParams{order: order, view: view}
 		return func(ctx context.Context) error {
-			list := s.firstOf(listResult{snapshot: informerhub.Snapshot{Objects: objects}}, &kubeconnectv1.ListRequest{}, order)
-			_, err := s.answerPage(ctx, list, &kubeconnectv1.ListRequest{OrderBy: orderBy}, view)
+			list := s.firstOf(listResult{snapshot: informerhub.Snapshot{Objects: objects}}, params)
+			_, err := s.respondWithPage(ctx, list, params)
 			return err
 		}
 	}
@@ -50,14 +51,14 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 		"a masked page": list("", encode.View{Fields: fields}),
 		"a sorted page": list("metadata.name desc", encode.View{}),
 		"a count": func(ctx context.Context) error {
-			return answerGroups(ctx, &kubeconnectv1.CountResponse{}, paths, objects, 1)
+			return addGroups(ctx, &kubeconnectv1.CountResponse{}, countParams{paths: paths, maxGroups: 1}, objects)
 		},
 		"a table": func(ctx context.Context) error {
-			_, err := answerTable(ctx, table)
+			_, err := encodeTableInSlot(ctx, table)
 			return err
 		},
 		"owners": func(ctx context.Context) error {
-			s := &resources{}
+			s := &reads{}
 			_, err := s.ownedByRoot(ctx, relation{owner: objects[0]}, objects)
 			return err
 		},

@@ -106,7 +106,7 @@ func serve(ctx context.Context, s settings) error {
 		Limits:          s.limits,
 		Metrics:         metrics,
 		Console:         web.Handler(),
-		Stopping:        stopping,
+		OnShutdown:      func(end func()) (remove func() bool) { return context.AfterFunc(stopping, end) },
 		CORSOrigins:     s.corsOrigins,
 	})
 	handler = callers.guard(edge.CORS(s.corsOrigins, handler))

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"time"
 
@@ -14,14 +13,16 @@ import (
 // bodyPatience is the time within which a client must send its request.
 const bodyPatience = 30 * time.Second
 
-// ChainConfig configures a chain. Authenticator, Metrics and Stopping are required.
+// ChainConfig configures a chain. Authenticator, Metrics and OnShutdown are required.
 type ChainConfig struct {
 	Authenticator auth.Authenticator
 	Limits        Limits // of each caller that Authenticator distinguishes
 	Metrics       *Metrics
 	Compression   Compression
-	// Stopping is done when the service begins to shut down.
-	Stopping context.Context
+	// OnShutdown registers a function that is called once, in its own goroutine, when the service
+	// begins to shut down, or at once if that has begun. It returns a function that removes it
+	// again, as that of [context.AfterFunc] does. It is called concurrently.
+	OnShutdown func(end func()) (remove func() bool)
 	// CORSOrigins are the other origins whose pages are allowed to call.
 	CORSOrigins []string
 	// BodyPatience is the time within which a client must send its request. Default: 30 s.
@@ -85,5 +86,5 @@ func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *Readiness, upstream 
 }
 
 func (c *Chain) interceptors() connect.Option {
-	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{}, cancelOnShutdown{stopping: c.config.Stopping})
+	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{}, cancelOnShutdown{onShutdown: c.config.OnShutdown})
 }

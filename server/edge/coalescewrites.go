@@ -15,7 +15,7 @@ import (
 func CoalesceWrites(next http.Handler, patience Patience) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole := &coalescingWriter{ResponseWriter: w}
-		whole.unread.Follow(r.Context(), w, patience)
+		whole.unread.Follow(w, patience)
 		defer whole.Flush()
 		next.ServeHTTP(whole, r.WithContext(context.WithValue(r.Context(), writerKey{}, whole)))
 	})

@@ -10,7 +10,7 @@ import (
 // end, because an HTTP server that shuts down waits for them.
 type cancelOnShutdown struct {
 	serverOnly
-	stopping context.Context
+	onShutdown func(end func()) (remove func() bool)
 }
 
 // WrapUnary implements connect.Interceptor. Unary calls may finish.
@@ -21,7 +21,7 @@ func (e cancelOnShutdown) WrapStreamingHandler(next connect.StreamingHandlerFunc
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		defer context.AfterFunc(e.stopping, func() { cancel(errShuttingDown) })()
+		defer e.onShutdown(func() { cancel(errShuttingDown) })()
 		return next(ctx, conn)
 	}
 }

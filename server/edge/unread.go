@@ -42,9 +42,8 @@ var errUnread = apierror.Failure(metav1.StatusReasonServiceUnavailable,
 // A stream ends by an expired deadline, so that writes fail. The only goroutine is that of the
 // timer while it fires.
 type Unread struct {
-	patience Patience        // set once, like ctx and cut
-	ctx      context.Context // of the request
-	cut      func()          // ends the stream
+	patience Patience // set once, like cut
+	cut      func()   // ends the stream
 
 	mu       sync.Mutex // guards the fields below
 	writing  bool       // a write may be blocked
@@ -62,14 +61,16 @@ type Unread struct {
 
 // Guard has the conditions of a message that is left unread. A nil condition is not checked.
 type Guard struct {
-	Awaited func() bool                 // whether others wait for the memory of the message
-	Fits    func() error                // why the stream must end because of the memory that it uses
-	Holds   func(context.Context) error // why the rest of the message must not be sent
+	Awaited func() bool  // whether others wait for the memory of the message
+	Fits    func() error // why the stream must end because of the memory that it uses
+	// Holds returns why the rest of the message must not be sent. Its context is done when the
+	// client has continued to read, or has disconnected.
+	Holds func(context.Context) error
 }
 
 // Follow tracks the writes to w.
-func (u *Unread) Follow(ctx context.Context, w http.ResponseWriter, patience Patience) {
-	u.ctx, u.patience = ctx, patience
+func (u *Unread) Follow(w http.ResponseWriter, patience Patience) {
+	u.patience = patience
 	u.cut = func() {
 		// An expired deadline is set only at the end, because it would remain on a connection of
 		// HTTP/1.1, and each change of it wakes the goroutine of an HTTP/2 connection.
@@ -203,7 +204,7 @@ func (u *Unread) beginCheck() (ctx context.Context, ok bool) {
 		return nil, false
 	}
 	u.checked = make(chan struct{})
-	ctx, u.stop = context.WithCancel(u.ctx)
+	ctx, u.stop = context.WithCancel(context.Background())
 	return ctx, true
 }
 

@@ -16,7 +16,7 @@ import (
 func cutAfter(t *testing.T, patience Patience, guarded Guard, progress time.Duration) (after time.Duration, failure error) {
 	t.Helper()
 	began, ended := time.Now(), make(chan struct{})
-	u := &Unread{patience: patience, ctx: t.Context(), cut: func() { close(ended) }}
+	u := &Unread{patience: patience, cut: func() { close(ended) }}
 	u.SetGuard(guarded)
 	u.Begin()
 	defer u.Pause()
@@ -95,7 +95,7 @@ func TestUnread_ContinuedWritesEndTheCheck(t *testing.T) {
 			checking.Store(false)
 			return ctx.Err()
 		}
-		u := &Unread{ctx: t.Context(), cut: func() { t.Error("the stream is ended") }}
+		u := &Unread{cut: func() { t.Error("the stream is ended") }}
 		u.SetGuard(Guard{Holds: holds})
 		for range 2 {
 			u.Begin()

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+)
+
+// watchParams are the parsed fields of a request for a watch.
+type watchParams struct {
+	selectionParams
+	name        string // empty for all objects that match
+	fields      *mask.Mask
+	encoding    kubeconnectv1.Encoding
+	patches     kubeconnectv1.PatchFormat
+	resumeToken string            // validated when the watch has its resource; see tokens.read
+	hash        [sha256.Size]byte // of what the watch selects, without the resource
+}
+
+func (r *reads) parseWatch(request *kubeconnectv1.WatchRequest) (p watchParams, err error) {
+	if err := errors.Join(encode.Check(request.GetEncoding()), encode.CheckPatches(request.GetPatchFormat(), request.GetEncoding())); err != nil {
+		return watchParams{}, err
+	}
+	if request.GetRelated().GetTransitive() {
+		return watchParams{}, apierror.BadRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
+	}
+	p = watchParams{name: request.GetName(), encoding: request.GetEncoding(), patches: request.GetPatchFormat(), resumeToken: request.GetResumeToken()}
+	if p.fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
+		return watchParams{}, err
+	}
+	p.selectionParams, err = r.parseSelection(request)
+	if request.GetMetadataOnly() {
+		p.selectionParams = p.ofMetadata()
+	}
+	p.hash = hashSelection(request, p.fields)
+	return p, err
+}
+
+// hashSelection returns a hash of the fields of a request that determine which objects a watch
+// selects, and what it sends of them. The resource is left out, because it has several spellings,
+// and the relation, which is known when it is resolved.
+func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask) [sha256.Size]byte {
+	selects := proto.CloneOf(request)
+	if fields != nil {
+		selects.Fields = []string{fields.String()}
+	}
+	selects.Resource, selects.Related = "", nil
+	selects.ResumeToken, selects.MinResourceVersion, selects.RequireAllNamespaces = "", "", false // they select nothing
+	selects.Encoding, selects.PatchFormat = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, encode.WholeObject
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
+	return sha256.Sum256(text)
+}
+
+// Watch implements kubeconnect.v1.ResourceService.
+func (w *watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
+	params, err := w.parseWatch(request)
+	if err != nil {
+		return err
+	}
+	ctx, open, end := w.streams.Begin(ctx, 1)
+	defer end()
+	sender := w.newSender(ctx, params, open, func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
+		return under.send(ctx, guarded, func() error { return stream.Send(response) })
+	})
+	watch, err := w.start(ctx, params, sender)
+	if err != nil {
+		return err
+	}
+	return w.serve(ctx, params, watch, sender)
+}
+
+// newSender returns the sender of the events of a watch of a stream.
+func (w *watches) newSender(ctx context.Context, params watchParams, stream *edge.OpenStream, send outlet) *eventSender {
+	return &eventSender{
+		outlet: send, part: edge.StreamPart{Stream: stream}, encoding: params.encoding, patches: params.patches, messages: edge.WantsMessages(ctx),
+		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, sent: w.metrics.SentEvents(),
+	}
+}
+
+// serve follows a watch until the client disconnects or the watch ends.
+func (w *watches) serve(ctx context.Context, params watchParams, watch *watch, sender *eventSender) error {
+	for {
+		err := sender.follow(ctx, watch)
+		if !w.servesAgain(ctx, err, params.resource) {
+			return err
+		}
+		params.resumeToken = "" // newer events have been sent since
+		if watch, err = w.start(ctx, params, sender); err != nil {
+			return err
+		}
+	}
+}
+
+// start starts a watch of the selected objects. While it waits for a snapshot, the sender sends
+// messages that it waits.
+func (w *watches) start(ctx context.Context, params watchParams, sender *eventSender) (*watch, error) {
+	return onResource(ctx, w.cluster, params.resource, func(resource informerhub.Resource) (*watch, error) {
+		if params.name != "" {
+			if err := checkName(resource, params.namespace, params.name); err != nil {
+				return nil, err
+			}
+		}
+		access := toWatch(resource, params.namespace, params.name, params.fieldSelector).requiring(params.indivisible)
+		lease, err := w.leases.grant(ctx, access)
+		if err != nil {
+			return nil, err
+		}
+		starting := &startingWatch{params: params, lease: lease}
+		return sender.whileWaiting(ctx, starting, func() (*watch, error) { return w.follow(ctx, starting) })
+	})
+}
+
+// follow starts a watch in the scope of its lease.
+func (w *watches) follow(ctx context.Context, starting *startingWatch) (*watch, error) {
+	params, lease := starting.params, starting.lease
+	resource := lease.request.resource
+	related, err := w.relate(ctx, params.related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
+	if err != nil {
+		return nil, err
+	}
+	started := &watch{
+		lease: lease, scope: lease.scope, metadataOnly: params.metadataOnly, query: params.query(related, lease.scope),
+		tokens: tokensFor(resource, params).inGeneration(w.generation).relatedBy(related).withScope(lease.scope),
+	}
+	started.query.Name, started.query.Fields = params.name, params.fields
+	since, err := started.tokens.read(params.resumeToken)
+	if err != nil {
+		return nil, err
+	}
+	if started.cache, started.endCache, err = w.cacheToWatch(ctx, lease, started.query, params.readsMetadata && params.fieldSelector == ""); err != nil {
+		return nil, err
+	}
+	starting.cache.Store(started.cache)
+	if err := started.join(ctx, since, params.minVersion); err != nil {
+		started.endCache()
+		return nil, err
+	}
+	return started, nil
+}
+
+// servesAgain reports whether a watch has ended only because the cluster now serves the named
+// resource in another version, or because the CRD was recreated. The stream then continues with
+// that.
+func (w *watches) servesAgain(ctx context.Context, err error, name string) bool {
+	var gone *discovery.ResourceGoneError
+	if !errors.As(err, &gone) {
+		return false
+	}
+	resource, err := w.resolve(ctx, name)
+	return err == nil && resource.GroupResource() == gone.Resource.GroupResource()
+}
