@@ -102,7 +102,9 @@ func TestAbout_NodesIncludeEventsOfTheirKubelet(t *testing.T) {
 }
 
 func TestToken_IsBoundToItsRelation(t *testing.T) {
-	request := watchOf(func(r *kubeconnectv1.WatchRequest) { r.Related = &kubeconnectv1.Relation{Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "rs", Name: "web"} })
+	request := watchOf(func(r *kubeconnectv1.WatchRequest) {
+		r.Related = &kubeconnectv1.Relation{Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "rs", Name: "web"}
+	})
 	of := func(asked, owner string) tokens {
 		return tokensOf(deployments, request).relatedBy(relation{key: asked, related: informerhub.Related{Owner: owner}})
 	}
