@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -24,8 +23,7 @@ const (
 // Clients are client-go clients that act as one caller. They are safe for concurrent use, and
 // continue to work after the factory has evicted them.
 type Clients struct {
-	Typed   *kubernetes.Clientset
-	Dynamic *dynamic.DynamicClient
+	Typed *kubernetes.Clientset
 	// HTTP sends any request, but only to the API server, because it adds credentials. Like the
 	// other clients it does not follow redirects.
 	HTTP *http.Client
@@ -89,11 +87,7 @@ func (f *ClientFactory) newClients(transport http.RoundTripper) (*Clients, error
 	if err != nil {
 		return nil, err
 	}
-	untyped, err := dynamic.NewForConfigAndClient(f.config, client)
-	if err != nil {
-		return nil, err
-	}
-	return &Clients{Typed: typed, Dynamic: untyped, HTTP: client}, nil
+	return &Clients{Typed: typed, HTTP: client}, nil
 }
 
 // noRedirects makes a client return a redirect instead of following it: otherwise the transport

@@ -21,7 +21,7 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// sent makes one typed and one dynamic request and returns their headers.
+// sent makes two requests and returns their headers.
 func sent(t *testing.T, identity Identity) []http.Header {
 	t.Helper()
 	var mu sync.Mutex // guards headers
@@ -49,10 +49,11 @@ func respond(answer any) *http.Response {
 	return recorder.Result()
 }
 
+// call makes one request for a built-in kind, and one for any other.
 func call(t *testing.T, clients *Clients) (errs [2]error) {
 	t.Helper()
 	_, errs[0] = clients.Typed.CoreV1().Pods("a").Get(t.Context(), "b", metav1.GetOptions{})
-	_, errs[1] = clients.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "x"}).Get(t.Context(), "b", metav1.GetOptions{})
+	errs[1] = clients.Typed.CoreV1().RESTClient().Get().AbsPath("/apis/example.com/v1/x/b").Do(t.Context()).Error()
 	return errs
 }
 

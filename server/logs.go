@@ -109,7 +109,7 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 func (p *pods) open(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (*logReader, error) {
 	pods := p.clients.For(edge.IdentityFrom(ctx)).Typed.CoreV1().Pods(namespace)
 	reading, cancel := context.WithCancel(ctx)
-	reading, outcome := write.WithOutcomeHead(reading)
+	reading, outcome := write.WithOutcome(reading)
 	body, err := pods.GetLogs(name, options).Stream(reading)
 	if err != nil {
 		cancel()

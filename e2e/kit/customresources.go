@@ -249,6 +249,21 @@ func (c CustomResource) UntilDiscovered(version string, namespaced bool) {
 	})
 }
 
+// DefineScalable is Define with the subresource scale.
+func (c CustomResource) DefineScalable(versions ...string) {
+	c.T.Helper()
+	definition := c.Definition(versions, nil)
+	for _, version := range definition.Object["spec"].(map[string]any)["versions"].([]any) {
+		version.(map[string]any)["subresources"].(map[string]any)["scale"] = map[string]any{
+			"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+		}
+	}
+	if _, err := c.ControlPlane.Dynamic.Resource(CRDResource).Create(c.ctx, definition, metav1.CreateOptions{}); err != nil {
+		c.T.Fatal(err)
+	}
+	c.untilServed(versions[len(versions)-1])
+}
+
 // DefineClusterScoped creates the CRD with version v1, cluster-scoped.
 func (c CustomResource) DefineClusterScoped() {
 	c.T.Helper()

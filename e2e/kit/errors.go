@@ -119,15 +119,21 @@ func WantSameStatus(t *testing.T, err error, want metav1.Status) {
 	if errors.As(err, &failure) && failure.Message() != want.Message {
 		t.Errorf("message\n  %q\nwant\n  %q", failure.Message(), want.Message)
 	}
-	same := &kubeconnectv1.Status{Reason: string(want.Reason), Message: want.Message, Code: want.Code}
-	if details := want.Details; details != nil {
-		same.Group, same.Kind, same.Name = details.Group, details.Kind, details.Name
+	same := StatusOf(want)
+	if got := WantStatus(t, err, string(want.Reason)); !proto.Equal(got, same) {
+		t.Errorf("status\n  %s\nwant\n  %s", protojson.Format(got), protojson.Format(same))
+	}
+}
+
+// StatusOf returns a status of the API server as the service returns it.
+func StatusOf(status metav1.Status) *kubeconnectv1.Status {
+	same := &kubeconnectv1.Status{Reason: string(status.Reason), Message: status.Message, Code: status.Code}
+	if details := status.Details; details != nil {
+		same.Group, same.Kind, same.Name, same.Uid = details.Group, details.Kind, details.Name, string(details.UID)
 		same.RetryAfterSeconds = details.RetryAfterSeconds
 		for _, cause := range details.Causes {
 			same.Causes = append(same.Causes, &kubeconnectv1.StatusCause{Reason: string(cause.Type), Message: cause.Message, Field: cause.Field})
 		}
 	}
-	if got := WantStatus(t, err, string(want.Reason)); !proto.Equal(got, same) {
-		t.Errorf("status\n  %s\nwant\n  %s", protojson.Format(got), protojson.Format(same))
-	}
+	return same
 }

@@ -1,40 +1,20 @@
 package write
 
 import (
-	"context"
+	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-
-	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// Target is the object, the subresource or, if Name is empty, the collection that a change is made
-// to.
-type Target struct {
-	Resource    informerhub.Resource
-	Namespace   string
-	Name        string
-	Subresource string
-}
-
-func (t Target) subresources() []string {
-	if t.Subresource == "" {
-		return nil
-	}
-	return []string{t.Subresource}
-}
-
-// Change is a parsed change, in the forms of client-go's two clients.
+// Change is a parsed change.
 type Change interface {
-	// typed returns the request of the clientset's REST client for the kind's group, without the
-	// target.
-	typed(rest.Interface) *rest.Request
-	// dynamic makes the change by the dynamic client. The response is recorded by an Outcome.
-	dynamic(context.Context, dynamic.ResourceInterface, Target) error
+	// request returns the request of a REST client for the change at a target, without the target's
+	// path.
+	request(rest.Interface, Target) (*rest.Request, error)
 }
 
 // Create creates an object, or the object of a subresource that creates one.
@@ -43,16 +23,8 @@ type Create struct {
 	Options  metav1.CreateOptions
 }
 
-func (c Create) typed(client rest.Interface) *rest.Request {
-	return c.Manifest.applyTo(client.Post(), &c.Options)
-}
-
-func (c Create) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t Target) error {
-	object, err := c.Manifest.unstructured(ctx, t, c.Options.FieldValidation)
-	if err == nil {
-		_, err = objects.Create(ctx, object, c.Options, t.subresources()...)
-	}
-	return err
+func (c Create) request(client rest.Interface, at Target) (*rest.Request, error) {
+	return c.Manifest.addTo(client.Post(), at, &c.Options)
 }
 
 // Update replaces an object or a subresource.
@@ -61,16 +33,8 @@ type Update struct {
 	Options  metav1.UpdateOptions
 }
 
-func (u Update) typed(client rest.Interface) *rest.Request {
-	return u.Manifest.applyTo(client.Put(), &u.Options)
-}
-
-func (u Update) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t Target) error {
-	object, err := u.Manifest.unstructured(ctx, t, u.Options.FieldValidation)
-	if err == nil {
-		_, err = objects.Update(ctx, object, u.Options, t.subresources()...)
-	}
-	return err
+func (u Update) request(client rest.Interface, at Target) (*rest.Request, error) {
+	return u.Manifest.addTo(client.Put(), at, &u.Options)
 }
 
 // Patch changes some fields of an object.
@@ -80,24 +44,15 @@ type Patch struct {
 	Options metav1.PatchOptions
 }
 
-func (p Patch) typed(client rest.Interface) *rest.Request {
-	return client.Patch(p.Kind).VersionedParams(&p.Options, scheme.ParameterCodec).Body(p.Body)
-}
-
-func (p Patch) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t Target) error {
-	_, err := objects.Patch(ctx, t.Name, p.Kind, p.Body, p.Options, t.subresources()...)
-	return err
+func (p Patch) request(client rest.Interface, _ Target) (*rest.Request, error) {
+	return client.Patch(p.Kind).VersionedParams(&p.Options, scheme.ParameterCodec).Body(p.Body), nil
 }
 
 // Delete deletes an object.
 type Delete struct{ Options metav1.DeleteOptions }
 
-func (d Delete) typed(client rest.Interface) *rest.Request {
-	return client.Delete().Body(&d.Options)
-}
-
-func (d Delete) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t Target) error {
-	return objects.Delete(ctx, t.Name, d.Options)
+func (d Delete) request(client rest.Interface, _ Target) (*rest.Request, error) {
+	return deletion(client, d.Options)
 }
 
 // DeleteCollection deletes all matching objects of a collection.
@@ -106,10 +61,18 @@ type DeleteCollection struct {
 	Matching metav1.ListOptions
 }
 
-func (c DeleteCollection) typed(client rest.Interface) *rest.Request {
-	return client.Delete().VersionedParams(&c.Matching, scheme.ParameterCodec).Body(&c.Options)
+func (c DeleteCollection) request(client rest.Interface, _ Target) (*rest.Request, error) {
+	request, err := deletion(client, c.Options)
+	if err != nil {
+		return nil, err
+	}
+	return request.VersionedParams(&c.Matching, scheme.ParameterCodec), nil
 }
 
-func (c DeleteCollection) dynamic(ctx context.Context, objects dynamic.ResourceInterface, _ Target) error {
-	return objects.DeleteCollection(ctx, c.Options, c.Matching)
+// deletion returns a request with its options in JSON, which every API server accepts: those of
+// aggregated APIs may not accept protobuf.
+func deletion(client rest.Interface, options metav1.DeleteOptions) (*rest.Request, error) {
+	options.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	body, err := json.Marshal(options)
+	return client.Delete().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body), err
 }

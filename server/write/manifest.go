@@ -3,7 +3,6 @@ package write
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,15 +13,12 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/structpb"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -31,8 +27,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// Manifest is an object in the form in which the client sent it. It is forwarded unchanged to the
-// API server, which parses it by the same rules as for every client.
+// Manifest is an object in the form in which the client sent it. It is forwarded to the API server,
+// which parses it by the same rules as for every client. Preconditions are added to it, and what
+// completeFor describes.
 type Manifest struct {
 	contentType string
 	body        []byte
@@ -157,58 +154,10 @@ func ParseProtobuf(message []byte, resource informerhub.Resource) (Manifest, err
 	return m, nil
 }
 
-// applyTo completes a request of a REST client.
-func (m Manifest) applyTo(request *rest.Request, options runtime.Object) *rest.Request {
-	return request.VersionedParams(options, scheme.ParameterCodec).SetHeader("Content-Type", m.contentType).Body(m.body)
-}
-
-// unstructured returns the manifest in the form of the dynamic client: with a kind, and with the
-// name of the target. Duplicate fields are lost in this form and do not reach the API server, so
-// the errors or warnings about them, by the level of validation, are created here.
-func (m Manifest) unstructured(ctx context.Context, at Target, validation string) (*unstructured.Unstructured, error) {
-	object := &unstructured.Unstructured{}
-	twice, err := m.read(&object.Object)
-	switch {
-	case err != nil:
-		return nil, apierror.BadRequest("%s: %v", at.Resource.GroupResource(), err)
-	case len(twice) > 0 && validation == metav1.FieldValidationStrict:
-		return nil, apierror.BadRequest("strict decoding error: %v", errors.Join(twice...))
-	case validation != metav1.FieldValidationIgnore:
-		warnOf(ctx, twice)
-	}
-	kind := at.Resource.GroupVersionKind()
-	if at.Subresource == "scale" {
-		kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-	}
-	if object.GetKind() == "" {
-		object.SetKind(kind.Kind)
-	}
-	if object.GetAPIVersion() == "" {
-		object.SetAPIVersion(kind.GroupVersion().String())
-	}
-	if object.GetName() == "" && at.Name != "" {
-		object.SetName(at.Name)
-	}
-	return object, nil
-}
-
-// read parses the members of the object, and returns an error for each duplicate field.
-func (m Manifest) read(members *map[string]any) (twice []error, err error) {
-	text := m.body
-	switch m.contentType {
-	case runtime.ContentTypeProtobuf:
-		return nil, errors.New("this request does not support protobuf: give the object as struct or data")
-	case runtime.ContentTypeYAML:
-		if text, err = yaml.YAMLToJSONStrict(m.body); err != nil {
-			twice = append(twice, err)
-			text, err = yaml.YAMLToJSON(m.body)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	inJSON, err := kjson.UnmarshalStrict(text, members)
-	return append(twice, inJSON...), err
+// addTo completes the request of a change at a target.
+func (m Manifest) addTo(request *rest.Request, at Target, options runtime.Object) (*rest.Request, error) {
+	m, err := m.completeFor(at)
+	return request.VersionedParams(options, scheme.ParameterCodec).SetHeader("Content-Type", m.contentType).Body(m.body), err
 }
 
 // WithPreconditions returns the manifest with preconditions in its metadata, which the API server
@@ -218,16 +167,11 @@ func (m Manifest) WithPreconditions(preconditions *metav1.Preconditions) (Manife
 	if err != nil || len(wanted) == 0 {
 		return m, err
 	}
-	switch m.contentType {
-	case runtime.ContentTypeProtobuf:
+	if m.contentType == runtime.ContentTypeProtobuf {
 		m.body, err = withProtobufMetadata(m.body, wanted)
-	case runtime.ContentTypeYAML:
-		if m.body, err = yaml.YAMLToJSONStrict(m.body); err != nil {
-			return m, apierror.BadRequest("data is not YAML: %v", err)
-		}
-		m.contentType = runtime.ContentTypeJSON
-		fallthrough
-	default:
+		return m, err
+	}
+	if m, err = m.asJSON(); err == nil {
 		m.body, err = withMetadata(m.body, wanted)
 	}
 	return m, err
@@ -269,11 +213,7 @@ func withMetadata(text []byte, members map[string]string) ([]byte, error) {
 		return nil, apierror.BadRequest("metadata: %v", err)
 	}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(members))) {
-		quoted, err := json.Marshal(members[name])
-		if err != nil {
-			return nil, err
-		}
-		text = withMember(text, at, name, quoted)
+		text = withMember(text, at, name, quoted(members[name]))
 	}
 	return text, nil
 }

@@ -113,7 +113,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		_, _ = m.unstructured(t.Context(), Target{Resource: configMaps}, "")
+		checkCompleted(t, m)
 		sent, err := m.WithPreconditions(wanting("u", "7"))
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {

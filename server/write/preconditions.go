@@ -51,11 +51,7 @@ func withOperations(text []byte, required *metav1.Preconditions) ([]byte, error)
 		if value == nil {
 			continue
 		}
-		quoted, err := json.Marshal(*value)
-		if err != nil {
-			return nil, err
-		}
-		operations = append(operations, fmt.Appendf(nil, `{"op":"add","path":"/metadata/%s","value":%s}`, path, quoted))
+		operations = append(operations, fmt.Appendf(nil, `{"op":"add","path":"/metadata/%s","value":%s}`, path, quoted(*value)))
 	}
 	return json.Marshal(operations)
 }

@@ -3,15 +3,13 @@ package write
 import (
 	"context"
 
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// Writer makes changes as one caller. It uses client-go's clientset for the kinds that the
-// clientset has, and the dynamic client for all others.
-// It is safe for concurrent use.
+// Writer makes changes as one caller, to resources of all groups. It is safe for concurrent use.
 type Writer struct{ Clients *auth.Clients }
 
 // Result is the API server's response to a change.
@@ -24,27 +22,23 @@ type Result struct {
 // Do makes a change, and returns the API server's response. The error is the API server's, with a
 // clearer message where that does not describe the fault, or a *discovery.UnavailableError.
 func (w Writer) Do(ctx context.Context, dest Target, change Change) (Result, error) {
-	ctx, outcome := withOutcome(ctx)
-	if err := w.send(ctx, dest, change); err != nil {
+	// The REST clients of the clientset's groups differ only in the path, which dest replaces.
+	request, err := change.request(w.Clients.Typed.CoreV1().RESTClient(), dest)
+	if err != nil {
+		return Result{}, err
+	}
+	ctx, outcome := WithOutcome(ctx)
+	response := dest.addTo(request).Do(ctx)
+	if err := response.Error(); err != nil {
 		return Result{}, clarified(outcome.Complete(apierror.Unavailable(ctx, err)), dest, change)
 	}
-	return Result{Body: outcome.body.Bytes(), Created: outcome.created(), Warnings: append(outcome.warnings, outcome.unseen...)}, nil
+	return resultOf(response)
 }
 
-func (w Writer) send(ctx context.Context, dest Target, change Change) error {
-	if typed, ok := typedClient(w.Clients.Typed, dest.Resource.GroupVersion()); ok && dest.Resource.BuiltIn() {
-		request := change.typed(typed).
-			NamespaceIfScoped(dest.Namespace, dest.Resource.Namespaced).
-			Resource(dest.Resource.Name).
-			SubResource(dest.subresources()...)
-		if dest.Name != "" {
-			request = request.Name(dest.Name)
-		}
-		return request.Do(ctx).Error()
+func resultOf(response rest.Result) (result Result, err error) {
+	result.Body, err = response.WasCreated(&result.Created).Raw()
+	for _, warning := range response.Warnings() {
+		result.Warnings = append(result.Warnings, warning.Text)
 	}
-	var objects dynamic.ResourceInterface = w.Clients.Dynamic.Resource(dest.Resource.GroupVersionResource())
-	if dest.Resource.Namespaced {
-		objects = w.Clients.Dynamic.Resource(dest.Resource.GroupVersionResource()).Namespace(dest.Namespace)
-	}
-	return change.dynamic(ctx, objects, dest)
+	return result, err
 }
