@@ -13,9 +13,9 @@ type endpoint struct {
 	pair *keyPair // nil for plain text
 }
 
-// listen opens the address in the settings, with TLS if they name a certificate; asking completes
+// listen opens the address in the settings, with TLS if they name a certificate; configureTLS completes
 // the TLS configuration. The caller must run follow.
-func listen(s settings, asking func(*tls.Config) *tls.Config) (endpoint, error) {
+func listen(s settings, configureTLS func(*tls.Config) *tls.Config) (endpoint, error) {
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return endpoint{}, fmt.Errorf("--listen %s: %w", s.listen, err)
@@ -29,7 +29,7 @@ func listen(s settings, asking func(*tls.Config) *tls.Config) (endpoint, error) 
 		_ = listener.Close()
 		return endpoint{}, err
 	}
-	return endpoint{tls.NewListener(listener, asking(tlsConfig(pair))), pair}, nil
+	return endpoint{tls.NewListener(listener, configureTLS(tlsConfig(pair))), pair}, nil
 }
 
 func tlsConfig(pair *keyPair) *tls.Config {

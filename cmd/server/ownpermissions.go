@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubeconnect/kubeconnect/auth"
 )
 
 // Without the permission to create reviews of callers, the service cannot serve any call. The API
@@ -43,6 +45,15 @@ type ownPermissions struct {
 	mu      sync.Mutex // guards the fields below
 	known   bool
 	missing []string
+}
+
+// newOwnPermissions returns the permissions that the service needs with the settings.
+func newOwnPermissions(s settings, clients *auth.ClientFactory) *ownPermissions {
+	permissions := &ownPermissions{client: clients.Own().Typed}
+	if s.auth == authCluster {
+		permissions.needed = neededPermissions
+	}
+	return permissions
 }
 
 // follow checks the permissions at an interval until the context is done.

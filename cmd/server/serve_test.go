@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -20,6 +22,12 @@ func listenAnywhere(t *testing.T) net.Listener {
 		t.Fatal(err)
 	}
 	return listener
+}
+
+// serveHTTP serves a handler until the context is done, and then shuts down.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, endStreams func()) error {
+	started := &running{endStreams: endStreams, http: startHTTP(listener, handler)}
+	return errors.Join(started.wait(ctx), started.shutdown())
 }
 
 // TestServe_CallsFinishDuringShutdown shuts the service down during a call and a stream.
@@ -60,6 +68,85 @@ func TestServe_CallsFinishDuringShutdown(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestShutdown_StopsPartsInOrder shuts the service down during a call and a stream.
+func TestShutdown_StopsPartsInOrder(t *testing.T) {
+	var (
+		mu    sync.Mutex // guards order
+		order []string
+	)
+	note := func(part string) func() {
+		return func() {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, part)
+		}
+	}
+	began, streamsEnd, listenerClosed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		began <- struct{}{}
+		<-streamsEnd
+		if r.URL.Path == "/call" {
+			<-listenerClosed
+			note("the call finishes")()
+		}
+	})
+	listener := noteClose{listenAnywhere(t), func() {
+		note("the listener is closed")()
+		close(listenerClosed)
+	}}
+	started := &running{
+		stopBackground: note("background tasks stop"),
+		endReadiness:   note("readiness ends"),
+		endStreams: func() {
+			note("streams end")()
+			close(streamsEnd)
+		},
+		http:               startHTTP(listener, handler),
+		stopAuthentication: note("authentication stops"),
+		stopMetrics:        note("metrics stop"),
+		closeCaches:        note("caches close"),
+	}
+	var calling sync.WaitGroup
+	for _, path := range []string{"/stream", "/call"} {
+		calling.Go(func() {
+			if status := get(t, "http://"+listener.Addr().String()+path); status != http.StatusOK {
+				t.Errorf("%s: %d", path, status)
+			}
+		})
+		<-began
+	}
+	if err := started.shutdown(); err != nil {
+		t.Error(err)
+	}
+	calling.Wait()
+	want := []string{
+		"background tasks stop", "readiness ends", "streams end", "the listener is closed", "the call finishes",
+		"authentication stops", "metrics stop", "caches close",
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("the order is %q", order)
+	}
+}
+
+// noteClose is a listener whose Close is noted.
+type noteClose struct {
+	net.Listener
+	closed func()
+}
+
+func (n noteClose) Close() error {
+	n.closed()
+	return n.Listener.Close()
+}
+
+func TestShutdown_LeavesOutPartsThatHaveNotBeenStarted(t *testing.T) {
+	closed := false
+	started := &running{closeCaches: func() { closed = true }}
+	if err := started.shutdown(); err != nil || !closed {
+		t.Errorf("shutdown returns %v, and the caches are closed: %t", err, closed)
 	}
 }
 

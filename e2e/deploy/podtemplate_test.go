@@ -70,9 +70,9 @@ func TestPodTemplate_NamesTheImage(t *testing.T) {
 // TestPodTemplate_GivesThePodTimeToDrain adds up the durations of a pod's termination.
 func TestPodTemplate_GivesThePodTimeToDrain(t *testing.T) {
 	t.Parallel()
-	found := regexp.MustCompile(`shutdownTimeout = (\d+) \* time.Second`).FindStringSubmatch(read(t, "cmd/server/serve.go"))
+	found := regexp.MustCompile(`shutdownTimeout = (\d+) \* time.Second`).FindStringSubmatch(read(t, "cmd/server/shutdown.go"))
 	if found == nil {
-		t.Fatal("shutdownTimeout not found in cmd/server/serve.go")
+		t.Fatal("shutdownTimeout not found in cmd/server/shutdown.go")
 	}
 	calls, err := strconv.ParseInt(found[1], 10, 64)
 	succeeds(t, err)

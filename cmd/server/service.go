@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	web "github.com/kubeconnect/kubeconnect/clients/web"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/write"
+)
+
+// service has the parts of the service that the settings select. None of them runs before start.
+type service struct {
+	settings    settings
+	host        string // the API server's
+	hub         *informerhub.Hub
+	callers     callers
+	permissions *ownPermissions
+	readiness   *edge.Readiness
+	metrics     *edge.Metrics
+	memory      *edge.MemoryLimit
+	balance     *edge.Balance
+	handler     http.Handler
+	endStreams  context.CancelFunc // makes open streams end, while other calls may finish
+}
+
+// newService builds the service of a cluster. The caller must start it.
+func newService(ctx context.Context, config *rest.Config, s settings) (*service, error) {
+	hub, err := informerhub.New(config, informerhub.Options{
+		KeepManagedFields: s.keepManagedFields,
+		IdleTimeout:       s.cacheIdleTimeout,
+		Preload:           s.preload,
+		Uncached:          s.uncached,
+		CacheAggregated:   s.cacheAggregated,
+	})
+	if err != nil {
+		return nil, err
+	}
+	clients, logClients, err := newClients(config, hub)
+	if err != nil {
+		hub.Close()
+		return nil, err
+	}
+	streams, readiness := edge.NewStreams(s.maxStreamAge), &edge.Readiness{}
+	stopping, endStreams := context.WithCancel(context.WithoutCancel(ctx)) // canceled in the shutdown order, not with ctx
+	built := &service{
+		settings:    s,
+		host:        config.Host,
+		hub:         hub,
+		callers:     newCallers(s, clients),
+		permissions: newOwnPermissions(s, clients),
+		readiness:   readiness,
+		metrics:     edge.NewMetrics(),
+		memory:      edge.NewMemoryLimit(),
+		balance: edge.NewBalance(edge.Balance{
+			Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
+		}),
+		endStreams: endStreams,
+	}
+	built.handler = built.newHandler(server.Config{
+		Clients: clients, LogClients: logClients, Streams: streams,
+		OnShutdown: func(end func()) (remove func() bool) { return context.AfterFunc(stopping, end) },
+	})
+	return built, nil
+}
+
+// newClients returns the clients that act as callers, and those that read logs as callers.
+func newClients(config *rest.Config, hub *informerhub.Hub) (clients, logClients *auth.ClientFactory, err error) {
+	observed := rest.CopyConfig(config)
+	hub.ObserveCallers(observed)
+	clients, err = auth.NewClientFactory(observed, write.NoteOutcome)
+	if err != nil {
+		return nil, nil, err
+	}
+	logClients, err = newLogClients(config)
+	return clients, logClients, err
+}
+
+// newHandler returns the handler of all calls. It completes the configuration.
+func (s *service) newHandler(config server.Config) http.Handler {
+	config.Hub = s.hub
+	config.Authenticator = s.callers.authenticator
+	config.Authorizer = s.callers.authorizer
+	config.Recheck = s.settings.recheckInterval
+	config.TokenGeneration = s.settings.tokenGeneration
+	config.Readiness = s.readiness
+	config.Compression = s.settings.compress
+	config.Lacking = s.permissions.lacking
+	config.Limits = s.settings.limits
+	config.Metrics = s.metrics
+	config.Console = web.Handler()
+	config.CORSOrigins = s.settings.corsOrigins
+	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
+}
+
+// start starts the parts of the service. The caller must call shutdown on the result, even if start
+// has failed.
+func (s *service) start(ctx context.Context) (*running, error) {
+	started := &running{
+		endReadiness: func() { s.readiness.Set(false) },
+		endStreams:   s.endStreams,
+		closeCaches:  s.hub.Close,
+	}
+	var err error
+	started.stopMetrics, err = serveMetrics(s.settings.metricsListen, s.balance, s.collectors()...)
+	if err != nil {
+		return started, err
+	}
+	listener, err := listen(s.settings, s.callers.configureTLS)
+	if err != nil {
+		return started, err
+	}
+	slog.Info("serving", "address", listener.url(), "cluster", s.host, "auth", s.settings.auth)
+	ctx = context.WithoutCancel(ctx) // every part has its place in the shutdown order
+	started.stopBackground = startTasks(ctx, s.backgroundTasks(listener)...)
+	started.stopAuthentication = startTasks(ctx, s.callers.run)
+	started.http = startHTTP(listener, s.handler)
+	return started, nil
+}
+
+func (s *service) collectors() []prometheus.Collector {
+	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory}
+}
