@@ -19,11 +19,11 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (Identity, error)
 }
 
-// KubeconfigUser identifies every caller as the user of the service's own client configuration. Use
-// it only behind [Loopback].
-type KubeconfigUser struct{}
+// KubeconfigAuthenticator identifies every caller as the user of the service's own client
+// configuration. Use it only behind [LoopbackOnly].
+type KubeconfigAuthenticator struct{}
 
 // Authenticate implements [Authenticator].
-func (KubeconfigUser) Authenticate(context.Context, http.Header) (Identity, error) {
+func (KubeconfigAuthenticator) Authenticate(context.Context, http.Header) (Identity, error) {
 	return Identity{own: true}, nil
 }

@@ -9,15 +9,15 @@ import (
 
 var header = http.Header{"Authorization": {"Bearer secret-token"}}
 
-func TestKubeconfigUser_AuthenticatesEveryRequest(t *testing.T) {
-	identity, err := KubeconfigUser{}.Authenticate(t.Context(), header)
+func TestKubeconfigAuthenticator_AuthenticatesEveryRequest(t *testing.T) {
+	identity, err := KubeconfigAuthenticator{}.Authenticate(t.Context(), header)
 	if err != nil || identity.Username != "" || !identity.IsKubeconfigUser() {
 		t.Errorf("got %+v, %v", identity, err)
 	}
 }
 
-func TestCluster_ZeroValueRejectsEveryToken(t *testing.T) {
-	identity, err := Cluster{}.Authenticate(t.Context(), header)
+func TestClusterAuthenticator_ZeroValueRejectsEveryToken(t *testing.T) {
+	identity, err := (&ClusterAuthenticator{}).Authenticate(t.Context(), header)
 	if !errors.Is(err, ErrUnauthenticated) || identity.Key() != (Identity{}).Key() {
 		t.Errorf("got %+v, %v", identity, err)
 	}

@@ -128,17 +128,17 @@ func TestCertificateIdentity_RejectsInvalidCertificates(t *testing.T) {
 	}
 }
 
-// TestCluster_AcceptsCertificatesOfTheCurrentAuthorities changes the published authorities while
-// the authenticator runs.
-func TestCluster_AcceptsCertificatesOfTheCurrentAuthorities(t *testing.T) {
+// TestClusterAuthenticator_AcceptsCertificatesOfTheCurrentAuthorities changes the published
+// authorities while the authenticator runs.
+func TestClusterAuthenticator_AcceptsCertificatesOfTheCurrentAuthorities(t *testing.T) {
 	var none *signer
 	ca, next := none.issue(t, authority("ca")), none.issue(t, authority("next"))
 	before, after := ca.issue(t, client(alice)), next.issue(t, client(alice))
 	nameless := ca.issue(t, client(pkix.Name{Organization: []string{"devs"}}))
 	anonymous := ca.issue(t, client(pkix.Name{CommonName: userAnonymous}))
-	cluster := NewCluster((&fakeAPI{}).client(t), ClusterOptions{})
+	cluster := NewClusterAuthenticator((&fakeAPI{}).client(t), ClusterAuthenticatorOptions{})
 	ask := func(who *signer) error {
-		ctx := withPeer(t.Context(), peer{certificates: []*x509.Certificate{who.certificate}})
+		ctx := contextWithPeer(t.Context(), peer{certificates: []*x509.Certificate{who.certificate}})
 		_, err := cluster.Authenticate(ctx, http.Header{})
 		return err
 	}
@@ -173,7 +173,7 @@ func TestClientCA_ReloadsAndKeepsTheLastOneOnFailure(t *testing.T) {
 	var none *signer
 	first, second := none.issue(t, authority("first")).pem(), none.issue(t, authority("second")).pem()
 	api := &fakeAPI{clientCA: first}
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		holds := func(want string) {
 			t.Helper()
 			cluster.clientCA.mu.RLock()
@@ -192,25 +192,25 @@ func TestClientCA_ReloadsAndKeepsTheLastOneOnFailure(t *testing.T) {
 	})
 }
 
-func TestCluster_CertificateDoesNotReplaceARejectedToken(t *testing.T) {
+func TestClusterAuthenticator_CertificateDoesNotReplaceARejectedToken(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	chain := []*x509.Certificate{ca.issue(t, client(alice)).certificate}
 	api := rejectingAll()
-	cluster := NewCluster(api.client(t), ClusterOptions{})
+	cluster := NewClusterAuthenticator(api.client(t), ClusterAuthenticatorOptions{})
 	must(t, cluster.clientCA.set(ca.pem()))
 	for _, header := range []http.Header{bearer("a"), {"Authorization": {"Basic x"}}} {
-		if _, err := cluster.Authenticate(withPeer(t.Context(), peer{certificates: chain}), header); !errors.Is(err, ErrUnauthenticated) {
+		if _, err := cluster.Authenticate(contextWithPeer(t.Context(), peer{certificates: chain}), header); !errors.Is(err, ErrUnauthenticated) {
 			t.Errorf("got %v", err)
 		}
 	}
 }
 
-func TestCluster_TLSConfigRequestsCertificatesOfTheAuthorities(t *testing.T) {
+func TestClusterAuthenticator_TLSConfigRequestsCertificatesOfTheAuthorities(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	holder := ca.issue(t, client(alice))
-	cluster := NewCluster((&fakeAPI{}).client(t), ClusterOptions{})
+	cluster := NewClusterAuthenticator((&fakeAPI{}).client(t), ClusterAuthenticatorOptions{})
 	if _, err := overTLS(t, cluster, holder.pem(), holder.keyPEM(t)); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("before the authorities are read: %v", err)
 	}
@@ -226,9 +226,9 @@ func TestCluster_TLSConfigRequestsCertificatesOfTheAuthorities(t *testing.T) {
 }
 
 // overTLS authenticates a caller that connects with a certificate.
-func overTLS(t *testing.T, cluster *Cluster, certificate, key string) (identity Identity, err error) {
+func overTLS(t *testing.T, cluster *ClusterAuthenticator, certificate, key string) (identity Identity, err error) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(NotePeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(WithPeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		identity, err = cluster.Authenticate(r.Context(), r.Header)
 	})))
 	base := httptest.NewTLSServer(nil)
@@ -246,7 +246,7 @@ func overTLS(t *testing.T, cluster *Cluster, certificate, key string) (identity 
 	return identity, err
 }
 
-func TestNotePeer_PassesCertificatesOfTheConnection(t *testing.T) {
+func TestWithPeer_PassesCertificatesOfTheConnection(t *testing.T) {
 	var none *signer
 	certificate := none.issue(t, client(alice)).certificate
 	for name, test := range map[string]struct {
@@ -260,7 +260,7 @@ func TestNotePeer_PassesCertificatesOfTheConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 			request.TLS = test.state
-			NotePeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			WithPeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if got := peerFrom(r.Context()).certificates; len(got) != test.want {
 					t.Errorf("%d certificates were passed on", len(got))
 				}

@@ -94,15 +94,16 @@ func (f *ClientFactory) newClients(transport http.RoundTripper) (*Clients, error
 // would send the credentials to the host that the response names.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Own returns the clients that act as the service itself.
-func (f *ClientFactory) Own() *Clients { return f.own }
+// ForService returns the clients that act as the service itself.
+func (f *ClientFactory) ForService() *Clients { return f.own }
 
-// Metadata returns the client that reads metadata as the service itself.
-func (f *ClientFactory) Metadata() metadata.Interface { return f.metadata }
+// ServiceMetadata returns the client that reads metadata as the service itself.
+func (f *ClientFactory) ServiceMetadata() metadata.Interface { return f.metadata }
 
 // For returns the clients that act as a caller. For the kubeconfig's user these are the service's
-// own. Otherwise they impersonate the caller or, if a [Cluster] that keeps tokens has authenticated
-// it, send its own token. The clients of an identity without a user fail every request.
+// own. Otherwise they impersonate the caller or, if a [ClusterAuthenticator] that keeps tokens has
+// authenticated it, send its own token. The clients of an identity without a user fail every
+// request.
 //
 // The clients of an identity are created once, and cached while they are used, for at most ten
 // minutes; those of at most 512 identities are cached.

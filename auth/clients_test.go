@@ -151,7 +151,7 @@ func TestClientFactory_CachesClientsByIdentity(t *testing.T) {
 	if len(distinct) != 7 {
 		t.Errorf("%d clients for 7 identities", len(distinct))
 	}
-	if factory.For(Identity{own: true}) != factory.Own() {
+	if factory.For(Identity{own: true}) != factory.ForService() {
 		t.Error("the kubeconfig's user got other clients than the service's")
 	}
 	for i := range 2 * maxClients {

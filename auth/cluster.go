@@ -12,8 +12,9 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// ClusterOptions are the settings of a [Cluster]. The zero value is usable.
-type ClusterOptions struct {
+// ClusterAuthenticatorOptions are the settings of a [ClusterAuthenticator]. The zero value is
+// usable.
+type ClusterAuthenticatorOptions struct {
 	// Audiences are the accepted audiences of bearer tokens; a token needs one of them. Default:
 	// those of the API server, so that every token for the API server is accepted.
 	Audiences []string
@@ -25,31 +26,32 @@ type ClusterOptions struct {
 	// keys, the service account and the token's pod are followed, through Objects, and all of them
 	// exist. Default: none; each token is reviewed every 10 s.
 	FollowedTTL time.Duration
-	// Objects reads the metadata of service accounts and pods. It is required for FollowedTTL, and
+	// Metadata reads the metadata of service accounts and pods. It is required for FollowedTTL, and
 	// needs the permission to list and watch both; without the permission, tokens are reviewed
 	// every 10 s.
-	Objects metadata.Interface
+	Metadata metadata.Interface
 }
 
-// Cluster authenticates callers by the bearer token of the request or, without a token, by the
-// client certificate of the connection (see [NotePeer]). The zero value rejects every caller.
-type Cluster struct {
+// ClusterAuthenticator authenticates callers by the bearer token of the request or, without a
+// token, by the client certificate of the connection (see [WithPeer]). The zero value rejects every
+// caller.
+type ClusterAuthenticator struct {
 	tokens       *tokens
 	clientCA     *clientCA
 	certificates *certificates
 	keepTokens   bool
 }
 
-// NewCluster returns an authenticator that uses client. The client needs the permission to create
-// tokenreviews and, for client certificates, the role extension-apiserver-authentication-reader in
-// kube-system.
-func NewCluster(client kubernetes.Interface, options ClusterOptions) *Cluster {
+// NewClusterAuthenticator returns an authenticator that uses client. The client needs the
+// permission to create tokenreviews and, for client certificates, the role
+// extension-apiserver-authentication-reader in kube-system.
+func NewClusterAuthenticator(client kubernetes.Interface, options ClusterAuthenticatorOptions) *ClusterAuthenticator {
 	authorities := newClientCA(client.CoreV1())
 	follows := &dependencies{}
 	if options.FollowedTTL > 0 {
-		follows = newDependencies(client, options.Objects, options.FollowedTTL)
+		follows = newDependencies(client, options.Metadata, options.FollowedTTL)
 	}
-	return &Cluster{
+	return &ClusterAuthenticator{
 		tokens:       newTokens(client.AuthenticationV1().TokenReviews(), options.Audiences, follows),
 		clientCA:     authorities,
 		certificates: newCertificates(authorities),
@@ -60,7 +62,7 @@ func NewCluster(client kubernetes.Interface, options ClusterOptions) *Cluster {
 // Run keeps the authorities of client certificates up to date. It returns when the context is done
 // and all goroutines of the authenticator have ended; later calls fail. Before Run, client
 // certificates are not accepted. Call it once.
-func (c Cluster) Run(ctx context.Context) {
+func (c *ClusterAuthenticator) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { c.clientCA.run(ctx) })
 	running.Go(func() { c.tokens.dependencies.run(ctx) })
@@ -72,11 +74,13 @@ func (c Cluster) Run(ctx context.Context) {
 // TLSConfig returns a copy of base that additionally requests a certificate of the cluster's
 // authorities from clients. Clients need not have one, and browsers without such a certificate do
 // not ask their users. base must not have a GetConfigForClient.
-func (c Cluster) TLSConfig(base *tls.Config) *tls.Config { return c.clientCA.requestCertificates(base) }
+func (c *ClusterAuthenticator) TLSConfig(base *tls.Config) *tls.Config {
+	return c.clientCA.requestCertificates(base)
+}
 
 // Authenticate implements [Authenticator]. If the request has a token, only the token counts: after
 // a rejected token, the certificate is not used.
-func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity, error) {
+func (c *ClusterAuthenticator) Authenticate(ctx context.Context, header http.Header) (Identity, error) {
 	if c.tokens == nil {
 		return Identity{}, errNoCluster
 	}
@@ -96,7 +100,7 @@ func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity
 
 var errNoCluster = unauthenticated("no cluster is configured for authentication: every call is rejected")
 
-func (c Cluster) identify(ctx context.Context, token string) (Identity, error) {
+func (c *ClusterAuthenticator) identify(ctx context.Context, token string) (Identity, error) {
 	switch peer := peerFrom(ctx); {
 	case token != "":
 		return c.tokens.authenticate(ctx, token)

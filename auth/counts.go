@@ -6,29 +6,29 @@ import (
 	"sync/atomic"
 )
 
-// Reviews counts the reviews of one kind since the start of the service.
-type Reviews struct {
-	// Asked is the number of reviews that were requested from the API server.
-	Asked uint64
+// ReviewStats counts the reviews of one kind since the start of the service.
+type ReviewStats struct {
+	// Requested is the number of reviews that were requested from the API server.
+	Requested uint64
 	// Failed is the number of reviews without a decision: the API server returned an error, or was
 	// not reachable in time.
 	Failed uint64
-	// TurnedAway is the number of reviews that were rejected because the queue of their caller, of
+	// Rejected is the number of reviews that were rejected because the queue of their caller, of
 	// their peer or of all was full.
-	TurnedAway uint64
-	// Remembered is the number of decisions that were served from the cache.
-	Remembered uint64
+	Rejected uint64
+	// CacheHits is the number of decisions that were served from the cache.
+	CacheHits uint64
 }
 
 // counts counts Reviews. Its methods are safe for concurrent use.
-type counts struct{ asked, failed, turnedAway, remembered atomic.Uint64 }
+type counts struct{ requested, failed, rejected, cacheHits atomic.Uint64 }
 
-func (c *counts) reviews() Reviews {
-	return Reviews{
-		Asked:      c.asked.Load(),
-		Failed:     c.failed.Load(),
-		TurnedAway: c.turnedAway.Load(),
-		Remembered: c.remembered.Load(),
+func (c *counts) stats() ReviewStats {
+	return ReviewStats{
+		Requested: c.requested.Load(),
+		Failed:    c.failed.Load(),
+		Rejected:  c.rejected.Load(),
+		CacheHits: c.cacheHits.Load(),
 	}
 }
 
@@ -36,20 +36,20 @@ func (c *counts) reviews() Reviews {
 func (c *counts) count(err error) {
 	switch {
 	case errors.Is(err, errNoSlot):
-		c.turnedAway.Add(1)
+		c.rejected.Add(1)
 	case errors.Is(err, context.Canceled): // no caller waits for it any longer
 	case err != nil && !aboutTheQuestion(err):
 		c.failed.Add(1)
 	}
 }
 
-// Reviews returns the statistics of TokenReviews.
-func (c Cluster) Reviews() Reviews {
+// ReviewStats returns the statistics of TokenReviews.
+func (c *ClusterAuthenticator) ReviewStats() ReviewStats {
 	if c.tokens == nil {
-		return Reviews{}
+		return ReviewStats{}
 	}
-	return c.tokens.lookups.counts.reviews()
+	return c.tokens.lookups.counts.stats()
 }
 
-// Reviews returns the statistics of SubjectAccessReviews.
-func (a *Authorizer) Reviews() Reviews { return a.reviews.lookups.counts.reviews() }
+// ReviewStats returns the statistics of SubjectAccessReviews.
+func (a *Authorizer) ReviewStats() ReviewStats { return a.reviews.lookups.counts.stats() }

@@ -9,18 +9,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-func TestCluster_CountsTokenReviews(t *testing.T) {
+func TestClusterAuthenticator_CountsTokenReviews(t *testing.T) {
 	api := accepting()
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		for range 3 {
 			_, _ = cluster.Authenticate(t.Context(), bearer("a"))
 		}
-		wantReviews(t, cluster.Reviews(), Reviews{Asked: 1, Remembered: 2})
+		wantReviews(t, cluster.ReviewStats(), ReviewStats{Requested: 1, CacheHits: 2})
 		api.set(func() { api.fails = errors.New("refused") })
 		_, _ = cluster.Authenticate(t.Context(), bearer("b"))
-		wantReviews(t, cluster.Reviews(), Reviews{Asked: 2, Failed: 1, Remembered: 2})
+		wantReviews(t, cluster.ReviewStats(), ReviewStats{Requested: 2, Failed: 1, CacheHits: 2})
 	})
-	wantReviews(t, Cluster{}.Reviews(), Reviews{})
+	wantReviews(t, (&ClusterAuthenticator{}).ReviewStats(), ReviewStats{})
 }
 
 func TestAuthorizer_CountsAccessReviews(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAuthorizer_CountsAccessReviews(t *testing.T) {
 		for _, namespace := range []string{"a", "a", "b", "b"} {
 			_, _ = a.Authorize(t.Context(), carol, in(namespace))
 		}
-		wantReviews(t, a.Reviews(), Reviews{Asked: 2, Remembered: 2})
+		wantReviews(t, a.ReviewStats(), ReviewStats{Requested: 2, CacheHits: 2})
 	})
 }
 
@@ -40,13 +40,13 @@ func TestAuthorizer_BadRequestIsNotCountedAsFailure(t *testing.T) {
 	api.fails = apierrors.NewBadRequest("which?")
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		_, _ = a.Authorize(t.Context(), carol, in("a"))
-		wantReviews(t, a.Reviews(), Reviews{Asked: 1})
+		wantReviews(t, a.ReviewStats(), ReviewStats{Requested: 1})
 	})
 }
 
-// TestReviews_CountFailuresAndRejectionsSeparately runs more concurrent reviews of one caller than
-// are allowed, at an API server that does not respond.
-func TestReviews_CountFailuresAndRejectionsSeparately(t *testing.T) {
+// TestReviewStats_CountFailuresAndRejectionsSeparately runs more concurrent reviews of one caller
+// than are allowed, at an API server that does not respond.
+func TestReviewStats_CountFailuresAndRejectionsSeparately(t *testing.T) {
 	api := allowing()
 	api.takes = time.Hour
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
@@ -55,11 +55,11 @@ func TestReviews_CountFailuresAndRejectionsSeparately(t *testing.T) {
 			all.Go(func() { _, _ = a.Authorize(t.Context(), carol, in(string(rune('a'+i)))) })
 		}
 		all.Wait()
-		wantReviews(t, a.Reviews(), Reviews{Asked: maxLookupsOfCaller, Failed: maxLookupsOfCaller, TurnedAway: 2})
+		wantReviews(t, a.ReviewStats(), ReviewStats{Requested: maxLookupsOfCaller, Failed: maxLookupsOfCaller, Rejected: 2})
 	})
 }
 
-func wantReviews(t *testing.T, got, want Reviews) {
+func wantReviews(t *testing.T, got, want ReviewStats) {
 	t.Helper()
 	if got != want {
 		t.Errorf("counts %+v, want %+v", got, want)

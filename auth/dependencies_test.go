@@ -17,7 +17,7 @@ import (
 // their dependencies.
 type agents struct {
 	*fakeAPI
-	cluster *Cluster
+	cluster *ClusterAuthenticator
 	key     *signing
 	token   string
 	watches []watch.Interface
@@ -31,7 +31,7 @@ func withAgents(t *testing.T, test func(*testing.T, *agents)) {
 		a := &agents{fakeAPI: accepting(), key: newSigning(t, "a")}
 		a.user.User = authenticationv1.UserInfo{Username: agent.Username, UID: agent.UID}
 		a.publish(a.key.public())
-		a.cluster = NewCluster(a.client(t), ClusterOptions{FollowedTTL: 5 * time.Minute, Objects: a.factory(t).Metadata()})
+		a.cluster = NewClusterAuthenticator(a.client(t), ClusterAuthenticatorOptions{FollowedTTL: 5 * time.Minute, Metadata: a.factory(t).ServiceMetadata()})
 		t.Cleanup(a.cluster.tokens.lookups.end)
 		running(t, a.cluster.tokens.dependencies.issuer.run)
 		must(t, a.cluster.tokens.dependencies.accounts.Replace([]any{object("account-uid")}, "1"))
@@ -69,7 +69,7 @@ func (a *agents) wantReviews(t *testing.T, lasts time.Duration, want int) {
 	}
 }
 
-func TestCluster_TokenIsReviewedRarelyWhileItsObjectsExist(t *testing.T) {
+func TestClusterAuthenticator_TokenIsReviewedRarelyWhileItsObjectsExist(t *testing.T) {
 	withAgents(t, func(t *testing.T, a *agents) {
 		a.wantReviews(t, 2*time.Minute, 1)
 		time.Sleep(3 * time.Minute)
@@ -77,7 +77,7 @@ func TestCluster_TokenIsReviewedRarelyWhileItsObjectsExist(t *testing.T) {
 	})
 }
 
-func TestCluster_TokenIsReviewedAgainWhenADependencyIsLost(t *testing.T) {
+func TestClusterAuthenticator_TokenIsReviewedAgainWhenADependencyIsLost(t *testing.T) {
 	terminating := object("pod-uid")
 	terminating.DeletionTimestamp = new(metav1.Now())
 	for name, goes := range map[string]func(t *testing.T, a *agents){
@@ -110,9 +110,9 @@ func TestCluster_TokenIsReviewedAgainWhenADependencyIsLost(t *testing.T) {
 	}
 }
 
-// TestCluster_UnverifiedTokensAreReviewedEveryTenSeconds has the API server accept tokens whose
-// claims about their dependencies are missing or wrong.
-func TestCluster_UnverifiedTokensAreReviewedEveryTenSeconds(t *testing.T) {
+// TestClusterAuthenticator_UnverifiedTokensAreReviewedEveryTenSeconds has the API server accept
+// tokens whose claims about their dependencies are missing or wrong.
+func TestClusterAuthenticator_UnverifiedTokensAreReviewedEveryTenSeconds(t *testing.T) {
 	for name, token := range map[string]func(t *testing.T, a *agents) string{
 		"forged with a known ID of a key": func(t *testing.T, _ *agents) string { return newSigning(t, "a").token(t, nil) },
 		"a Secret's": func(t *testing.T, a *agents) string {
@@ -145,8 +145,8 @@ func TestCluster_UnverifiedTokensAreReviewedEveryTenSeconds(t *testing.T) {
 	}
 }
 
-// TestCluster_TokenIsReviewedOftenBeforeItsExpiry is about clocks that differ.
-func TestCluster_TokenIsReviewedOftenBeforeItsExpiry(t *testing.T) {
+// TestClusterAuthenticator_TokenIsReviewedOftenBeforeItsExpiry is about clocks that differ.
+func TestClusterAuthenticator_TokenIsReviewedOftenBeforeItsExpiry(t *testing.T) {
 	withAgents(t, func(t *testing.T, a *agents) {
 		a.token = a.key.token(t, map[string]any{"exp": time.Now().Add(3 * time.Minute).Unix()})
 		a.wantReviews(t, 2*time.Minute, 1)
@@ -155,7 +155,7 @@ func TestCluster_TokenIsReviewedOftenBeforeItsExpiry(t *testing.T) {
 }
 
 func TestLiveObjects_KeepOnlyNameAndUID(t *testing.T) {
-	l := newLiveObjects("pods", nil, (&fakeAPI{}).factory(t).Metadata())
+	l := newLiveObjects("pods", nil, (&fakeAPI{}).factory(t).ServiceMetadata())
 	full := object("a")
 	full.Labels, full.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{}}
 	got, err := l.Transformer()(full)

@@ -1,10 +1,11 @@
 // Package auth authenticates and authorizes callers, and creates the clients that act as them.
 //
-// There are two modes. [KubeconfigUser] accepts every caller and acts as the kubeconfig's user. It
-// is for a developer's own machine, and [Loopback] rejects all other clients. [Cluster] is for a
-// service that others can reach. It decides nothing itself: the cluster authenticates callers by
-// TokenReview, and authorizes them by SubjectAccessReview ([Authorizer]). Only client certificates
-// are verified by this package, against the authorities that the API server publishes.
+// There are two modes. [KubeconfigAuthenticator] accepts every caller and acts as the kubeconfig's
+// user. It is for a developer's own machine, and [LoopbackOnly] rejects all other clients.
+// [ClusterAuthenticator] is for a service that others can reach. It decides nothing itself: the
+// cluster authenticates callers by TokenReview, and authorizes them by SubjectAccessReview
+// ([Authorizer]). Only client certificates are verified by this package, against the authorities
+// that the API server publishes.
 //
 // Guarantees:
 //
@@ -12,16 +13,16 @@
 //     cluster. While the API server is unreachable, calls fail with an error of the API server's
 //     type, ServiceUnavailable. It is not [ErrUnauthenticated], because it does not concern the
 //     caller. Such errors are not cached.
-//   - Bounded delay: a decision is cached for 10 seconds, and a token's not beyond its
-//     expiration. With AuthorizerOptions.FollowedTTL, permission decisions are cached for
-//     longer while RBAC is followed without a gap of 10 seconds; except those for nodes and
-//     about paths, those with an evaluation error, and those of the minute after a change. With
-//     ClusterOptions.FollowedTTL, reviews of service account tokens are cached for longer while
-//     their service account, their pod and their issuer's key are seen to exist. Nothing counts
-//     as followed while the API server is at an older version than its watch, as after a
-//     restore of etcd. Keys admit no caller: each token is first reviewed by the API server. A
-//     change of RBAC that is seen by the watch invalidates the cached decisions of the affected
-//     subjects at once, and wakes the waiters on [Authorizer.Changed].
+//   - Bounded delay: a decision is cached for 10 seconds, and a token's not beyond its expiration.
+//     With AuthorizerOptions.FollowedTTL, permission decisions are cached for longer while RBAC is
+//     followed without a gap of 10 seconds; except those for nodes and about paths, those with an
+//     evaluation error, and those of the minute after a change. With
+//     ClusterAuthenticatorOptions.FollowedTTL, reviews of service account tokens are cached for
+//     longer while their service account, their pod and their issuer's key are seen to exist.
+//     Nothing counts as followed while the API server is at an older version than its watch, as
+//     after a restore of etcd. Keys admit no caller: each token is first reviewed by the API
+//     server. A change of RBAC that is seen by the watch invalidates the cached decisions of the
+//     affected subjects at once, and wakes the waiters on [Authorizer.Changed].
 //   - No decision from before a change outlives it: the API server's own authorizer follows RBAC
 //     by watches too, and can see a change later than this package. For 5 seconds after a change,
 //     decisions about the affected subjects are cached for only half a second, and the change is
@@ -42,7 +43,7 @@
 //   - Fair shares: of the concurrent reviews, one caller has at most a quarter, and the caller
 //     with the fewest is next. A review that gets no slot within 5 seconds, or exceeds the queue of
 //     its caller, fails with an error of the API server's type, TooManyRequests, which contains
-//     the time to call again. Reviews of open streams ([Rechecking]) have slots of their own, and
+//     the time to call again. Reviews of open streams ([WithRecheck]) have slots of their own, and
 //     wait as long as the stream does. The wait does not count against the 10 seconds that the
 //     cluster has for a decision.
 //   - Floods of invalid tokens do not delay known callers: reviews of tokens that were accepted
@@ -68,7 +69,7 @@
 //   - Credentials are not revealed: tokens are cached only by a keyed hash, and are in no error,
 //     log or printed [Identity].
 //
-// [Cluster] and [Authorizer] have a Run method, which owns all goroutines that they start. It
-// returns when its context is done and these goroutines have ended. All types are safe for
-// concurrent use.
+// [ClusterAuthenticator] and [Authorizer] have a Run method, which owns all goroutines that they
+// start. It returns when its context is done and these goroutines have ended. All types are safe
+// for concurrent use.
 package auth

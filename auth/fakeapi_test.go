@@ -42,7 +42,7 @@ type fakeAPI struct {
 
 func (api *fakeAPI) client(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	return api.factory(t).Own().Typed
+	return api.factory(t).ForService().Typed
 }
 
 func (api *fakeAPI) factory(t *testing.T) *ClientFactory {

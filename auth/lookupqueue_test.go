@@ -19,15 +19,15 @@ const invalidPrefix = "invalid-"
 // calledFrom returns the context of a call from an address of the i-th peer.
 func calledFrom(t *testing.T, i int) context.Context {
 	address := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-	return withPeer(t.Context(), peer{address: netip.AddrPortFrom(address, 1).String()})
+	return contextWithPeer(t.Context(), peer{address: netip.AddrPortFrom(address, 1).String()})
 }
 
 // underFlood runs a test with an authenticator and a slow API server. No review must be left.
-func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAPI, *Cluster)) {
+func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAPI, *ClusterAuthenticator)) {
 	t.Helper()
 	api := accepting()
 	api.refuses = invalidPrefix
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		api.set(func() { api.takes, api.most = takes, 0 })
 		test(t, api, cluster)
 		time.Sleep(unknownTokenPatience + lookupTimeout + rejectionPenalty) // the longest time that a review can stay
@@ -44,7 +44,7 @@ type answers struct{ accepted, rejected, throttled, unavailable, other int }
 
 // flood starts n concurrent calls, each with a token of its own, and returns when those that can be
 // rejected or started are. wait returns the outcomes of all of them.
-func flood(t *testing.T, cluster *Cluster, calls int, prefix string, from func(i int) context.Context) (wait func() answers) {
+func flood(t *testing.T, cluster *ClusterAuthenticator, calls int, prefix string, from func(i int) context.Context) (wait func() answers) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var ended answers
@@ -76,7 +76,7 @@ func (a *answers) of(err error) *int {
 }
 
 // wantServed fails unless a caller is served at once: within the time of one review.
-func wantServed(ctx context.Context, t *testing.T, api *fakeAPI, cluster *Cluster, token string) {
+func wantServed(ctx context.Context, t *testing.T, api *fakeAPI, cluster *ClusterAuthenticator, token string) {
 	t.Helper()
 	began := time.Now()
 	if _, err := cluster.Authenticate(ctx, bearer(token)); err != nil || time.Since(began) != api.takes {
@@ -85,7 +85,7 @@ func wantServed(ctx context.Context, t *testing.T, api *fakeAPI, cluster *Cluste
 }
 
 func TestLookupQueue_FloodFromOnePeerDoesNotDelayOthers(t *testing.T) {
-	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *ClusterAuthenticator) {
 		here, elsewhere := calledFrom(t, 1), calledFrom(t, 2)
 		wantServed(here, t, api, cluster, "known")
 		time.Sleep(acceptedTTL + time.Second)
@@ -98,14 +98,14 @@ func TestLookupQueue_FloodFromOnePeerDoesNotDelayOthers(t *testing.T) {
 		if api.most > maxLookupsOfPeer+1 {
 			t.Errorf("%d concurrent reviews", api.most)
 		}
-		if is := cluster.Reviews(); is.TurnedAway != 2000-maxWaitingOfPeer || is.Failed != 0 {
+		if is := cluster.ReviewStats(); is.Rejected != 2000-maxWaitingOfPeer || is.Failed != 0 {
 			t.Errorf("counts %+v", is)
 		}
 	})
 }
 
 func TestLookupQueue_FloodFromAllPeersDoesNotDelayKnownTokens(t *testing.T) {
-	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *ClusterAuthenticator) {
 		wantServed(calledFrom(t, 1), t, api, cluster, "known")
 		time.Sleep(acceptedTTL + time.Second)
 		wait := flood(t, cluster, 2*maxWaiting, invalidPrefix, func(i int) context.Context { return calledFrom(t, i) })
@@ -136,7 +136,7 @@ func TestLookupQueue_LimitsTheRateOfAPeersFailures(t *testing.T) {
 }
 
 func comeAtARate(t *testing.T, fails error, want answers) {
-	underFlood(t, 0, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+	underFlood(t, 0, func(t *testing.T, api *fakeAPI, cluster *ClusterAuthenticator) {
 		api.set(func() { api.fails = fails })
 		wait := flood(t, cluster, 3*maxLookupsOfPeer, invalidPrefix, func(int) context.Context { return calledFrom(t, 1) })
 		for turns := 1; turns <= 3; turns++ {
@@ -153,7 +153,7 @@ func comeAtARate(t *testing.T, fails error, want answers) {
 }
 
 func TestLookupQueue_DoesNotDelayGoodTokensOfOnePeer(t *testing.T) {
-	underFlood(t, 0, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
+	underFlood(t, 0, func(t *testing.T, _ *fakeAPI, cluster *ClusterAuthenticator) {
 		began := time.Now()
 		wait := flood(t, cluster, maxWaitingOfPeer, "good-", func(int) context.Context { return calledFrom(t, 1) })
 		if got := wait(); got.accepted != maxWaitingOfPeer || time.Since(began) != 0 {
@@ -165,7 +165,7 @@ func TestLookupQueue_DoesNotDelayGoodTokensOfOnePeer(t *testing.T) {
 // TestLookupQueue_ServesManyClientsBehindOneAddress has 1,000 agents call for the first time, at a
 // slow API server.
 func TestLookupQueue_ServesManyClientsBehindOneAddress(t *testing.T) {
-	underFlood(t, 100*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
+	underFlood(t, 100*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *ClusterAuthenticator) {
 		wait := flood(t, cluster, 1000, "good-", func(int) context.Context { return calledFrom(t, 1) })
 		if got, want := wait(), (answers{accepted: 1000}); got != want {
 			t.Errorf("they got %+v", got)
@@ -176,7 +176,7 @@ func TestLookupQueue_ServesManyClientsBehindOneAddress(t *testing.T) {
 // TestLookupQueue_PeerTakesAtMostHalfOfTheFreePlaces has one address after the other take what it
 // can.
 func TestLookupQueue_PeerTakesAtMostHalfOfTheFreePlaces(t *testing.T) {
-	underFlood(t, 50*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
+	underFlood(t, 50*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *ClusterAuthenticator) {
 		for i, want := range []int{maxWaiting / 2, maxWaiting / 4, maxWaiting / 8} {
 			before := cluster.tokens.unknownTokens.waiting
 			defer flood(t, cluster, 1500, fmt.Sprint(invalidPrefix, i, "-"), func(int) context.Context { return calledFrom(t, i) })()
@@ -190,7 +190,7 @@ func TestLookupQueue_PeerTakesAtMostHalfOfTheFreePlaces(t *testing.T) {
 // TestLookupQueue_DisconnectedClientsKeepTheirPlaces is about a peer that disconnects before it
 // gets a response.
 func TestLookupQueue_DisconnectedClientsKeepTheirPlaces(t *testing.T) {
-	underFlood(t, time.Second, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+	underFlood(t, time.Second, func(t *testing.T, api *fakeAPI, cluster *ClusterAuthenticator) {
 		gone, hangUp := context.WithCancel(calledFrom(t, 1))
 		first := flood(t, cluster, maxWaitingOfPeer, invalidPrefix, func(int) context.Context { return gone })
 		hangUp()
@@ -205,7 +205,7 @@ func TestLookupQueue_DisconnectedClientsKeepTheirPlaces(t *testing.T) {
 }
 
 func TestLookupQueue_RevokedTokenWaitsLikeAnUnknownOne(t *testing.T) {
-	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *ClusterAuthenticator) {
 		here := calledFrom(t, 1)
 		for _, refuses := range []string{invalidPrefix, "known"} {
 			api.set(func() { api.refuses = refuses })
@@ -221,7 +221,7 @@ func TestLookupQueue_RevokedTokenWaitsLikeAnUnknownOne(t *testing.T) {
 }
 
 func TestLookupQueue_TimedOutLookupsReleaseTheirSlots(t *testing.T) {
-	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *ClusterAuthenticator) {
 		wait := flood(t, cluster, 3*maxUnknownLookups, invalidPrefix, func(i int) context.Context { return calledFrom(t, i%3) })
 		want := answers{unavailable: 2 * maxUnknownLookups, throttled: maxUnknownLookups}
 		if got := wait(); got != want || api.most != maxUnknownLookups {

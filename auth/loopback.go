@@ -23,14 +23,14 @@ func CheckLoopback(address string) error {
 	return nil
 }
 
-// Loopback passes only requests that a program on this machine has made intentionally. It rejects
-// requests of web pages of other origins, whether the page sends requests directly or has its own
-// name resolved to a loopback address (DNS rebinding): Host must name a loopback address, and
-// Origin, if a browser sends it, this service. Requests that a browser marks as sent for another
-// site are rejected too, except navigations, because other pages are allowed to link to the
+// LoopbackOnly passes only requests that a program on this machine has made intentionally. It
+// rejects requests of web pages of other origins, whether the page sends requests directly or has
+// its own name resolved to a loopback address (DNS rebinding): Host must name a loopback address,
+// and Origin, if a browser sends it, this service. Requests that a browser marks as sent for
+// another site are rejected too, except navigations, because other pages are allowed to link to the
 // console. Therefore the API itself must reject navigations of other sites, which <object> and
 // <iframe> also cause.
-func Loopback(next http.Handler) http.Handler {
+func LoopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkLocal(r); err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)

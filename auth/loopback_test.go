@@ -43,7 +43,7 @@ func TestCheckLoopback_AcceptsOnlyLoopbackAddresses(t *testing.T) {
 	}
 }
 
-func TestLoopback_RejectsRequestsOfOtherHostsAndSites(t *testing.T) {
+func TestLoopbackOnly_RejectsRequestsOfOtherHostsAndSites(t *testing.T) {
 	for name, test := range map[string]struct {
 		host   string
 		header http.Header
@@ -89,7 +89,7 @@ func TestLoopback_RejectsRequestsOfOtherHostsAndSites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reached := false
-			handler := Loopback(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+			handler := LoopbackOnly(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			request.Host = test.host
 			if test.header != nil {

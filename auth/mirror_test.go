@@ -55,8 +55,8 @@ func TestAuthorizer_NamespacesAreConfirmedByReviews(t *testing.T) {
 	if want := (Namespaces{Names: []string{"a", "b"}}); err != nil || !got.Equal(want) || api.asked() != 4 {
 		t.Errorf("got %+v, %v after %d reviews", got, err, api.asked())
 	}
-	if !got.Contain("b") || got.Contain("c") || got.Contain("") {
-		t.Error("Contain is wrong")
+	if !got.Contains("b") || got.Contains("c") || got.Contains("") {
+		t.Error("Contains is wrong")
 	}
 }
 
@@ -64,7 +64,7 @@ func TestAuthorizer_ClusterWidePermissionNeedsOneReview(t *testing.T) {
 	api := allowing("")
 	a := authorizerWith(t, api, AuthorizerOptions{Candidates: AllNamespaces}, []string{"a", "b"})
 	got, err := a.Namespaces(t.Context(), carol, in("a")) // the namespace is ignored
-	if err != nil || !got.All || !got.Contain("x") || api.asked() != 1 {
+	if err != nil || !got.All || !got.Contains("x") || api.asked() != 1 {
 		t.Errorf("got %+v, %v after %d reviews", got, err, api.asked())
 	}
 }

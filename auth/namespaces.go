@@ -22,8 +22,8 @@ type Namespaces struct {
 	Names []string
 }
 
-// Contain reports whether the action is allowed in a namespace.
-func (n Namespaces) Contain(namespace string) bool {
+// Contains reports whether the action is allowed in a namespace.
+func (n Namespaces) Contains(namespace string) bool {
 	_, found := slices.BinarySearch(n.Names, namespace)
 	return n.All || found
 }

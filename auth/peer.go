@@ -15,21 +15,21 @@ type peer struct {
 	certificates []*x509.Certificate // sent by TLS, the peer's own first
 }
 
-// NotePeer stores the address of a connection's peer, and the certificates that it has sent by TLS,
-// in the request's context for [Cluster], because code after a protocol's interceptors does not
-// have the connection. Addresses in headers, such as X-Forwarded-For, are ignored, because any
-// client can send them.
-func NotePeer(next http.Handler) http.Handler {
+// WithPeer stores the address of a connection's peer, and the certificates that it has sent by TLS,
+// in the request's context for [ClusterAuthenticator], because code after a protocol's interceptors
+// does not have the connection. Addresses in headers, such as X-Forwarded-For, are ignored, because
+// any client can send them.
+func WithPeer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := peer{address: r.RemoteAddr}
 		if r.TLS != nil {
 			from.certificates = r.TLS.PeerCertificates
 		}
-		next.ServeHTTP(w, r.WithContext(withPeer(r.Context(), from)))
+		next.ServeHTTP(w, r.WithContext(contextWithPeer(r.Context(), from)))
 	})
 }
 
-func withPeer(ctx context.Context, from peer) context.Context {
+func contextWithPeer(ctx context.Context, from peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, from)
 }
 
@@ -39,4 +39,4 @@ func peerFrom(ctx context.Context) peer {
 }
 
 // network returns the network that identifies the peer.
-func (p peer) network() netip.Prefix { return Network(p.address) }
+func (p peer) network() netip.Prefix { return PeerNetwork(p.address) }

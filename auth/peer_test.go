@@ -24,13 +24,13 @@ func TestPeer_NetworkIsOneIPv4AddressOrIPv6Subnet(t *testing.T) {
 	}
 }
 
-func TestNotePeer_PassesTheAddressOfTheConnection(t *testing.T) {
+func TestWithPeer_PassesTheAddressOfTheConnection(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 	request.RemoteAddr = "192.0.2.1:1"
 	for _, name := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded"} {
 		request.Header.Set(name, "192.0.2.2")
 	}
-	NotePeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	WithPeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if got := peerFrom(r.Context()).address; got != "192.0.2.1:1" {
 			t.Errorf("%s was used", got)
 		}

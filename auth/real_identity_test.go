@@ -41,7 +41,7 @@ func whoAmI(t *testing.T, client kubernetes.Interface) authenticationv1.UserInfo
 func TestRealCluster_TokenIdentityEqualsThatOfTheAPIServer(t *testing.T) {
 	cluster := realCluster(t)
 	factory := realFactory(t, "by-token", &counting{}, serviceRules...)
-	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{})
+	authenticator := NewClusterAuthenticator(factory.ForService().Typed, ClusterAuthenticatorOptions{})
 	running(t, authenticator.Run)
 	token := realToken(t, "kube-system", "by-token")
 
@@ -65,7 +65,7 @@ func wantSame(t *testing.T, identity Identity, user authenticationv1.UserInfo) {
 
 func TestRealCluster_RejectsTokensForOtherAudiences(t *testing.T) {
 	factory := realFactory(t, "audience", &counting{}, serviceRules...)
-	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{Audiences: []string{"kubeconnect"}})
+	authenticator := NewClusterAuthenticator(factory.ForService().Typed, ClusterAuthenticatorOptions{Audiences: []string{"kubeconnect"}})
 	running(t, authenticator.Run)
 	for name, test := range map[string]struct {
 		token string
@@ -88,7 +88,7 @@ func TestRealCluster_RejectsTokensForOtherAudiences(t *testing.T) {
 func TestRealCluster_CertificateIdentityEqualsThatOfTheAPIServer(t *testing.T) {
 	cluster := realCluster(t)
 	factory := realFactory(t, "by-certificate", &counting{}, serviceRules...)
-	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{})
+	authenticator := NewClusterAuthenticator(factory.ForService().Typed, ClusterAuthenticatorOptions{})
 	running(t, authenticator.Run)
 	eventually(t, "the authorities", func() bool { _, read := authenticator.clientCA.authorities(); return read })
 
@@ -121,7 +121,7 @@ func realSigner(t *testing.T) *signer {
 func TestRealClientFactory_ImpersonatesTheUserOfAPodsToken(t *testing.T) {
 	cluster := realCluster(t)
 	factory := realFactory(t, "by-pod", &counting{}, serviceRules...)
-	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{})
+	authenticator := NewClusterAuthenticator(factory.ForService().Typed, ClusterAuthenticatorOptions{})
 	running(t, authenticator.Run)
 	pod, err := cluster.Client.CoreV1().Pods("kube-system").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "caller"},
@@ -144,7 +144,7 @@ func TestRealClientFactory_ImpersonatesTheUserOfAPodsToken(t *testing.T) {
 
 func TestRealClientFactory_SendsTheCallersOwnToken(t *testing.T) {
 	factory := realFactory(t, "own-token", &counting{}, serviceRules[:2]...)
-	authenticator := NewCluster(factory.Own().Typed, ClusterOptions{KeepTokens: true})
+	authenticator := NewClusterAuthenticator(factory.ForService().Typed, ClusterAuthenticatorOptions{KeepTokens: true})
 	running(t, authenticator.Run)
 	identity, err := authenticator.Authenticate(t.Context(), bearer(realToken(t, "kube-system", "default")))
 	must(t, err)

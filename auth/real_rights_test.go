@@ -34,7 +34,7 @@ func TestRealAuthorizer_FindsFewNamespacesWithFewReviews(t *testing.T) {
 			if name != "with RBAC" {
 				account = "all"
 			}
-			authorizer := NewAuthorizer(realFactory(t, account, count, rules...).Own().Typed, AuthorizerOptions{})
+			authorizer := NewAuthorizer(realFactory(t, account, count, rules...).ForService().Typed, AuthorizerOptions{})
 			running(t, authorizer.Run)
 			began := time.Now()
 			got, err := authorizer.Namespaces(t.Context(), alice, listPods)
@@ -54,7 +54,7 @@ func TestRealAuthorizer_FindsFewNamespacesWithFewReviews(t *testing.T) {
 func TestRealAuthorizer_SeesPermissionChangesAtOnce(t *testing.T) {
 	client := realCluster(t).Client
 	factory := realFactory(t, "changes", &counting{}, rbacRules...)
-	authorizer := NewAuthorizer(factory.Own().Typed, AuthorizerOptions{AllowedTTL: time.Hour, DeniedTTL: time.Hour})
+	authorizer := NewAuthorizer(factory.ForService().Typed, AuthorizerOptions{AllowedTTL: time.Hour, DeniedTTL: time.Hour})
 	running(t, authorizer.Run)
 	newNamespace(t, client, "living")
 	bob := Identity{Username: "system:serviceaccount:living:bob", Groups: []string{"system:serviceaccounts", "crew", groupAuthenticated}}
@@ -113,7 +113,7 @@ func TestRealAuthorizer_SeesPermissionChangesAtOnce(t *testing.T) {
 func TestRealAuthorizer_ReturnsDecisionsOfTheAPIServer(t *testing.T) {
 	client := realCluster(t).Client
 	factory := realFactory(t, "selections", &counting{}, rbacRules...)
-	authorizer := NewAuthorizer(factory.Own().Typed, AuthorizerOptions{})
+	authorizer := NewAuthorizer(factory.ForService().Typed, AuthorizerOptions{})
 	running(t, authorizer.Run)
 	newNamespace(t, client, "named")
 	_, err := client.RbacV1().Roles("named").Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Rules: []rbacv1.PolicyRule{

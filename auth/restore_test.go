@@ -19,8 +19,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
-// restorable is an API server whose etcd can be restored from a backup. Like a real one it accepts a watch
-// from a version that it has yet to reach, and sends nothing.
+// restorable is an API server whose etcd can be restored from a backup. Like a real one it accepts
+// a watch from a version that it has yet to reach, and sends nothing.
 type restorable struct {
 	streams bool // it can send the initial events of a watch; set once
 
@@ -145,14 +145,14 @@ func TestAuthorizer_DeniesPermissionsRevokedByARestore(t *testing.T) {
 	}
 }
 
-func TestCluster_RejectsTokensOfAccountsDeletedByARestore(t *testing.T) {
+func TestClusterAuthenticator_RejectsTokensOfAccountsDeletedByARestore(t *testing.T) {
 	for name, test := range restores {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
 				a := &agents{fakeAPI: accepting(), key: newSigning(t, "a")}
 				a.user.User = authenticationv1.UserInfo{Username: agent.Username, UID: agent.UID}
 				a.publish(a.key.public())
-				a.cluster = NewCluster(a.client(t), ClusterOptions{FollowedTTL: 5 * time.Minute, Objects: a.factory(t).Metadata()})
+				a.cluster = NewClusterAuthenticator(a.client(t), ClusterAuthenticatorOptions{FollowedTTL: 5 * time.Minute, Metadata: a.factory(t).ServiceMetadata()})
 				t.Cleanup(a.cluster.tokens.lookups.end)
 				dependencies := a.cluster.tokens.dependencies
 				running(t, dependencies.issuer.run)

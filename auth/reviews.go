@@ -85,7 +85,7 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 	changed := r.changes.lastOf(caller.subjects)
 	key := cacheKey{caller.key, attributes}
 	if decision, ok := r.cached(key, changed); ok {
-		r.lookups.counts.remembered.Add(1)
+		r.lookups.counts.cacheHits.Add(1)
 		return decision, nil
 	}
 	review := func(ctx context.Context) (Decision, error) { return r.reviewAndCache(ctx, caller, attributes, changed) }
@@ -119,8 +119,8 @@ func (r *reviews) isValid(found cachedDecision) bool {
 	return now.Before(found.validUntil) || now.Before(found.followedUntil) && r.hasFollowed(found.requested)
 }
 
-// flightKey returns a key for shared reviews. It differs for questions before and after a change, so
-// that no caller shares a review that may not have seen the change.
+// flightKey returns a key for shared reviews. It differs for questions before and after a change,
+// so that no caller shares a review that may not have seen the change.
 func (q cacheKey) flightKey(changed time.Time) string {
 	a := q.attributes
 	d := digest{sha256.New()}
@@ -135,7 +135,7 @@ func (r *reviews) reviewAndCache(
 	ctx context.Context, caller caller, attributes Attributes, changed time.Time,
 ) (Decision, error) {
 	requested := time.Now()
-	r.lookups.counts.asked.Add(1)
+	r.lookups.counts.requested.Add(1)
 	status, err := r.review(ctx, caller.Identity, attributes)
 	if err != nil {
 		return Decision{}, err
@@ -146,7 +146,8 @@ func (r *reviews) reviewAndCache(
 		cache, usual = r.allowed, r.allowedTTL
 	}
 	decided := cachedDecision{decision, requested, time.Now().Add(ttl(usual, requested, changed)), requested}
-	// With an evaluation error the API server has not evaluated all rules, and no change of RBAC says when it can.
+	// With an evaluation error the API server has not evaluated all rules, and no change of RBAC
+	// says when it can.
 	if caller.isFollowed(attributes) && status.EvaluationError == "" {
 		decided.followedUntil = requested.Add(followedTTL(r.followedTTL, requested, changed))
 	}

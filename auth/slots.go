@@ -30,12 +30,13 @@ type slot interface {
 	wait(ctx context.Context) error
 	// end releases the slot.
 	end()
-	// keepsWaiting reports whether the review continues to wait when no caller waits for its result.
+	// keepsWaiting reports whether the review continues to wait when no caller waits for its
+	// result.
 	keepsWaiting() bool
 }
 
-// fairSlots shares the slots for reviews fairly among callers. Reviews of open streams have slots of
-// their own: they do not wait behind new questions.
+// fairSlots shares the slots for reviews fairly among callers. Reviews of open streams have slots
+// of their own: they do not wait behind new questions.
 type fairSlots struct{ questions, rechecks *fairqueue.Queue }
 
 func newFairSlots() fairSlots {
@@ -87,10 +88,10 @@ func (*fairSlot) keepsWaiting() bool { return false }
 
 type recheckKey struct{}
 
-// Rechecking returns a context for reviews of an open stream: the current identity and permissions
+// WithRecheck returns a context for reviews of an open stream: the current identity and permissions
 // of its caller. Such reviews do not wait behind those of new calls, and wait for as long as ctx is
 // not done.
-func Rechecking(ctx context.Context) context.Context {
+func WithRecheck(ctx context.Context) context.Context {
 	return context.WithValue(ctx, recheckKey{}, true)
 }
 

@@ -107,7 +107,7 @@ func TestAuthorizer_StreamsDoNotWaitForCalls(t *testing.T) {
 		for _, name := range []string{"carol", "mallory", "mary", "max", "mo"} {
 			waits = append(waits, asking(t.Context(), a, name, 100))
 		}
-		wantAnswerAfter(Rechecking(t.Context()), t, a, "carol", time.Second)
+		wantAnswerAfter(WithRecheck(t.Context()), t, a, "carol", time.Second)
 		for _, wait := range waits {
 			wait()
 		}
@@ -119,7 +119,7 @@ func TestAuthorizer_StreamsDoNotWaitForCalls(t *testing.T) {
 func TestAuthorizer_StreamsWaitForSlotsWithoutATimeout(t *testing.T) {
 	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
 		api.set(func() { api.takes = 9 * time.Second })
-		if got := asking(Rechecking(t.Context()), a, "carol", 2*maxLookupsOfCaller)(); got.accepted != 2*maxLookupsOfCaller {
+		if got := asking(WithRecheck(t.Context()), a, "carol", 2*maxLookupsOfCaller)(); got.accepted != 2*maxLookupsOfCaller {
 			t.Errorf("they got %+v", got)
 		}
 	})
@@ -164,7 +164,7 @@ func TestAuthorizer_DoesNotSendCancelledReviews(t *testing.T) {
 		if asked := api.asked(); asked != maxLookupsOfCaller+1 {
 			t.Errorf("%d reviews", asked)
 		}
-		wantReviews(t, a.Reviews(), Reviews{Asked: maxLookupsOfCaller + 1})
+		wantReviews(t, a.ReviewStats(), ReviewStats{Requested: maxLookupsOfCaller + 1})
 	})
 }
 
@@ -184,10 +184,11 @@ func TestAuthorizer_SharedReviewContinuesWhenOneCallerLeaves(t *testing.T) {
 	})
 }
 
-// TestCluster_TokensOfOneUserDoNotDelayOthers has one user renew many tokens at one time.
-func TestCluster_TokensOfOneUserDoNotDelayOthers(t *testing.T) {
+// TestClusterAuthenticator_TokensOfOneUserDoNotDelayOthers has one user renew many tokens at one
+// time.
+func TestClusterAuthenticator_TokensOfOneUserDoNotDelayOthers(t *testing.T) {
 	api := accepting()
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		as := func(name string) { api.set(func() { api.user.User.Username = name }) }
 		as("mallory")
 		flood(t, cluster, 100, "mallorys-", func(int) context.Context { return calledFrom(t, 1) })()

@@ -124,7 +124,7 @@ func (t *tokens) cached(key string) (tokenResult, bool) {
 	for _, cache := range []*utilcache.LRUExpireCache{t.accepted, t.rejected} {
 		value, _ := cache.Get(key)
 		if result, ok := value.(tokenResult); ok && t.isValid(result) {
-			t.lookups.counts.remembered.Add(1)
+			t.lookups.counts.cacheHits.Add(1)
 			return result, true
 		}
 	}
@@ -168,7 +168,7 @@ func (t *tokens) cacheResult(key, token string, result tokenResult) {
 }
 
 func (t *tokens) review(ctx context.Context, token string) (tokenResult, error) {
-	t.lookups.counts.asked.Add(1)
+	t.lookups.counts.requested.Add(1)
 	review, err := t.reviews.Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
 	}, metav1.CreateOptions{})

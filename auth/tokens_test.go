@@ -19,10 +19,10 @@ import (
 )
 
 // withCluster runs a test with fake time, with an authenticator that uses api.
-func withCluster(t *testing.T, api *fakeAPI, options ClusterOptions, test func(*testing.T, *Cluster)) {
+func withCluster(t *testing.T, api *fakeAPI, options ClusterAuthenticatorOptions, test func(*testing.T, *ClusterAuthenticator)) {
 	t.Helper()
 	faketime.Test(t, func(t *testing.T) {
-		cluster := NewCluster(api.client(t), options)
+		cluster := NewClusterAuthenticator(api.client(t), options)
 		running(t, cluster.Run)
 		synctest.Wait()
 		test(t, cluster)
@@ -31,9 +31,9 @@ func withCluster(t *testing.T, api *fakeAPI, options ClusterOptions, test func(*
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-func TestCluster_AcceptedTokenIsReviewedAgainAfterTenSeconds(t *testing.T) {
+func TestClusterAuthenticator_AcceptedTokenIsReviewedAgainAfterTenSeconds(t *testing.T) {
 	api := accepting()
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		for range 3 {
 			identity, err := cluster.Authenticate(t.Context(), bearer("a"))
 			if err != nil || identity.Username != "alice" || !identity.Expires.IsZero() {
@@ -53,9 +53,9 @@ func TestCluster_AcceptedTokenIsReviewedAgainAfterTenSeconds(t *testing.T) {
 	})
 }
 
-func TestCluster_TokenIsNotCachedBeyondItsExpiry(t *testing.T) {
+func TestClusterAuthenticator_TokenIsNotCachedBeyondItsExpiry(t *testing.T) {
 	api := accepting()
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		ends := time.Now().Add(3 * time.Second).Truncate(time.Second)
 		token := jwt(fmt.Sprintf(`{"exp":%d}`, ends.Unix()))
 		identity, err := cluster.Authenticate(t.Context(), bearer(token))
@@ -70,9 +70,9 @@ func TestCluster_TokenIsNotCachedBeyondItsExpiry(t *testing.T) {
 	})
 }
 
-func TestCluster_ExpiredTokenIsRejectedWithoutAReview(t *testing.T) {
+func TestClusterAuthenticator_ExpiredTokenIsRejectedWithoutAReview(t *testing.T) {
 	api := accepting()
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		for ago, want := range map[time.Duration]error{0: ErrExpired, time.Hour: ErrExpired, -2 * time.Second: nil} {
 			token := jwt(fmt.Sprintf(`{"exp":%d}`, time.Now().Add(-ago).Unix()))
 			if _, err := cluster.Authenticate(t.Context(), bearer(token)); !errors.Is(err, want) {
@@ -85,9 +85,9 @@ func TestCluster_ExpiredTokenIsRejectedWithoutAReview(t *testing.T) {
 	})
 }
 
-func TestCluster_RejectedTokensAreCachedSeparately(t *testing.T) {
+func TestClusterAuthenticator_RejectedTokensAreCachedSeparately(t *testing.T) {
 	api := accepting()
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		_, err := cluster.Authenticate(t.Context(), bearer("good"))
 		must(t, err)
 		api.set(func() { api.user = authenticationv1.TokenReviewStatus{} })
@@ -114,10 +114,10 @@ func TestCluster_RejectedTokensAreCachedSeparately(t *testing.T) {
 	})
 }
 
-func TestCluster_CallersWithOneTokenShareAReview(t *testing.T) {
+func TestClusterAuthenticator_CallersWithOneTokenShareAReview(t *testing.T) {
 	api := accepting()
 	api.takes = 4 * time.Second
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		var all sync.WaitGroup
 		hasty, leave := context.WithCancel(t.Context())
 		all.Go(func() {
@@ -142,7 +142,7 @@ func TestCluster_CallersWithOneTokenShareAReview(t *testing.T) {
 	})
 }
 
-func TestCluster_FailedReviewIsNoRejection(t *testing.T) {
+func TestClusterAuthenticator_FailedReviewIsNoRejection(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes time.Duration
 		fails error
@@ -157,7 +157,7 @@ func TestCluster_FailedReviewIsNoRejection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := accepting()
 			api.takes, api.fails = test.takes, test.fails
-			withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+			withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 				began := time.Now()
 				identity, err := cluster.Authenticate(t.Context(), bearer("secret"))
 				if !apierrors.IsServiceUnavailable(err) || errors.Is(err, ErrUnauthenticated) || identity.Username != "" {
@@ -175,10 +175,10 @@ func TestCluster_FailedReviewIsNoRejection(t *testing.T) {
 	}
 }
 
-func TestCluster_ReturnsTheDeadlineErrorOfTheCaller(t *testing.T) {
+func TestClusterAuthenticator_ReturnsTheDeadlineErrorOfTheCaller(t *testing.T) {
 	api := accepting()
 	api.takes = 5 * time.Second
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := cluster.Authenticate(ctx, bearer("a")); !errors.Is(err, context.DeadlineExceeded) {
@@ -187,7 +187,7 @@ func TestCluster_ReturnsTheDeadlineErrorOfTheCaller(t *testing.T) {
 	})
 }
 
-func TestCluster_RejectsAnonymousUsersAndOtherAudiences(t *testing.T) {
+func TestClusterAuthenticator_RejectsAnonymousUsersAndOtherAudiences(t *testing.T) {
 	for name, test := range map[string]struct {
 		audiences []string
 		status    authenticationv1.TokenReviewStatus
@@ -204,7 +204,7 @@ func TestCluster_RejectsAnonymousUsersAndOtherAudiences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := &fakeAPI{user: test.status}
-			withCluster(t, api, ClusterOptions{Audiences: test.audiences}, func(t *testing.T, cluster *Cluster) {
+			withCluster(t, api, ClusterAuthenticatorOptions{Audiences: test.audiences}, func(t *testing.T, cluster *ClusterAuthenticator) {
 				identity, err := cluster.Authenticate(t.Context(), bearer("secret"))
 				if !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("error is %v, want %q", err, test.says)
@@ -226,9 +226,9 @@ func withAudiences(status authenticationv1.TokenReviewStatus, audiences ...strin
 	return status
 }
 
-func TestCluster_InvalidCredentialNeedsNoReview(t *testing.T) {
+func TestClusterAuthenticator_InvalidCredentialNeedsNoReview(t *testing.T) {
 	api := accepting()
-	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
 		for _, header := range []http.Header{{}, {"Authorization": {"Basic x"}}, {"Authorization": {"Bearer a", "Bearer b"}}} {
 			if _, err := cluster.Authenticate(t.Context(), header); !errors.Is(err, ErrUnauthenticated) {
 				t.Errorf("got %v", err)
@@ -240,11 +240,11 @@ func TestCluster_InvalidCredentialNeedsNoReview(t *testing.T) {
 	})
 }
 
-func TestCluster_FailsAfterRunHasEnded(t *testing.T) {
+func TestClusterAuthenticator_FailsAfterRunHasEnded(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		api := accepting()
 		api.takes = time.Hour
-		cluster := NewCluster(api.client(t), ClusterOptions{})
+		cluster := NewClusterAuthenticator(api.client(t), ClusterAuthenticatorOptions{})
 		ctx, stop := context.WithCancel(t.Context())
 		var ended sync.WaitGroup
 		ended.Go(func() { cluster.Run(ctx) })
@@ -262,9 +262,9 @@ func TestCluster_FailsAfterRunHasEnded(t *testing.T) {
 	})
 }
 
-func TestCluster_KeepsTokensOnlyWithKeepTokens(t *testing.T) {
+func TestClusterAuthenticator_KeepsTokensOnlyWithKeepTokens(t *testing.T) {
 	for keep, want := range map[bool]string{false: "", true: "a"} {
-		withCluster(t, accepting(), ClusterOptions{KeepTokens: keep}, func(t *testing.T, cluster *Cluster) {
+		withCluster(t, accepting(), ClusterAuthenticatorOptions{KeepTokens: keep}, func(t *testing.T, cluster *ClusterAuthenticator) {
 			identity, err := cluster.Authenticate(t.Context(), bearer("a"))
 			must(t, err)
 			if (identity.token != nil) != keep || keep && identity.token() != want {

@@ -94,13 +94,13 @@ func TestBoundedChain_HasFewIssuersWithCheapKeys(t *testing.T) {
 // verifying returns an authenticator that trusts an authority, and counts the verifications and the
 // certificates that each examines.
 type verifying struct {
-	*Cluster
+	*ClusterAuthenticator
 	verifications, most atomic.Int64
 }
 
 func newVerifying(t *testing.T, ca *signer) *verifying {
 	t.Helper()
-	v := &verifying{Cluster: NewCluster((&fakeAPI{}).client(t), ClusterOptions{})}
+	v := &verifying{ClusterAuthenticator: NewClusterAuthenticator((&fakeAPI{}).client(t), ClusterAuthenticatorOptions{})}
 	must(t, v.clientCA.set(ca.pem()))
 	verify := v.certificates.verify
 	v.certificates.verify = func(chain []*x509.Certificate, pool *x509.CertPool) (Identity, error) {
@@ -112,7 +112,7 @@ func newVerifying(t *testing.T, ca *signer) *verifying {
 }
 
 func (v *verifying) call(ctx context.Context, chain ...*x509.Certificate) (Identity, error) {
-	return v.Authenticate(withPeer(ctx, peer{certificates: chain, address: peerFrom(ctx).address}), http.Header{})
+	return v.Authenticate(contextWithPeer(ctx, peer{certificates: chain, address: peerFrom(ctx).address}), http.Header{})
 }
 
 func (v *verifying) wantVerifications(t *testing.T, want int64) {
@@ -122,9 +122,9 @@ func (v *verifying) wantVerifications(t *testing.T, want int64) {
 	}
 }
 
-// TestCluster_VerifiesAChainOfCraftedIssuersOnce makes many calls on one connection, with a chain
-// of as many issuers as TLS accepts.
-func TestCluster_VerifiesAChainOfCraftedIssuersOnce(t *testing.T) {
+// TestClusterAuthenticator_VerifiesAChainOfCraftedIssuersOnce makes many calls on one connection,
+// with a chain of as many issuers as TLS accepts.
+func TestClusterAuthenticator_VerifiesAChainOfCraftedIssuersOnce(t *testing.T) {
 	var none *signer
 	v := newVerifying(t, none.issue(t, authority("ca")))
 	chain := append([]*x509.Certificate{none.issue(t, authority("ca")).issue(t, client(alice)).certificate}, crafted(t, 99)...)
@@ -139,7 +139,7 @@ func TestCluster_VerifiesAChainOfCraftedIssuersOnce(t *testing.T) {
 	}
 }
 
-func TestCluster_VerifiesAGoodChainOnce(t *testing.T) {
+func TestClusterAuthenticator_VerifiesAGoodChainOnce(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	v := newVerifying(t, ca)
@@ -162,10 +162,10 @@ func TestCluster_VerifiesAGoodChainOnce(t *testing.T) {
 	v.wantVerifications(t, 3)
 }
 
-// TestCluster_CachesVerificationsUntilValidityChanges has certificates that become valid and expire
-// while the connection stays open.
-func TestCluster_CachesVerificationsUntilValidityChanges(t *testing.T) {
-	withCluster(t, &fakeAPI{}, ClusterOptions{}, func(t *testing.T, _ *Cluster) {
+// TestClusterAuthenticator_CachesVerificationsUntilValidityChanges has certificates that become
+// valid and expire while the connection stays open.
+func TestClusterAuthenticator_CachesVerificationsUntilValidityChanges(t *testing.T) {
+	withCluster(t, &fakeAPI{}, ClusterAuthenticatorOptions{}, func(t *testing.T, _ *ClusterAuthenticator) {
 		var none *signer
 		ca := authority("ca")
 		ca.NotBefore, ca.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
@@ -187,7 +187,7 @@ func TestCluster_CachesVerificationsUntilValidityChanges(t *testing.T) {
 	})
 }
 
-func TestCluster_InvalidChainsDoNotEvictGoodOnes(t *testing.T) {
+func TestClusterAuthenticator_InvalidChainsDoNotEvictGoodOnes(t *testing.T) {
 	var none *signer
 	ca := none.issue(t, authority("ca"))
 	v := newVerifying(t, ca)
@@ -204,10 +204,10 @@ func TestCluster_InvalidChainsDoNotEvictGoodOnes(t *testing.T) {
 	}
 }
 
-// TestCluster_VerificationsAreFairByAddress has one address connect with many chains, each of
-// which takes a second.
-func TestCluster_VerificationsAreFairByAddress(t *testing.T) {
-	withCluster(t, &fakeAPI{}, ClusterOptions{}, func(t *testing.T, _ *Cluster) {
+// TestClusterAuthenticator_VerificationsAreFairByAddress has one address connect with many chains,
+// each of which takes a second.
+func TestClusterAuthenticator_VerificationsAreFairByAddress(t *testing.T) {
+	withCluster(t, &fakeAPI{}, ClusterAuthenticatorOptions{}, func(t *testing.T, _ *ClusterAuthenticator) {
 		var none *signer
 		ca := none.issue(t, authority("ca"))
 		v := newVerifying(t, ca)
@@ -242,9 +242,9 @@ func TestCluster_VerificationsAreFairByAddress(t *testing.T) {
 	})
 }
 
-// TestCluster_CallsOfOneConnectionWaitForOneVerification makes concurrent calls.
-func TestCluster_CallsOfOneConnectionWaitForOneVerification(t *testing.T) {
-	withCluster(t, &fakeAPI{}, ClusterOptions{}, func(t *testing.T, _ *Cluster) {
+// TestClusterAuthenticator_CallsOfOneConnectionWaitForOneVerification makes concurrent calls.
+func TestClusterAuthenticator_CallsOfOneConnectionWaitForOneVerification(t *testing.T) {
+	withCluster(t, &fakeAPI{}, ClusterAuthenticatorOptions{}, func(t *testing.T, _ *ClusterAuthenticator) {
 		var none *signer
 		ca := none.issue(t, authority("ca"))
 		v := newVerifying(t, ca)

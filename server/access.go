@@ -41,7 +41,7 @@ func (a *access) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*k
 
 // kubeconfigUser returns the kubeconfig's user, which only the cluster knows.
 func (a *access) kubeconfigUser(ctx context.Context) (*kubeconnectv1.WhoAmIResponse, error) {
-	reviews := a.clients.Own().Typed.AuthenticationV1().SelfSubjectReviews()
+	reviews := a.clients.ForService().Typed.AuthenticationV1().SelfSubjectReviews()
 	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, apierror.Unavailable(ctx, err)

@@ -100,9 +100,9 @@ func (l *accessLease) renew(ctx context.Context) error { return l.renewIn(ctx, c
 func (l *accessLease) renewIn(ctx, reviewCtx context.Context) error {
 	reviewCtx, cancel := context.WithTimeout(reviewCtx, confirmPatience)
 	defer cancel()
-	identity, err := l.caller.Identify(auth.Rechecking(reviewCtx))
+	identity, err := l.caller.Identify(auth.WithRecheck(reviewCtx))
 	if err == nil {
-		err = l.review(auth.Rechecking(reviewCtx), identity)
+		err = l.review(auth.WithRecheck(reviewCtx), identity)
 	}
 	switch {
 	case ctx.Err() != nil:

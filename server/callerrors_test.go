@@ -36,7 +36,7 @@ func TestErrors_AreBoundedForEachKindOfCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := podsAPI()
 			api.change, api.log = refuse, refuse
-			s := newService(t, api, auth.KubeconfigUser{}, option)
+			s := newService(t, api, auth.KubeconfigAuthenticator{}, option)
 			for call, err := range map[string]error{
 				"Patch":     patchError(t, s),
 				"GetLogs":   openLog(t, s, &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a"}).end(),
@@ -105,7 +105,7 @@ func TestGetLogs_UnreachableKubeletIsUnavailable(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"Get \"https://10.1.2.3:10250/containerLogs/default/a/c\": dial tcp 10.1.2.3:10250: connect: connection refused"}`))
 	})
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	err := openLog(t, s, &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a"}).end()
 	if connect.CodeOf(err) != connect.CodeUnavailable || statustest.Of(t, err).GetReason() != "ServiceUnavailable" ||
 		strings.Contains(err.Error(), "10.1.2.3") || !strings.Contains(err.Error(), "kubelet") {

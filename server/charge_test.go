@@ -15,7 +15,7 @@ import (
 // TestCheckAccess_CountsEachQuestion makes two calls with as many questions together as a caller
 // can make calls.
 func TestCheckAccess_CountsEachQuestion(t *testing.T) {
-	s := newLimitedService(t, podsAPI(), auth.KubeconfigUser{}, edge.Limits{Rate: 1, Burst: 20})
+	s := newLimitedService(t, podsAPI(), auth.KubeconfigAuthenticator{}, edge.Limits{Rate: 1, Burst: 20})
 	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
 	question := &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "pods", Namespace: "default", Name: "a"}
 	request := &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{

@@ -41,7 +41,7 @@ func TestCompression_AppliesToLargeUnaryResponsesIfConfigured(t *testing.T) {
 			"small, by default": {"", podsAPI(), false},
 		} {
 			t.Run(protocol+", "+name, func(t *testing.T) {
-				config := Config{Compression: test.compression, Authenticator: auth.KubeconfigUser{}, Authorizer: newFakeRights(auth.Namespaces{All: true})}
+				config := Config{Compression: test.compression, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: newFakeRights(auth.Namespaces{All: true})}
 				var decompressed atomic.Int32
 				s := newServiceOf(t, test.api, config, append(options, countDecompressed(&decompressed))...)
 				if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
@@ -75,7 +75,7 @@ func (c *countingReader) Reset(from io.Reader) error {
 }
 
 func TestCompression_WatchesAreNotCompressed(t *testing.T) {
-	s := newServiceOf(t, largePodAPI(), Config{Compression: edge.CompressGzip, Authenticator: auth.KubeconfigUser{}, Authorizer: newFakeRights(auth.Namespaces{All: true})})
+	s := newServiceOf(t, largePodAPI(), Config{Compression: edge.CompressGzip, Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: newFakeRights(auth.Namespaces{All: true})})
 	request := []byte(`{"resource":"pods"}`)
 	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
 	answer := post(t, s, "Watch", "application/connect+json", bytes.NewReader(frame))
@@ -130,7 +130,7 @@ func fetch(t *testing.T, s *service, path string) (status int, body string) {
 func TestCompression_RequestsCanBeCompressed(t *testing.T) {
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, podsAPI(), auth.KubeconfigUser{}, append(options, connect.WithSendGzip())...)
+			s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{}, append(options, connect.WithSendGzip())...)
 			if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
 				t.Errorf("List: %v", err)
 			}

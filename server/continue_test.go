@@ -50,7 +50,7 @@ func walkReplicas(t *testing.T, request *kubeconnectv1.ListRequest, replicas ...
 // TestList_IsContinuedAtAnotherReplica uses each kind of list.
 func TestList_IsContinuedAtAnotherReplica(t *testing.T) {
 	api := manyPodsAPI(10, "100")
-	replicas := []*service{newService(t, api, auth.KubeconfigUser{}), newService(t, api, auth.KubeconfigUser{})}
+	replicas := []*service{newService(t, api, auth.KubeconfigAuthenticator{}), newService(t, api, auth.KubeconfigAuthenticator{})}
 	forward := "[pod-00 pod-01 pod-02 pod-03 pod-04 pod-05 pod-06 pod-07 pod-08 pod-09]"
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.ListRequest
@@ -106,7 +106,7 @@ func (l *versionedLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // later version.
 func TestList_OlderThanTheWindowContinuesAtTheAPIServer(t *testing.T) {
 	before := manyPodsAPI(10, "100")
-	first := newService(t, before, auth.KubeconfigUser{})
+	first := newService(t, before, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		lists   *versionedLists
 		expired bool
@@ -118,7 +118,7 @@ func TestList_OlderThanTheWindowContinuesAtTheAPIServer(t *testing.T) {
 	} {
 		for _, order := range []string{"", "metadata.labels.rank"} {
 			test.lists.exact.Store(0)
-			later := newService(t, &fakeAPI{objects: before.objects[:2], version: "200", events: make(chan any), list: test.lists}, auth.KubeconfigUser{})
+			later := newService(t, &fakeAPI{objects: before.objects[:2], version: "200", events: make(chan any), list: test.lists}, auth.KubeconfigAuthenticator{})
 			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 3, OrderBy: order}
 			names, sources, err := walkReplicas(t, request, first, later, later, later)
 			switch {
@@ -147,7 +147,7 @@ func TestList_OfAChangedRelationExpires(t *testing.T) {
 		}
 		return api
 	}
-	same, other := newService(t, owned(""), auth.KubeconfigUser{}), newService(t, owned("another"), auth.KubeconfigUser{})
+	same, other := newService(t, owned(""), auth.KubeconfigAuthenticator{}), newService(t, owned("another"), auth.KubeconfigAuthenticator{})
 	for _, transitive := range []bool{false, true} {
 		request := func() *kubeconnectv1.ListRequest {
 			return &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2, Related: &kubeconnectv1.Relation{
@@ -181,7 +181,7 @@ func firstPageToken(t *testing.T, s *service, request *kubeconnectv1.ListRequest
 // TestList_ForgedTokensAreChecked lists with forged tokens: of versions that the cluster has not
 // reached, and of other lists.
 func TestList_ForgedTokensAreChecked(t *testing.T) {
-	s := newService(t, manyPodsAPI(4, "100"), auth.KubeconfigUser{})
+	s := newService(t, manyPodsAPI(4, "100"), auth.KubeconfigAuthenticator{})
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
 	token := firstPageToken(t, s, request)
 	for name, test := range map[string]struct {

@@ -39,7 +39,7 @@ func readPods(t *testing.T, s *service) {
 }
 
 func TestDiscovery_ListsTypesByGroupAndCategory(t *testing.T) {
-	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigUser{})
+	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.ListResourceTypesRequest
 		want    string
@@ -69,7 +69,7 @@ func TestDiscovery_ListsTypesByGroupAndCategory(t *testing.T) {
 }
 
 func TestDiscovery_TypesHaveTheStateOfTheirCache(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	if is := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})["pods"]; is == nil || is.GetCache() != nil {
 		t.Errorf("before the first read it is %v", is)
 	}
@@ -142,7 +142,7 @@ func TestGetSchema_IsAvailableToEveryCaller(t *testing.T) {
 }
 
 func TestGetSchema_MissingSchemasHaveTheirCode(t *testing.T) {
-	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigUser{})
+	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		resource string
 		code     connect.Code

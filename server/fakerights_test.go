@@ -43,7 +43,7 @@ func (f *fakeRights) Authenticate(context.Context, http.Header) (auth.Identity, 
 
 func (f *fakeRights) Authorize(_ context.Context, _ auth.Identity, attributes auth.Attributes) (auth.Decision, error) {
 	may, err := f.Namespaces(context.Background(), auth.Identity{}, attributes)
-	return auth.Decision{Allowed: may.Contain(attributes.Namespace)}, err
+	return auth.Decision{Allowed: may.Contains(attributes.Namespace)}, err
 }
 
 func (f *fakeRights) Namespaces(_ context.Context, _ auth.Identity, attributes auth.Attributes) (auth.Namespaces, error) {

@@ -112,7 +112,7 @@ func TestGate_RejectsCallersBeforeTheBodyIsReceived(t *testing.T) {
 }
 
 func TestGate_RejectedCallsLeaveConnectionsUsable(t *testing.T) {
-	s := newService(t, podsAPI(), auth.Cluster{})
+	s := newService(t, podsAPI(), &auth.ClusterAuthenticator{})
 	conn := dialHTTP1(t, s)
 	answers := bufio.NewReader(conn)
 	for range 2 {
@@ -151,7 +151,7 @@ func TestGate_BodiesMustBeReceivedInTime(t *testing.T) {
 const manyQuestions = 64 << 10
 
 func TestRequests_AreBoundedByWhatTheirMethodCarries(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	s.api.change = http.NotFoundHandler()
 	long := strings.Repeat("x", 512<<10)
 	manifest := &kubeconnectv1.PatchRequest{Resource: "pods", Namespace: "default", Name: "a", Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE, Body: &kubeconnectv1.PatchRequest_Data{Data: []byte(`{"metadata":{"annotations":{"a":"` + long + `"}}}`)}}
@@ -212,7 +212,7 @@ func TestGate_CallLimitIsReportedInEveryProtocol(t *testing.T) {
 }
 
 func TestEntrance_HeaderFieldsAreBounded(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/livez", nil)
 	if err != nil {
 		t.Fatal(err)

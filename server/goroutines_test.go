@@ -27,7 +27,7 @@ func TestStream_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
 	const streams = 20
 	for name, options := range map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}} {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, podsAPI(), auth.KubeconfigUser{}, options...)
+			s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{}, options...)
 			openQuiet(t, s, streams) // these start the shared goroutines
 			before := goroutines()
 			openQuiet(t, s, streams)

@@ -18,7 +18,7 @@ import (
 // TestInterceptors_NoHandlerRunsForUnknownCallers makes every call that needs a caller. The fake
 // API server has no objects: a handler that runs would ask it, and fail.
 func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
-	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.Cluster{})
+	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, &auth.ClusterAuthenticator{})
 	ctx := t.Context()
 	discovery := kubeconnectv1connect.NewDiscoveryServiceClient(s.http, s.url)
 	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
@@ -67,7 +67,7 @@ func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 }
 
 func TestReflection_ListsEveryService(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(t.Context())
 	defer func() { _, _ = stream.Close() }()
 	names, err := stream.ListServices()
@@ -92,7 +92,7 @@ func (f authenticatorFunc) Authenticate(_ context.Context, header http.Header) (
 }
 
 func TestRequests_LargeOnesAreRejected(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: strings.Repeat("x", 256<<10+1)})
 	if connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("returned %v", err)
@@ -100,7 +100,7 @@ func TestRequests_LargeOnesAreRejected(t *testing.T) {
 }
 
 func TestConsole_IsServedAtTheRoot(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	if status, body := fetch(t, s, "/"); status != http.StatusOK || body != "the console" {
 		t.Errorf("returned %d, %s", status, body)
 	}

@@ -173,7 +173,7 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
 	api := manyPodsAPI(6, "100")
 	api.list = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "away", http.StatusServiceUnavailable) })
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
 	token := firstPageToken(t, s, request)
 	api.events <- watchEvent{"DELETED", objecttest.Pod("pod-03", 101)}
@@ -188,8 +188,8 @@ func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
 // the window, and one of the present state.
 func TestList_CachedAPIServerListsHaveTheReplicasFreshness(t *testing.T) {
 	before := manyPodsAPI(10, "100")
-	first := newService(t, before, auth.KubeconfigUser{})
-	later := newService(t, &fakeAPI{objects: before.objects, version: "200", events: make(chan any), list: &versionedLists{api: before, version: "100"}}, auth.KubeconfigUser{})
+	first := newService(t, before, auth.KubeconfigAuthenticator{})
+	later := newService(t, &fakeAPI{objects: before.objects, version: "200", events: make(chan any), list: &versionedLists{api: before, version: "100"}}, auth.KubeconfigAuthenticator{})
 	list := func(s *service, request *kubeconnectv1.ListRequest) *kubeconnectv1.ListResponse {
 		page, err := s.resources.List(t.Context(), request)
 		if err != nil {

@@ -42,7 +42,7 @@ func (l slowLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // a list whose client disconnects ends.
 func TestLiveLists_AreBounded(t *testing.T) {
 	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
-	s := newService(t, &fakeAPI{list: lists}, auth.KubeconfigUser{})
+	s := newService(t, &fakeAPI{list: lists}, auth.KubeconfigAuthenticator{})
 	list := func(ctx context.Context) error {
 		_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{
 			Resource: "pods", Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST,
@@ -144,7 +144,7 @@ func TestGetTable_RejectsPagesThatAreTooLarge(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(table)
 	})}
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	for size, want := range map[int32]connect.Code{1: 0, 2: 0, 10: connect.CodeResourceExhausted, 0: connect.CodeResourceExhausted} {
 		page, err := s.resources.GetTable(t.Context(), &kubeconnectv1.GetTableRequest{Resource: "pods", PageSize: size})
 		switch {

@@ -279,7 +279,7 @@ func TestLogs_RejectionsAreReturnedWithoutRetry(t *testing.T) {
 		requests++
 		w.Header().Set("Retry-After", "7")
 		answerWith(http.StatusTooManyRequests, metav1.Status{Status: "Failure", Reason: metav1.StatusReasonTooManyRequests, Code: 429, Message: "busy"})(w, r)
-	})}, auth.KubeconfigUser{})
+	})}, auth.KubeconfigAuthenticator{})
 	err := openLog(t, s, logOfX()).end()
 	if connect.CodeOf(err) != connect.CodeResourceExhausted || statustest.Of(t, err).GetRetryAfterSeconds() != 7 || requests != 1 {
 		t.Errorf("after %d requests: %v", requests, err)
@@ -289,7 +289,7 @@ func TestLogs_RejectionsAreReturnedWithoutRetry(t *testing.T) {
 func TestLogs_OptionsReachTheAPIServer(t *testing.T) {
 	source := newContainer()
 	close(source.writes)
-	s := newService(t, &fakeAPI{log: source}, auth.KubeconfigUser{})
+	s := newService(t, &fakeAPI{log: source}, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		change func(*kubeconnectv1.GetLogsRequest)
 		want   string
@@ -322,7 +322,7 @@ func TestLogs_OptionsReachTheAPIServer(t *testing.T) {
 }
 
 func TestLogs_InvalidRequestsAreRejected(t *testing.T) {
-	s := newService(t, &fakeAPI{log: http.NotFoundHandler()}, auth.KubeconfigUser{})
+	s := newService(t, &fakeAPI{log: http.NotFoundHandler()}, auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.GetLogsRequest
 		says    string

@@ -284,7 +284,7 @@ func (o *ownership) checkList(ctx context.Context, resource informerhub.Resource
 		access.namespace = o.root.Namespace() // empty if there may be owners in each
 	}
 	scope, err := o.reads.rights.scope(ctx, identity, access)
-	if err == nil && access.spansNamespaces() && !scope.Contain(namespace) {
+	if err == nil && access.spansNamespaces() && !scope.Contains(namespace) {
 		access.namespace = namespace
 		err = forbidden(identity, access.attributes("list"), "")
 	}

@@ -164,7 +164,7 @@ func both(a, b auth.Namespaces) auth.Namespaces {
 	}
 	var names []string
 	for _, name := range a.Names {
-		if b.Contain(name) {
+		if b.Contains(name) {
 			names = append(names, name)
 		}
 	}

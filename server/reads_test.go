@@ -15,7 +15,7 @@ import (
 const asJSON = kubeconnectv1.Encoding_ENCODING_JSON
 
 func TestGet_ReturnsOneObject(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	answer, err := s.resources.Get(t.Context(), &kubeconnectv1.GetRequest{Resource: "pod", Namespace: "default", Name: "a"})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestGet_ReturnsOneObject(t *testing.T) {
 }
 
 func TestList_ReturnsASelectionAtOneVersion(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.ListRequest
 		want    string
@@ -59,7 +59,7 @@ func TestList_ReturnsASelectionAtOneVersion(t *testing.T) {
 }
 
 func TestReads_ErrorsHaveTheirCodes(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	get := func(request *kubeconnectv1.GetRequest) error {
 		_, err := s.resources.Get(t.Context(), request)
 		return err
@@ -112,7 +112,7 @@ func TestReads_ErrorsHaveTheirCodes(t *testing.T) {
 }
 
 func TestWatch_SendsSnapshotThenChanges(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +137,8 @@ func receiveAny(t *testing.T, stream *connect.ServerStreamForClient[kubeconnectv
 	return stream.Msg()
 }
 
-// receive returns the next message, apart from those of a stream that waits for a first snapshot: on a
-// busy machine a snapshot can take longer than waitingAfter.
+// receive returns the next message, apart from those of a stream that waits for a first snapshot:
+// on a busy machine a snapshot can take longer than waitingAfter.
 func receive(t *testing.T, stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) *kubeconnectv1.WatchResponse {
 	t.Helper()
 	response := receiveAny(t, stream)
@@ -176,7 +176,7 @@ func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 		pod.Annotations = map[string]string{"large": strings.Repeat("x", 400<<10)}
 		api.objects = append(api.objects, pod)
 	}
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestWatch_LargeSnapshotsUseSeveralMessages(t *testing.T) {
 }
 
 func TestShutdown_EndsOnlyStreams(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
 	if err != nil {
 		t.Fatal(err)

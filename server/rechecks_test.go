@@ -55,7 +55,7 @@ func (p *permissionAPI) authorizer(t *testing.T) *auth.Authorizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return auth.NewAuthorizer(clients.Own().Typed, auth.AuthorizerOptions{AllowedTTL: time.Millisecond})
+	return auth.NewAuthorizer(clients.ForService().Typed, auth.AuthorizerOptions{AllowedTTL: time.Millisecond})
 }
 
 // TestAccessLease_IsRenewedWhileCallsTakeAllSlots has as many calls wait for reviews as can run at

@@ -23,7 +23,7 @@ func fetched(site, mode string, more ...string) http.Header {
 }
 
 func TestSameSite_PagesOfOtherSitesDoNotReachTheAPI(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigUser{}, Authorizer: newFakeRights(auth.Namespaces{All: true}), CORSOrigins: []string{listedSite}})
+	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: newFakeRights(auth.Namespaces{All: true}), CORSOrigins: []string{listedSite}})
 	for name, test := range map[string]struct {
 		header http.Header
 		want   int
@@ -55,7 +55,7 @@ func TestSameSite_PagesOfOtherSitesDoNotReachTheAPI(t *testing.T) {
 }
 
 func TestGate_ReadsByGETNeedAToken(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	for name, test := range map[string]struct {
 		header http.Header
 		want   int

@@ -20,7 +20,7 @@ func slowAPI() (api *fakeAPI, send func()) {
 
 func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 	api, send := slowAPI()
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 }
 
 func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
-	first := newService(t, podsAPI(), auth.KubeconfigUser{})
+	first := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
 	stream, err := first.resources.Watch(t.Context(), request)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 
 	api, send := slowAPI()
 	defer send()
-	second := newService(t, api, auth.KubeconfigUser{})
+	second := newService(t, api, auth.KubeconfigAuthenticator{})
 	if stream, err = second.resources.Watch(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 }
 
 func TestWatch_ThatWaitsForAVersionIsAsFreshAsItsCache(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON, MinResourceVersion: "1000000"})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestWatch_ThatWaitsForAVersionIsAsFreshAsItsCache(t *testing.T) {
 func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 	api, send := slowAPI()
 	defer send()
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "pods"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 // with one that is cached.
 func TestWatchMany_WaitingWatchesDelayNoOthers(t *testing.T) {
 	api := podsAPI()
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestWatchMany_WaitingWatchesDelayNoOthers(t *testing.T) {
 func TestReads_AreUnavailableWithoutTheServicesPermission(t *testing.T) {
 	api := podsAPI()
 	api.forbidden = true
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	_, listed := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"})
 	_, got := s.resources.Get(t.Context(), &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})

@@ -79,7 +79,7 @@ func TestWatchMany_ResumesAllWatchesWithOneToken(t *testing.T) {
 		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, podsAPI(), auth.KubeconfigUser{}, options...)
+			s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{}, options...)
 			first := followMany(t, s, podsTwice())
 			first.want(0, "RESET ADDED:a ADDED:b SYNCED")
 			first.want(1, "RESET ADDED:b SYNCED")
@@ -105,7 +105,7 @@ func TestWatchMany_ResumesAllWatchesWithOneToken(t *testing.T) {
 
 // The token of the first message has the position of one watch, and none for the other.
 func TestWatchMany_WatchWithoutPositionBeginsWithASnapshot(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	first := followMany(t, s, podsTwice())
 	if !first.stream.Receive() {
 		t.Fatal(first.stream.Err())
@@ -120,7 +120,7 @@ func TestWatchMany_WatchWithoutPositionBeginsWithASnapshot(t *testing.T) {
 }
 
 func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	token := followMany(t, s, podsTwice())
 	token.want(0, "RESET ADDED:a ADDED:b SYNCED")
 	with := func(change func(*kubeconnectv1.WatchManyRequest)) *kubeconnectv1.WatchManyRequest {
@@ -161,7 +161,7 @@ func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
 }
 
 func TestWatchMany_EndsWithTheService(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	f := followMany(t, s, podsTwice())
 	f.want(1, "RESET ADDED:b SYNCED")
 	s.stop()

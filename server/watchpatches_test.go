@@ -60,7 +60,7 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := podsAPI()
 			api.objects = []any{largePod(3)}
-			s := newService(t, api, auth.KubeconfigUser{}, options...)
+			s := newService(t, api, auth.KubeconfigAuthenticator{}, options...)
 			streams := []*connect.ServerStreamForClient[kubeconnectv1.WatchResponse]{
 				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON}), watchPatches(t, s, &kubeconnectv1.WatchRequest{}),
 				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON, PatchFormat: operations}),
@@ -97,7 +97,7 @@ func TestPatches_AreSentOnRequest(t *testing.T) {
 func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 	api := podsAPI()
 	api.objects = []any{largePod(3)}
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream := watchPatches(t, s, &kubeconnectv1.WatchRequest{})
 	token := receive(t, stream).GetResumeToken()
 	api.events <- watchEvent{"MODIFIED", largePod(11)}
@@ -144,7 +144,7 @@ func TestPatches_NeedAnObjectThatTheClientHas(t *testing.T) {
 }
 
 func TestPatches_UnsupportedFormatsAreRejected(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
 	for encoding, formats := range map[kubeconnectv1.Encoding][]kubeconnectv1.PatchFormat{
 		kubeconnectv1.Encoding_ENCODING_PROTOBUF:    {merge, operations},
 		kubeconnectv1.Encoding_ENCODING_UNSPECIFIED: {operations},
@@ -167,7 +167,7 @@ func TestPatches_ObjectsSentAsErrorsAreNotPatched(t *testing.T) {
 	}
 	api := podsAPI()
 	api.objects = []any{widget("3", "0", encode.MaxObjectBytes)}
-	s := newService(t, api, auth.KubeconfigUser{})
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", PatchFormat: merge})
 	if err != nil {
 		t.Fatal(err)

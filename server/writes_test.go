@@ -30,7 +30,7 @@ func writeService(t *testing.T, change http.HandlerFunc) *service {
 	t.Helper()
 	api := podsAPI()
 	api.change = change
-	return newService(t, api, auth.KubeconfigUser{})
+	return newService(t, api, auth.KubeconfigAuthenticator{})
 }
 
 func answerWith(status int, body any) http.HandlerFunc {

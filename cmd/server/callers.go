@@ -32,31 +32,31 @@ type callers struct {
 
 // newCallers returns the callers that the settings select.
 func newCallers(s settings, clients *auth.ClientFactory) callers {
-	client := clients.Own().Typed
+	client := clients.ForService().Typed
 	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{
 		Extra:       s.reviews.extra,
 		FollowedTTL: followedTTL(s.reviews.permissionInterval),
 	})
 	if s.auth == authNone {
 		return callers{
-			authenticator: auth.KubeconfigUser{},
+			authenticator: auth.KubeconfigAuthenticator{},
 			authorizer:    authorizer, // not run: RBAC is not followed
-			guard:         auth.Loopback,
+			guard:         auth.LoopbackOnly,
 			configureTLS:  func(base *tls.Config) *tls.Config { return base },
 			reviews:       map[string]edge.ReviewSource{subjectAccessReview: authorizer},
 			run:           func(context.Context) {},
 		}
 	}
-	cluster := auth.NewCluster(client, auth.ClusterOptions{
+	cluster := auth.NewClusterAuthenticator(client, auth.ClusterAuthenticatorOptions{
 		Audiences:   s.audiences,
 		KeepTokens:  s.writeAs == writeAsToken,
 		FollowedTTL: followedTTL(s.reviews.tokenInterval),
-		Objects:     clients.Metadata(),
+		Metadata:    clients.ServiceMetadata(),
 	})
 	return callers{
 		authenticator: cluster,
 		authorizer:    authorizer,
-		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.NotePeer(next)) },
+		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.WithPeer(next)) },
 		configureTLS:  cluster.TLSConfig,
 		reviews:       map[string]edge.ReviewSource{tokenReview: cluster, subjectAccessReview: authorizer},
 		run: func(ctx context.Context) {

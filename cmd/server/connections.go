@@ -10,7 +10,7 @@ import (
 )
 
 // connections is a listener that bounds the open connections, in total and from one network (see
-// auth.Network). Above the total, the network with the most connections loses its newest one.
+// auth.PeerNetwork). Above the total, the network with the most connections loses its newest one.
 // Therefore clients that take all connections take them from each other, and a probe from another
 // network gets one.
 type connections struct {
@@ -46,7 +46,7 @@ func (c *connections) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		conn := &connection{Conn: accepted, owner: c, network: auth.Network(accepted.RemoteAddr().String())}
+		conn := &connection{Conn: accepted, owner: c, network: auth.PeerNetwork(accepted.RemoteAddr().String())}
 		evicted := c.enter(conn)
 		if evicted != nil {
 			_ = evicted.Conn.Close() // the server that reads it closes it too

@@ -49,7 +49,7 @@ type ownPermissions struct {
 
 // newOwnPermissions returns the permissions that the service needs with the settings.
 func newOwnPermissions(s settings, clients *auth.ClientFactory) *ownPermissions {
-	permissions := &ownPermissions{client: clients.Own().Typed}
+	permissions := &ownPermissions{client: clients.ForService().Typed}
 	if s.auth == authCluster {
 		permissions.needed = neededPermissions
 	}

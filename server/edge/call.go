@@ -20,7 +20,7 @@ const ResponsePatience = 2 * time.Minute
 type call struct {
 	began          time.Time
 	request        *http.Request
-	network        string // network of the client; see auth.Network
+	network        string // network of the client; see auth.PeerNetwork
 	control        *http.ResponseController
 	body           *body
 	releaseUnknown func() // releases the slot among requests of unknown callers

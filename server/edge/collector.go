@@ -9,9 +9,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// ReviewSource returns the number of reviews of callers; auth's Cluster and Authorizer implement
-// it.
-type ReviewSource interface{ Reviews() auth.Reviews }
+// ReviewSource returns the statistics of reviews of callers. An auth.ClusterAuthenticator and an
+// auth.Authorizer implement it.
+type ReviewSource interface{ ReviewStats() auth.ReviewStats }
 
 // NewCollector returns a collector of the statistics of caches and reviews. It reads them on each
 // scrape, and costs nothing otherwise. The keys of reviews are the kinds of review.
@@ -66,19 +66,19 @@ var cacheMeasures = []measure[informerhub.Status]{
 		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Relists) }),
 }
 
-var reviewMeasures = []measure[auth.Reviews]{
+var reviewMeasures = []measure[auth.ReviewStats]{
 	newMeasure("kubeconnect_auth_reviews_total", "review",
 		"TokenReviews and SubjectAccessReviews that were sent to the API server.",
-		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Asked) }),
+		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Requested) }),
 	newMeasure("kubeconnect_auth_review_failures_total", "review",
 		"Reviews that failed. Alert when it rises: calls fail with unavailable, and streams send nothing but stale bookmarks.",
-		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Failed) }),
+		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Failed) }),
 	newMeasure("kubeconnect_auth_turned_away_total", "review",
 		"Reviews that were rejected because the queue was full. Alert when it rises: a client sends many invalid tokens, many unknown clients come through one proxy, or one caller needs more reviews than run at a time.",
-		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.TurnedAway) }),
+		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Rejected) }),
 	newMeasure("kubeconnect_auth_remembered_total", "review",
 		"Results that were returned from the cache, without a review.",
-		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Remembered) }),
+		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.CacheHits) }),
 }
 
 // unixSeconds returns at in Unix time, or 0 for the zero time.
@@ -114,7 +114,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	for review, source := range c.reviews {
-		reviews := source.Reviews()
+		reviews := source.ReviewStats()
 		for _, one := range reviewMeasures {
 			to <- one.metric(review, reviews)
 		}

@@ -13,9 +13,9 @@ type cacheSourceFunc func() []informerhub.Status
 
 func (f cacheSourceFunc) Status() []informerhub.Status { return f() }
 
-type reviewSourceFunc func() auth.Reviews
+type reviewSourceFunc func() auth.ReviewStats
 
-func (f reviewSourceFunc) Reviews() auth.Reviews { return f() }
+func (f reviewSourceFunc) ReviewStats() auth.ReviewStats { return f() }
 
 func TestCollector_ShowsTheCurrentStatusOfCaches(t *testing.T) {
 	pods, widgets := informerhub.Resource{Version: "v1", Name: "pods"}, informerhub.Resource{Group: "example.com", Version: "v2", Name: "widgets"}
@@ -51,7 +51,7 @@ func TestCollector_ShowsResourcesWithTwoCachesOnce(t *testing.T) {
 
 func TestCollector_ShowsNumbersOfReviews(t *testing.T) {
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return nil }), map[string]ReviewSource{
-		"TokenReview": reviewSourceFunc(func() auth.Reviews { return auth.Reviews{Asked: 1, Failed: 2, Remembered: 3, TurnedAway: 4} }),
+		"TokenReview": reviewSourceFunc(func() auth.ReviewStats { return auth.ReviewStats{Requested: 1, Failed: 2, CacheHits: 3, Rejected: 4} }),
 	})
 	metricstest.WantLines(t, c, "kubeconnect_auth_reviews_total", `{review="TokenReview"} 1`)
 	metricstest.WantLines(t, c, "kubeconnect_auth_review_failures_total", `{review="TokenReview"} 2`)

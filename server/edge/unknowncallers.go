@@ -54,7 +54,7 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
 			return
 		}
-		network := auth.Network(r.RemoteAddr).String()
+		network := auth.PeerNetwork(r.RemoteAddr).String()
 		release, ok := e.unknown.TryShare(network, 1)
 		if !ok {
 			w.Header().Set("Retry-After", "1")
