@@ -8,25 +8,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Candidates selects how an [Authorizer] finds the namespaces in which a caller may have
-// permissions, if it does not have them in all namespaces. Each candidate is confirmed by a review.
-type Candidates int
-
-const (
-	// CandidatesFromRBAC uses the role bindings that name the caller or one of its groups. It
-	// requires the permission to list and watch roles, rolebindings, clusterroles and
-	// clusterrolebindings; without the permission it works like AllNamespaces. It does not find
-	// permissions in single namespaces that an authorizer other than RBAC grants.
-	CandidatesFromRBAC Candidates = iota
-	// AllNamespaces uses every namespace, for clusters with authorizers other than RBAC. It
-	// requires the permission to list and watch namespaces, and costs one review of each namespace
-	// for each caller, verb and resource.
-	AllNamespaces
-)
-
 // AuthorizerOptions are the settings of an [Authorizer]. The zero value is usable.
 type AuthorizerOptions struct {
-	Candidates Candidates
 	// Extra lists the keys of [Identity].Extra that an authorizer of the cluster uses, among those
 	// in which the API server names the credential: its ID, and the pod and the node of a service
 	// account's token. Default: none; callers that differ in no other attribute share decisions,
@@ -59,18 +42,17 @@ type Decision struct {
 
 // Authorizer authorizes callers by SubjectAccessReview. Its methods are safe for concurrent use.
 type Authorizer struct {
-	reviews    *reviews
-	changes    *changeNotifier
-	rbac       *rbac
-	mirrors    mirrors
-	candidates Candidates
+	reviews *reviews
+	changes *changeNotifier
+	rbac    *rbac
+	mirrors mirrors
 
 	namespacesNeeded chan struct{} // closed by needNamespaces
 	needNamespaces   func()
 }
 
 // NewAuthorizer returns an authorizer that uses client. The client needs the permission to create
-// subjectaccessreviews, and those documented at [Candidates].
+// subjectaccessreviews, and those documented at [Authorizer.Namespaces].
 func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Authorizer {
 	if options.AllowedTTL == 0 {
 		options.AllowedTTL = defaultAllowedTTL
@@ -81,11 +63,10 @@ func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Auth
 	changes := newChangeNotifier()
 	rbac := newRBAC(changes.note)
 	a := &Authorizer{
-		reviews:    newReviews(client.AuthorizationV1(), changes, options),
-		changes:    changes,
-		rbac:       rbac,
-		mirrors:    newMirrors(client, rbac),
-		candidates: options.Candidates,
+		reviews: newReviews(client.AuthorizationV1(), changes, options),
+		changes: changes,
+		rbac:    rbac,
+		mirrors: newMirrors(client, rbac),
 
 		namespacesNeeded: make(chan struct{}),
 	}

@@ -56,12 +56,12 @@ func (i Identity) Key() Key {
 	return Key(d.Sum(nil))
 }
 
-// UserKey returns the same value for all credentials of one user: it depends on the name and the
+// userKey returns the same value for all credentials of one user: it depends on the name and the
 // UID alone. The API server stores the credential in Extra, such as a token's ID, so Key changes
 // when a service account's token is renewed. State of a user that must survive this is stored by
-// UserKey. UserKey does not identify permissions, which also depend on the groups and on the rest
+// userKey. userKey does not identify permissions, which also depend on the groups and on the rest
 // of Extra.
-func (i Identity) UserKey() Key {
+func (i Identity) userKey() Key {
 	return Identity{Username: i.Username, UID: i.UID, own: i.own}.Key()
 }
 

@@ -47,16 +47,16 @@ func TestIdentity_UserKeyIsTheSameForARenewedCredential(t *testing.T) {
 	}
 	before, after, other := of("JTI=1"), of("JTI=2"), of("JTI=1")
 	other.UID = "2"
-	if before.UserKey() != after.UserKey() {
+	if before.userKey() != after.userKey() {
 		t.Error("a new token changes the user key")
 	}
 	if before.Key() == after.Key() {
 		t.Error("identities that an authorizer can distinguish have the same key")
 	}
-	if before.UserKey() == other.UserKey() || before.UserKey() == (Identity{own: true}).UserKey() {
+	if before.userKey() == other.userKey() || before.userKey() == (Identity{own: true}).userKey() {
 		t.Error("another user has the same key")
 	}
-	if (Identity{}).UserKey() == (Identity{own: true}).UserKey() {
+	if (Identity{}).userKey() == (Identity{own: true}).userKey() {
 		t.Error("the kubeconfig's user has the key of an empty identity")
 	}
 }

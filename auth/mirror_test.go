@@ -60,18 +60,27 @@ func TestAuthorizer_NamespacesAreConfirmedByReviews(t *testing.T) {
 	}
 }
 
+// refuseRBAC makes an authorizer behave as if the service were not allowed to list RBAC.
+func refuseRBAC(a *Authorizer) {
+	for _, mirror := range a.mirrors.rbac {
+		mirror.setRefused(nil)
+	}
+}
+
 func TestAuthorizer_ClusterWidePermissionNeedsOneReview(t *testing.T) {
 	api := allowing("")
-	a := authorizerWith(t, api, AuthorizerOptions{Candidates: AllNamespaces}, []string{"a", "b"})
+	a := authorizerWith(t, api, AuthorizerOptions{}, []string{"a", "b"})
+	refuseRBAC(a)
 	got, err := a.Namespaces(t.Context(), carol, in("a")) // the namespace is ignored
 	if err != nil || !got.All || !got.Contains("x") || api.asked() != 1 {
 		t.Errorf("got %+v, %v after %d reviews", got, err, api.asked())
 	}
 }
 
-func TestAuthorizer_AllNamespacesReviewsEachNamespace(t *testing.T) {
+func TestAuthorizer_ReviewsEachNamespaceWithoutRBAC(t *testing.T) {
 	api := allowing("b")
-	a := authorizerWith(t, api, AuthorizerOptions{Candidates: AllNamespaces}, []string{"a", "b", "c"})
+	a := authorizerWith(t, api, AuthorizerOptions{}, []string{"a", "b", "c"})
+	refuseRBAC(a)
 	for range 2 {
 		got, err := a.Namespaces(t.Context(), carol, listPods)
 		if err != nil || !slices.Equal(got.Names, []string{"b"}) || api.asked() != 4 {
@@ -141,17 +150,20 @@ func TestMirror_RelistRemovesDeletedObjects(t *testing.T) {
 }
 
 func TestAuthorizer_AnnouncesNewNamespacesIfAllAreCandidates(t *testing.T) {
-	for candidates, matters := range map[Candidates]bool{CandidatesFromRBAC: false, AllNamespaces: true} {
-		a := authorizerWith(t, allowing(), AuthorizerOptions{Candidates: candidates}, nil)
+	for _, all := range []bool{false, true} {
+		a := authorizerWith(t, allowing(), AuthorizerOptions{}, nil)
+		if all {
+			refuseRBAC(a)
+		}
 		a.changes.announce() // the initial objects
 		must(t, a.mirrors.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}))
-		if a.changes.unannounced != matters {
-			t.Errorf("%v: announced is %v", candidates, a.changes.unannounced)
+		if a.changes.unannounced != all {
+			t.Errorf("all are candidates: %t: announced is %v", all, a.changes.unannounced)
 		}
 		a.changes.announce()
 		must(t, a.mirrors.namespaces.Update(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: map[string]string{"a": "b"}}}))
 		if a.changes.unannounced {
-			t.Errorf("%v: a changed label is announced", candidates)
+			t.Errorf("all are candidates: %t: a changed label is announced", all)
 		}
 	}
 }

@@ -38,7 +38,13 @@ func (n Namespaces) Equal(other Namespaces) bool {
 // them. After an error nothing is known, and the caller must not see anything.
 //
 // A caller with the permission in all namespaces costs one review. Other callers cost one more for
-// each candidate (see [Candidates]). Cached decisions cost none.
+// each candidate: a namespace with a role binding that names the caller or one of its groups.
+// Permissions in single namespaces that an authorizer other than RBAC grants are not found. Cached
+// decisions cost no review.
+//
+// Candidates require the service's permission to list and watch roles, rolebindings, clusterroles
+// and clusterrolebindings. Without it every namespace is a candidate, which requires the permission
+// to list and watch namespaces.
 func (a *Authorizer) Namespaces(ctx context.Context, identity Identity, attributes Attributes) (Namespaces, error) {
 	caller := a.reviews.caller(identity)
 	attributes.Namespace = ""
@@ -58,7 +64,7 @@ func (a *Authorizer) candidatesFor(ctx context.Context, caller caller, attribute
 	defer cancel()
 	state := a.mirrors.rbacKnown(waitCtx)
 	switch {
-	case a.candidates == AllNamespaces, caller.own, state == refused:
+	case caller.own, state == refused:
 		return a.allNamespaces(ctx, waitCtx)
 	case state == synced:
 		return a.rbac.namespaces(caller.subjects, attributes), nil
@@ -117,11 +123,10 @@ func (a *Authorizer) confirm(
 	return confirmed, nil
 }
 
-// countedNamespaces announces that namespaces were created or deleted, if that can extend a
-// caller's permissions. With RBAC, changes of bindings are announced instead.
+// countedNamespaces announces that namespaces were created or deleted, if all namespaces are
+// candidates. Otherwise changes of bindings are announced instead.
 func (a *Authorizer) countedNamespaces() {
-	anyRefused := slices.ContainsFunc(a.mirrors.rbac, func(m *mirror) bool { return m.currentState() == refused })
-	if a.candidates == AllNamespaces || anyRefused {
+	if slices.ContainsFunc(a.mirrors.rbac, func(m *mirror) bool { return m.currentState() == refused }) {
 		a.changes.note()
 	}
 }

@@ -89,7 +89,7 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 		return decision, nil
 	}
 	review := func(ctx context.Context) (Decision, error) { return r.reviewAndCache(ctx, caller, attributes, changed) }
-	decision, err := r.lookups.ask(ctx, key.flightKey(changed), caller.UserKey(), review)
+	decision, err := r.lookups.ask(ctx, key.flightKey(changed), caller.userKey(), review)
 	switch {
 	case errors.Is(err, errNoSlot):
 		return Decision{}, throttledError(err)

@@ -156,7 +156,7 @@ func (t *tokens) cacheResult(key, token string, result tokenResult) {
 		t.rejected.Add(key, result, refusedTTL)
 		return
 	}
-	t.acceptedBefore.Add(key, result.identity.UserKey())
+	t.acceptedBefore.Add(key, result.identity.userKey())
 	result.validUntil = time.Now().Add(acceptedTTL)
 	if expires := result.identity.Expires; !expires.IsZero() && expires.Before(result.validUntil) {
 		result.validUntil = expires
