@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -15,6 +16,10 @@ const maxFieldIndexes = 16
 // indexPart is the number of entries that are added to a new index while the cache is locked.
 const indexPart = 256
 
+// indexPatience is the longest time that a selection waits for an index that another caller is
+// building. An index of 20,000 objects takes about 20 ms.
+const indexPatience = time.Second
+
 // fieldIndex is an index of a field in the partitions of a store: it finds the entries whose
 // objects have a value in the field. It is created when the field is first selected by. Objects
 // without a value are not in it.
@@ -23,9 +28,9 @@ const indexPart = 256
 // added meanwhile as they arrive. Adding an entry twice has no effect.
 type fieldIndex struct {
 	reader   object.FieldReader
-	complete bool        // all entries have been added: the index can be used
-	building bool        // a caller is adding entries
-	cursor   *ObjectName // the last entry that was read for adding; nil before the first one
+	complete bool          // all entries have been added: the index can be used
+	building chan struct{} // closed when the caller that is adding entries has ended; nil if there is none
+	cursor   *ObjectName   // the last entry that was read for adding; nil before the first one
 }
 
 // unindexed is an entry that must still be added to a new index.
@@ -60,46 +65,71 @@ func (p *partition) unindexField(name string, e *entry, values []string) {
 	}
 }
 
-// index indexes the fields of a selection. It does not wait for an index that another caller is
-// building: without the index, more objects are examined for the selection.
+// index indexes the fields of a selection.
 func (c *Cache) index(ctx context.Context, sel *Selection) error {
 	for _, condition := range sel.conditions {
 		if !condition.Indexable() || c.isIndexed(condition.Field) {
 			continue
 		}
-		if store, index := c.beginIndex(condition.Field, condition.Reader); index != nil {
-			if err := c.buildIndex(ctx, store, condition.Field, index); err != nil {
-				return err
-			}
+		if err := c.indexField(ctx, condition); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// isIndexed reports whether the index of a field needs no work.
+// indexField builds the index of a field, or waits up to indexPatience for the caller that is building
+// it: after the start of a service thousands of callers may select by the same field at once, and
+// without the index each would examine every object.
+func (c *Cache) indexField(ctx context.Context, condition object.Condition) error {
+	patience := time.NewTimer(indexPatience)
+	defer patience.Stop()
+	for {
+		store, index, building := c.beginIndex(condition.Field, condition.Reader)
+		switch {
+		case index != nil:
+			return c.buildIndex(ctx, store, condition.Field, index)
+		case building == nil:
+			return nil
+		}
+		select {
+		case <-building:
+		case <-patience.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// isIndexed reports whether the index of a field is complete, or cannot be built.
 func (c *Cache) isIndexed(field string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if index := c.store.fields[field]; index != nil {
-		return index.complete || index.building
+		return index.complete
 	}
 	return len(c.store.fields) == maxFieldIndexes
 }
 
-// beginIndex returns an index that the caller must build; nil if there is nothing to build.
-func (c *Cache) beginIndex(field string, reads object.FieldReader) (*store, *fieldIndex) {
+// beginIndex returns an index that the caller must build. If another caller is building it,
+// beginIndex returns a channel that is closed when that has ended. If there is nothing to build,
+// both are nil.
+func (c *Cache) beginIndex(field string, reads object.FieldReader) (in *store, index *fieldIndex, building <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	index := c.store.fields[field]
+	index = c.store.fields[field]
 	switch {
-	case index != nil && (index.complete || index.building), index == nil && len(c.store.fields) == maxFieldIndexes:
-		return nil, nil
+	case index == nil && len(c.store.fields) == maxFieldIndexes, index != nil && index.complete:
+		return nil, nil, nil
 	case index == nil:
 		index = &fieldIndex{reader: reads}
 		c.store.fields[field] = index
+	case index.building != nil:
+		return nil, nil, index.building
 	}
-	index.building = true
-	return c.store, index
+	index.building = make(chan struct{})
+	return c.store, index, nil
 }
 
 // buildIndex adds the existing entries of the store. If the context ends, the next caller that
@@ -125,7 +155,8 @@ func (c *Cache) buildIndex(ctx context.Context, in *store, field string, index *
 func (c *Cache) endIndex(index *fieldIndex) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	index.building, index.cursor = false, nil
+	close(index.building)
+	index.building, index.cursor = nil, nil
 }
 
 // addToIndex adds a part of the entries to a new index, unless they have changed meanwhile, and

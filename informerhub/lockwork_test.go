@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -280,7 +281,7 @@ func TestDistinctTerms_SelectTheSameObjects(t *testing.T) {
 // An index that is built while objects change has all of them.
 func TestFieldIndex_IsBuiltInPartsWhileObjectsChange(t *testing.T) {
 	c := tenants(t)
-	store, index := c.beginIndex("spec.nodeName", object.OneValue(mustFind(t, c, "spec.nodeName")))
+	store, index, _ := c.beginIndex("spec.nodeName", object.OneValue(mustFind(t, c, "spec.nodeName")))
 	part := c.addToIndex(store, "spec.nodeName", nil)
 	for step := 0; len(part) > 0; step++ {
 		for i := range part {
@@ -298,6 +299,45 @@ func TestFieldIndex_IsBuiltInPartsWhileObjectsChange(t *testing.T) {
 		t.Error("the index is not complete")
 	}
 	checkIndex(t, c.store)
+}
+
+// TestFieldIndex_IsAwaitedWhileAnotherCallerBuildsIt starts a selection while an index is being built:
+// without the index it would examine every object.
+func TestFieldIndex_IsAwaitedWhileAnotherCallerBuildsIt(t *testing.T) {
+	const field = "spec.nodeName"
+	for name, test := range map[string]struct {
+		end     func(*testing.T, *Cache, *store, *fieldIndex) // of the other caller's work
+		indexed bool
+	}{
+		"until it is complete": {func(t *testing.T, c *Cache, in *store, index *fieldIndex) {
+			must(t, c.buildIndex(t.Context(), in, field, index))
+		}, true},
+		"until the other caller has disconnected": {func(_ *testing.T, c *Cache, _ *store, index *fieldIndex) {
+			c.endIndex(index)
+		}, true},
+		"for a limited time": {func(*testing.T, *Cache, *store, *fieldIndex) { time.Sleep(indexPatience) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				c := tenants(t)
+				in, index, _ := c.beginIndex(field, object.OneValue(mustFind(t, c, field)))
+				selected := make(chan error, 1)
+				go func() {
+					_, err := c.Select(t.Context(), Query{FieldSelector: field + "=n"})
+					selected <- err
+				}()
+				synctest.Wait()
+				if len(selected) > 0 {
+					t.Fatal("the selection has not waited for the index")
+				}
+				test.end(t, c, in, index)
+				must(t, <-selected)
+				if c.store.isIndexed(field) != test.indexed {
+					t.Errorf("the field is indexed: %v", !test.indexed)
+				}
+			})
+		})
+	}
 }
 
 func mustFind(t *testing.T, c *Cache, field string) func(*Object) string {
