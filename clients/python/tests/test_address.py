@@ -36,7 +36,7 @@ def test_is_read(text: str, address: Address) -> None:
         "http://[::1",
     ],
 )
-def test_is_refused_without_being_repeated(text: str) -> None:
+def test_is_rejected_without_being_repeated(text: str) -> None:
     with pytest.raises(ValueError, match=r"^invalid address: ") as caught:
         Address.parse(text)
     assert "s3cret" not in str(caught.value)
@@ -48,7 +48,7 @@ def test_loopback_is_this_host(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost.example.com", "0.0.0.0", "::", "10.0.0.1", "127.1"])
-def test_loopback_is_nothing_else(host: str) -> None:
+def test_other_hosts_are_not_loopback(host: str) -> None:
     assert not Address(host, 80, tls=False).loopback
 
 

@@ -18,12 +18,12 @@ BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
 
 
 @pytest.fixture
-def _calls_again_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+def _reconnects_after_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 3600.0)
     monkeypatch.setattr("kubeconnect._watch_session.MAX_DELAY_SECONDS", 3600.0)
 
 
-async def test_another_task_may_close_a_watch(service: FakeService) -> None:
+async def test_another_task_can_close_a_watch(service: FakeService) -> None:
     service.play([SYNCED])
     async with AsyncClient(service.address) as client:
         events = client.watch("pods")
@@ -42,8 +42,8 @@ async def test_another_task_may_close_a_watch(service: FakeService) -> None:
         assert await reader == [EventType.SYNCED]
 
 
-@pytest.mark.usefixtures("_calls_again_in_an_hour")
-async def test_another_task_may_close_a_watch_between_two_streams(service: FakeService) -> None:
+@pytest.mark.usefixtures("_reconnects_after_an_hour")
+async def test_another_task_can_close_a_watch_between_two_streams(service: FakeService) -> None:
     service.play([SYNCED], End())
     async with AsyncClient(service.address) as client:
         events = client.watch("pods")
@@ -54,7 +54,7 @@ async def test_another_task_may_close_a_watch_between_two_streams(service: FakeS
         assert await asyncio.wait_for(reader, 10) is None
 
 
-async def test_a_cancelled_reader_loses_nothing(service: FakeService) -> None:
+async def test_cancelled_reader_loses_no_event(service: FakeService) -> None:
     service.play([SYNCED])
     async with AsyncClient(service.address) as client, client.watch("pods") as events:
         await anext(events)
@@ -72,7 +72,7 @@ def test_an_async_client_needs_an_event_loop() -> None:
         AsyncClient("127.0.0.1:1")
 
 
-async def test_a_token_may_be_awaited(service: FakeService) -> None:
+async def test_token_function_can_be_async(service: FakeService) -> None:
     service.play([SYNCED])
     tokens = iter(["t1", "t2"])
 
@@ -87,7 +87,7 @@ async def test_a_token_may_be_awaited(service: FakeService) -> None:
     assert [each["authorization"] for each in service.metadata] == ["Bearer t1", "Bearer t2"]
 
 
-async def test_a_watch_that_waits_for_a_token_may_be_closed(service: FakeService) -> None:
+async def test_watch_that_waits_for_a_token_can_be_closed(service: FakeService) -> None:
     requested = asyncio.Event()
 
     async def token() -> str:
@@ -104,7 +104,7 @@ async def test_a_watch_that_waits_for_a_token_may_be_closed(service: FakeService
     assert service.metadata == []
 
 
-async def test_a_cancelled_reader_may_come_back_for_what_a_token_opens(
+async def test_reader_cancelled_while_waiting_for_a_token_can_continue(
     service: FakeService,
 ) -> None:
     service.play([SYNCED])
@@ -125,7 +125,7 @@ async def test_a_cancelled_reader_may_come_back_for_what_a_token_opens(
         assert (await anext(events)).type is EventType.SYNCED
 
 
-def test_another_thread_may_close_a_watch(service: FakeService) -> None:
+def test_another_thread_can_close_a_watch(service: FakeService) -> None:
     service.play([SYNCED])
     synced = threading.Event()
     with Client(service.address) as client, ThreadPoolExecutor(1) as threads:
@@ -144,8 +144,8 @@ def test_another_thread_may_close_a_watch(service: FakeService) -> None:
         assert reader.result(10) == [EventType.SYNCED]
 
 
-@pytest.mark.usefixtures("_calls_again_in_an_hour")
-def test_another_thread_may_close_a_watch_between_two_streams(service: FakeService) -> None:
+@pytest.mark.usefixtures("_reconnects_after_an_hour")
+def test_another_thread_can_close_a_watch_between_two_streams(service: FakeService) -> None:
     service.play([SYNCED], End())
     with Client(service.address) as client, ThreadPoolExecutor(1) as threads:
         events = client.watch("pods")
@@ -156,7 +156,7 @@ def test_another_thread_may_close_a_watch_between_two_streams(service: FakeServi
         assert reader.result(10) is None
 
 
-def test_an_abandoned_watch_frees_the_stream(service: FakeService) -> None:
+def test_abandoned_watch_ends_its_stream(service: FakeService) -> None:
     service.play([SYNCED], [BOOKMARK])
     with Client(service.address) as client:
         for event in client.watch("pods"):
@@ -165,7 +165,7 @@ def test_an_abandoned_watch_frees_the_stream(service: FakeService) -> None:
         assert service.watch_ended.wait(10)
 
 
-def test_another_thread_sees_that_a_watch_is_cut_off(
+def test_another_thread_sees_that_a_watch_is_disconnected(
     service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)

@@ -45,18 +45,18 @@ def test_an_unreadable_one_has_a_name_and_an_error() -> None:
             look()
 
 
-def test_a_form_that_was_not_asked_for_is_unreadable() -> None:
+def test_encoding_that_was_not_requested_is_unreadable() -> None:
     web = Object(object_pb2.Object(name="web", protobuf=b"..."), KIND)
     with pytest.raises(UnreadableObject, match="web was sent as protobuf, not as JSON"):
         web.to_dict()
 
 
 @pytest.mark.parametrize(("group", "api_version"), [("", "v1"), ("apps", "apps/v1")])
-def test_a_kind_knows_its_api_version(group: str, api_version: str) -> None:
+def test_resource_has_an_api_version(group: str, api_version: str) -> None:
     assert Resource(group, "v1", "X", "xs", namespaced=True).api_version == api_version
 
 
-def test_an_object_without_content_is_there() -> None:
+def test_object_without_content_is_true() -> None:
     deleted = Object(object_pb2.Object(name="web"), KIND)
     assert deleted
     with pytest.raises(UnreadableObject, match="web was sent without content"):

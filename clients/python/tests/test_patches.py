@@ -44,7 +44,7 @@ ADDED = object_event(watch_pb2.EVENT_TYPE_ADDED, {"spec": {"a": 1, "b": [1]}, "n
 PATCH = patch([remove("/spec/a"), add("/spec/c", "é")])
 
 
-def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
+def test_patches_are_applied_to_the_last_state() -> None:
     cache = ObjectCache()
     cache.complete(ADDED)
     patched = cache.complete(PATCH)
@@ -67,7 +67,7 @@ def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
         ),
     ],
 )
-def test_a_patch_to_what_is_not_held_is_an_error(before: list[watch_pb2.Event]) -> None:
+def test_patch_of_an_object_that_is_not_cached_is_an_error(before: list[watch_pb2.Event]) -> None:
     cache = ObjectCache()
     for event in before:
         cache.complete(event)
@@ -76,7 +76,7 @@ def test_a_patch_to_what_is_not_held_is_an_error(before: list[watch_pb2.Event]) 
 
 
 @pytest.mark.parametrize("type", [watch_pb2.PATCH_FORMAT_MERGE, 99])
-def test_a_patch_of_another_type_is_an_error(type: watch_pb2.PatchFormat) -> None:
+def test_patch_of_another_format_is_an_error(type: watch_pb2.PatchFormat) -> None:
     cache = ObjectCache()
     cache.complete(ADDED)
     with pytest.raises(KubeconnectError, match="a format that was not requested") as raised:
@@ -187,7 +187,7 @@ NO_LIST = "not a list of operations"
         pytest.param("a", NO_LIST, id="a string"),
     ],
 )
-def test_a_patch_that_does_not_fit_is_an_error(operations: Any, why: str) -> None:
+def test_patch_that_does_not_apply_is_an_error(operations: Any, why: str) -> None:
     cache = ObjectCache()
     cache.complete(
         object_event(
@@ -201,7 +201,7 @@ def test_a_patch_that_does_not_fit_is_an_error(operations: Any, why: str) -> Non
         cache.complete(patch([]))
 
 
-def test_a_patch_that_is_no_json_is_an_error() -> None:
+def test_patch_that_is_not_json_is_an_error() -> None:
     cache = ObjectCache()
     cache.complete(ADDED)
     event = patch([])

@@ -28,7 +28,7 @@ remaining: <Object Pod demo/web>
 """
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
-GONE = Failure(grpc.StatusCode.NOT_FOUND)
+NOT_FOUND = Failure(grpc.StatusCode.NOT_FOUND)
 
 
 def run(program: str, service: FakeService) -> None:
@@ -68,15 +68,13 @@ def test_program_runs(
     assert capsys.readouterr().out == prints
 
 
-def test_update_tells_of_a_conflict(
-    service: FakeService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_update_prints_a_conflict(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     service.conflict = True
     run(UPDATE, service)
     assert capsys.readouterr().out == "read it again: it has changed\n"
 
 
-def test_a_list_of_some_namespaces_says_so(
+def test_list_prints_its_namespaces(
     service: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.namespaces = ["demo", "web"]
@@ -86,12 +84,12 @@ def test_a_list_of_some_namespaces_says_so(
     )
 
 
-def test_a_watch_that_is_cut_off_says_so(
+def test_watch_prints_its_connection(
     service: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
     lost = Failure(grpc.StatusCode.UNAVAILABLE, "the service stops")
-    service.play(batch("t9", RESET, SYNCED), lost, [RESET], GONE)
+    service.play(batch("t9", RESET, SYNCED), lost, [RESET], NOT_FOUND)
     with pytest.raises(NotFound):
         run(CUT_OFF, service)
     assert capsys.readouterr().out.splitlines() == [
@@ -111,7 +109,7 @@ def test_tokens_are_renewed(
     assert capsys.readouterr().out == "1\n1\n"
 
 
-def test_watch_runs_until_the_resource_is_gone(
+def test_watch_runs_until_the_resource_is_deleted(
     service: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.play(
@@ -122,7 +120,7 @@ def test_watch_runs_until_the_resource_is_gone(
             event(watch_pb2.EVENT_TYPE_DELETED, pod("b"), "9"),
             SYNCED,
         ],
-        GONE,
+        NOT_FOUND,
     )
     with pytest.raises(NotFound):
         run(WATCH, service)
@@ -139,7 +137,7 @@ def test_resume_continues_after_a_restart(
     nodes = [
         event(watch_pb2.EVENT_TYPE_ADDED, pod(name, namespace=""), "7") for name in ("n1", "n2")
     ]
-    service.play(batch("t9", RESET, *nodes, SYNCED), GONE)
+    service.play(batch("t9", RESET, *nodes, SYNCED), NOT_FOUND)
     with pytest.raises(NotFound):
         run(RESUME, service)
     without_content = pod("n1", namespace="")
@@ -148,7 +146,7 @@ def test_resume_continues_after_a_restart(
     freshness.last_contact.FromDatetime(datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc))
     deletion = batch("t10", event(watch_pb2.EVENT_TYPE_DELETED, without_content, "10"))
     deletion.freshness.CopyFrom(freshness)
-    service.play(deletion, GONE)
+    service.play(deletion, NOT_FOUND)
     with pytest.raises(NotFound):
         run(RESUME, service)
     assert [request.resume_token for request in service.requests] == ["", "t9"]
@@ -156,7 +154,7 @@ def test_resume_continues_after_a_restart(
     assert capsys.readouterr().out == "as of 2026-01-02 12:31:07+00:00\n"
 
 
-def test_watch_many_runs_until_one_resource_is_gone(
+def test_watch_many_runs_until_one_resource_is_deleted(
     service: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pods = [event(watch_pb2.EVENT_TYPE_ADDED, pod(name), "7") for name in ("a", "b")]
@@ -164,7 +162,7 @@ def test_watch_many_runs_until_one_resource_is_gone(
         of_watch(0, "t1", RESET, *pods, SYNCED),
         of_watch(1, "t2", RESET, SYNCED),
         of_watch(0, "t3", event(watch_pb2.EVENT_TYPE_DELETED, pod("b"), "9")),
-        GONE,
+        NOT_FOUND,
     )
     with pytest.raises(NotFound):
         run(MANY, service)

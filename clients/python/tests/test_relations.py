@@ -19,11 +19,11 @@ def test_names_the_other_object(relation: Relation, type: pb.RelationType) -> No
     )
 
 
-def test_goes_over_owners_only_where_that_is_said() -> None:
+def test_follows_owners_only_if_transitive() -> None:
     assert owned_by("deployments", "web", transitive=True).to_message().transitive
     assert not owned_by("deployments", "web").to_message().transitive
 
 
-def test_every_type_can_be_said() -> None:
+def test_has_every_type() -> None:
     said = {type.value for type in RelationType} | {pb.RELATION_TYPE_UNSPECIFIED}
     assert said == set(pb.RelationType.values())

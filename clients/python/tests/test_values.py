@@ -11,10 +11,10 @@ from kubeconnect._values import plain
 @pytest.mark.parametrize(
     "value", [None, True, False, 7, -1, 0.5, "text", "", [], [1, [2.5, None]], {"a": {"b": [1]}}]
 )
-def test_a_value_is_as_json_decodes_it(value: Any) -> None:
+def test_value_is_as_json_decodes_it(value: Any) -> None:
     text = json.dumps(value)
     assert json.dumps(plain(json_format.Parse(text, Value()))) == text
 
 
-def test_a_value_that_says_nothing_is_none() -> None:
+def test_unset_value_is_none() -> None:
     assert plain(Value()) is None

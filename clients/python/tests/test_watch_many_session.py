@@ -70,7 +70,7 @@ def session(*received: pb.WatchManyResponse, token: str = "") -> WatchManySessio
         ),
     ],
 )
-def test_asks_on_from_one_token_and_for_versions_not_yet_reached(
+def test_resumes_from_one_token_and_with_versions_not_yet_reached(
     received: list[pb.WatchManyResponse], token: str, versions: list[str], synced: bool
 ) -> None:
     watches = session(*received, token="t0")
@@ -81,7 +81,7 @@ def test_asks_on_from_one_token_and_for_versions_not_yet_reached(
     assert watches.synced is synced
 
 
-def test_the_token_is_that_of_what_was_taken() -> None:
+def test_token_follows_the_taken_events() -> None:
     watches = session(of_watch(0, "t1", SYNCED), of_watch(1, "t2", SYNCED))
     watches.receive(of_watch(0, "t3", BOOKMARK, RESET, ADDED))
     tokens = []
@@ -90,7 +90,7 @@ def test_the_token_is_that_of_what_was_taken() -> None:
     assert tokens == ["t2", None, "t3"]
 
 
-def test_waits_longer_until_all_are_in_sync() -> None:
+def test_waits_longer_until_all_are_synced() -> None:
     watches = session(of_watch(0, "t1", RESET, SYNCED), of_watch(1, "t2", RESET))
     delays = [watches.delay_after(LOST)]
     watches.receive(of_watch(0, "t3", BOOKMARK))
@@ -120,7 +120,7 @@ def test_all_are_stale_from_the_loss_of_the_stream() -> None:
     assert watches.connection.connected
 
 
-def test_says_what_each_watch_covers() -> None:
+def test_reports_the_namespaces_and_warnings_of_each_watch() -> None:
     some = of_watch(1, "t1", RESET)
     some.response.warnings.append("some only")
     some.response.namespaces.append("demo")

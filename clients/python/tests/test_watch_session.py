@@ -47,14 +47,14 @@ def session(
         pytest.param([batch("t9", SYNCED), batch("", RESET)], "", "5", id="none in a snapshot"),
     ],
 )
-def test_asks_on_from(received: list[watch_pb2.WatchResponse], token: str, version: str) -> None:
+def test_resumes_from(received: list[watch_pb2.WatchResponse], token: str, version: str) -> None:
     request = session(*received, token="t4").request
     assert request == watch_pb2.WatchRequest(
         resource="pods", resume_token=token, min_resource_version=version
     )
 
 
-def test_the_token_is_that_of_what_was_taken() -> None:
+def test_token_follows_the_taken_events() -> None:
     watch = session(batch("t9", SYNCED))
     watch.receive(batch("t10", ADDED, ADDED))
     assert watch.resume_token == "t9"
@@ -64,7 +64,7 @@ def test_the_token_is_that_of_what_was_taken() -> None:
     assert watch.resume_token == "t10"
 
 
-def test_the_token_is_of_no_use_once_reset_was_taken() -> None:
+def test_token_is_dropped_when_reset_is_taken() -> None:
     watch = session(batch("t9", SYNCED))
     watch.receive(batch("t10", RESET, SYNCED))
     assert watch.resume_token == "t9"
@@ -79,18 +79,18 @@ def test_waits_longer_after_each_failure_up_to_a_limit() -> None:
     assert [watch.delay_after(LOST) for _ in range(7)] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.5, 2.5]
 
 
-def test_half_of_each_wait_is_chance() -> None:
+def test_half_of_each_wait_is_random() -> None:
     watch = session(batch("", RESET), jitter=0.5)
     assert watch.delay_after(LOST) == pytest.approx(0.15)
 
 
-def test_can_wait_for_ever() -> None:
+def test_waits_after_any_number_of_failures() -> None:
     watch = session(batch("", RESET))
     delays = [watch.delay_after(LOST) for _ in range(5000)]
     assert delays[-1] == 2.5
 
 
-def test_begins_with_short_waits_again_when_it_has_got_on() -> None:
+def test_waits_are_short_after_progress() -> None:
     watch = session(batch("t9", SYNCED))
     watch.delay_after(LOST)
     watch.receive(batch("", RESET))
@@ -99,7 +99,7 @@ def test_begins_with_short_waits_again_when_it_has_got_on() -> None:
     assert watch.delay_after(LOST) == 0.1
 
 
-def test_waits_as_long_as_the_service_asks() -> None:
+def test_waits_for_the_delay_of_the_service() -> None:
     busy = KubeconnectError(Code.RESOURCE_EXHAUSTED, "busy", Status(retry_after_seconds=7))
     assert session(batch("t9", SYNCED)).delay_after(busy) == 7
 
@@ -114,7 +114,7 @@ def test_waits_as_long_as_the_service_asks() -> None:
         (Code.UNKNOWN, None),
     ],
 )
-def test_calls_again_after(code: Code, status: Status | None) -> None:
+def test_reconnects_after(code: Code, status: Status | None) -> None:
     error = KubeconnectError(code, "lost", status)
     assert session(batch("t9", SYNCED)).delay_after(error) is not None
 
@@ -137,11 +137,11 @@ def test_gives_up_after(code: Code, status: Status | None) -> None:
     assert session(batch("t9", SYNCED)).delay_after(error) is None
 
 
-def test_gives_up_where_nothing_has_ever_come() -> None:
+def test_gives_up_if_no_message_was_ever_received() -> None:
     assert session(token="t4").delay_after(LOST) is None
 
 
-def test_waits_for_a_first_stream_as_long_as_a_call_may_take() -> None:
+def test_waits_for_a_first_stream_within_its_retry_budget() -> None:
     busy = KubeconnectError(Code.RESOURCE_EXHAUSTED, "busy", Status(retry_after_seconds=7))
     watch = WatchSession(watch_pb2.WatchRequest(), retry_budget=20)
     assert [watch.delay_after(busy) for _ in range(3)] == [7, 7, None]
@@ -153,7 +153,7 @@ def stale(is_stale: bool = True) -> watch_pb2.WatchResponse:
     )
 
 
-def test_gives_each_stale_replica_twice_as_long() -> None:
+def test_waits_twice_as_long_for_each_stale_replica() -> None:
     at = CONTACT
     watch = WatchSession(watch_pb2.WatchRequest(), jitter=lambda: 0.0, clock=lambda: at)
     lasted = []
@@ -171,7 +171,7 @@ def test_gives_each_stale_replica_twice_as_long() -> None:
     assert watch.staleness_error() is not None
 
 
-def test_stays_where_only_the_stream_was_lost() -> None:
+def test_does_not_move_if_only_the_stream_was_lost() -> None:
     at = CONTACT
     watch = WatchSession(watch_pb2.WatchRequest(), clock=lambda: at)
     watch.receive(stale())
@@ -183,7 +183,7 @@ def test_stays_where_only_the_stream_was_lost() -> None:
 
 
 @pytest.mark.parametrize(("reconnect", "limit"), [(True, math.inf), (False, 10.0)])
-def test_stays_with_a_stale_replica_where_it_is_told_to(reconnect: bool, limit: float) -> None:
+def test_stays_with_a_stale_replica_if_configured(reconnect: bool, limit: float) -> None:
     at = CONTACT
     watch = WatchSession(
         watch_pb2.WatchRequest(), reconnect=reconnect, max_staleness=limit, clock=lambda: at
@@ -193,7 +193,7 @@ def test_stays_with_a_stale_replica_where_it_is_told_to(reconnect: bool, limit: 
     assert watch.staleness_error() is None
 
 
-def test_gives_up_where_it_must_not_reconnect() -> None:
+def test_without_reconnect_gives_up() -> None:
     assert session(batch("t9", SYNCED), reconnect=False).delay_after(LOST) is None
 
 
@@ -212,7 +212,7 @@ def test_the_first_message_of_each_stream_may_take_longer_than_the_others() -> N
     ]
 
 
-def test_says_since_when_it_is_connected_or_not() -> None:
+def test_reports_the_time_of_each_connection_state() -> None:
     times = [datetime(2026, 1, 2, 12, minute, tzinfo=timezone.utc) for minute in range(4)]
     watch = WatchSession(watch_pb2.WatchRequest(), clock=iter(times).__next__)
     said = [watch.connection]
@@ -234,7 +234,7 @@ def test_says_since_when_it_is_connected_or_not() -> None:
     ]
 
 
-def test_is_stale_from_the_loss_of_a_stream_until_the_service_says_more() -> None:
+def test_is_stale_from_the_loss_of_a_stream_until_the_next_report() -> None:
     fresh = batch("t9", SYNCED)
     fresh.freshness.last_contact.FromDatetime(CONTACT)
     watch = session(fresh)
@@ -254,7 +254,7 @@ def test_is_stale_from_the_loss_of_a_stream_until_the_service_says_more() -> Non
     ]
 
 
-def test_is_stale_after_a_final_error_too() -> None:
+def test_is_stale_after_a_final_error() -> None:
     watch = session(batch("t9", SYNCED))
     assert watch.freshness is None
     watch.delay_after(KubeconnectError(Code.PERMISSION_DENIED, "no"))
@@ -263,7 +263,7 @@ def test_is_stale_after_a_final_error_too() -> None:
 
 @pytest.mark.parametrize("reconnect", [True, False])
 @pytest.mark.parametrize("renews", [True, False])
-def test_opens_a_stream_whose_token_has_ended_once_more(renews: bool, reconnect: bool) -> None:
+def test_reopens_a_stream_once_after_its_token_expires(renews: bool, reconnect: bool) -> None:
     request = watch_pb2.WatchRequest(resource="pods")
     watch = WatchSession(request, reconnect=reconnect, renews=renews)
     ended = Unauthenticated(Code.UNAUTHENTICATED, "the credential has expired")
@@ -281,7 +281,7 @@ def test_opens_a_stream_whose_token_has_ended_once_more(renews: bool, reconnect:
     assert watch.request.resume_token == "t10"
 
 
-def test_holds_what_changes_while_the_snapshot_is_sent() -> None:
+def test_applies_changes_within_a_snapshot() -> None:
     patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="8"), "8")
     patch.object.json = b'[{"op":"add","path":"/spec","value":{"x":1}}]'
     patch.patch_format = watch_pb2.PATCH_FORMAT_JSON
@@ -310,7 +310,7 @@ def test_holds_what_changes_while_the_snapshot_is_sent() -> None:
     assert held["a"]["spec"] == {"x": 1}
 
 
-def test_the_version_of_a_bookmark_never_goes_back() -> None:
+def test_bookmark_version_never_decreases() -> None:
     watch = session()
     deleted = event(watch_pb2.EVENT_TYPE_DELETED, pod("a", version="99"), "100")
     older, newer = (
@@ -325,7 +325,7 @@ def test_the_version_of_a_bookmark_never_goes_back() -> None:
     assert said == ["9", "100", "100", "101", "101", None, "50", "51"]
 
 
-def test_a_bookmark_of_a_stream_that_waits_for_a_snapshot_keeps_the_version() -> None:
+def test_bookmark_without_a_version_keeps_the_version() -> None:
     watch = session()
     waiting = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "")
     watch.receive(batch("t", SYNCED, waiting))
@@ -335,7 +335,7 @@ def test_a_bookmark_of_a_stream_that_waits_for_a_snapshot_keeps_the_version() ->
     assert said == ["9", "9"]
 
 
-def test_a_version_without_order_is_passed_on() -> None:
+def test_version_without_order_is_returned_unchanged() -> None:
     watch = session()
     strange = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "v2-a")
     watch.receive(batch("t", SYNCED, strange))
@@ -345,7 +345,7 @@ def test_a_version_without_order_is_passed_on() -> None:
     assert taken.resource_version == "v2-a"
 
 
-def test_says_what_the_stream_covers_now() -> None:
+def test_reports_the_current_namespaces_and_warnings() -> None:
     def covers(*warnings: str, namespaces: str = "", kind: bool = False) -> watch_pb2.WatchResponse:
         response = batch("t", BOOKMARK, kind=kind)
         response.warnings.extend(warnings)

@@ -11,33 +11,31 @@ def _three_pods(service: FakeService) -> None:
     service.objects = [pod("a1"), pod("b1"), pod("b2")]
 
 
-async def test_counts_in_all(client: AsyncClient) -> None:
+async def test_returns_the_total(client: AsyncClient) -> None:
     count = await client.count("pods")
     assert (count.total, count.groups, count.resource.kind) == (3, (), "Pod")
     assert (count.resource_version, count.source) == (SNAPSHOT, Source.CACHE)
     assert count.freshness == Freshness(stale=False, last_contact=None)
 
 
-async def test_counts_by_values(client: AsyncClient) -> None:
+async def test_returns_the_groups(client: AsyncClient) -> None:
     count = await client.count("pods", group_by=["spec.nodeName"], max_groups=1)
     assert count.groups == (ObjectGroup(("b",), 2),)
     assert count.remaining_groups == 1
 
 
-async def test_tells_what_people_should_know(client: AsyncClient) -> None:
+async def test_returns_warnings(client: AsyncClient) -> None:
     count = await client.count("pods", filter="object.spec.replicas > 3")
     assert count.warnings == ("2 left out",)
 
 
-async def test_says_which_namespaces_were_counted(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_reports_the_counted_namespaces(client: AsyncClient, service: FakeService) -> None:
     assert (await client.count("pods")).namespaces == ()
     service.namespaces = ["demo", "web"]
     assert (await client.count("pods")).namespaces == ("demo", "web")
 
 
-async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
+async def test_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:
     await client.count(
         "pods",
         namespace="demo",
@@ -73,6 +71,6 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
     ]
 
 
-async def test_refuses_one_path_that_would_be_sent_as_its_letters(client: AsyncClient) -> None:
+async def test_rejects_a_single_string_of_paths(client: AsyncClient) -> None:
     with pytest.raises(TypeError, match=r"such as \['spec.nodeName'\]"):
         await client.count("pods", group_by="spec.nodeName")

@@ -9,7 +9,7 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService
 
 
-async def test_returns_what_was_made(client: AsyncClient) -> None:
+async def test_returns_the_created_object(client: AsyncClient) -> None:
     result = await client.create("pods", {"metadata": {"name": "web"}}, namespace="demo")
     assert (result.object.name, result.object.namespace) == ("web", "demo")
     assert result.object["spec"] == {"created": True}
@@ -17,7 +17,7 @@ async def test_returns_what_was_made(client: AsyncClient) -> None:
     assert result.warnings == ("old",)
 
 
-async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
+async def test_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:
     await client.create(
         "pods",
         {"kind": "Eviction"},
@@ -59,7 +59,7 @@ async def test_sends_the_object(
     assert service.requests[0].data.decode() == sent
 
 
-async def test_raises_if_there_is_one(client: AsyncClient, service: FakeService) -> None:
+async def test_raises_if_the_object_exists(client: AsyncClient, service: FakeService) -> None:
     status = Status(reason="AlreadyExists")
     service.failure = Failure(grpc.StatusCode.ALREADY_EXISTS, "there is one", status)
     with pytest.raises(AlreadyExists, match="there is one"):

@@ -18,7 +18,7 @@ def server_credentials(authority: trustme.CA) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([(issued.private_key_pem.bytes(), chain)])
 
 
-async def test_every_call_carries_the_token(service: FakeService) -> None:
+async def test_every_call_has_the_token(service: FakeService) -> None:
     service.play([event(pb.EVENT_TYPE_SYNCED, None, "9")])
     async with AsyncClient(service.address, token=TOKEN) as client:
         await client.list("pods")
@@ -27,12 +27,12 @@ async def test_every_call_carries_the_token(service: FakeService) -> None:
     assert [each["authorization"] for each in service.metadata] == [f"Bearer {TOKEN}"] * 2
 
 
-async def test_no_token_no_header(client: AsyncClient, service: FakeService) -> None:
+async def test_without_a_token_no_header_is_sent(client: AsyncClient, service: FakeService) -> None:
     await client.list("pods")
     assert "authorization" not in service.metadata[0]
 
 
-async def test_what_stays_on_this_host_passes_no_proxy(
+async def test_connection_to_this_host_uses_no_proxy(
     service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("no_proxy", raising=False)
@@ -50,13 +50,13 @@ async def test_a_token_is_not_sent_in_plain_text(address: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\n", "ümlaut"])
-async def test_a_token_that_no_header_can_carry_is_refused(token: str) -> None:
+async def test_token_that_no_header_can_have_is_rejected(token: str) -> None:
     with pytest.raises(ValueError, match="token is empty, or has") as caught:
         AsyncClient("127.0.0.1:1", token=token)
     assert not token or token not in str(caught.value)
 
 
-async def test_tls_with_an_authority_of_ones_own(tmp_path: Path) -> None:
+async def test_tls_uses_the_given_authority(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with serve(server_credentials(authority)) as service:
@@ -66,7 +66,7 @@ async def test_tls_with_an_authority_of_ones_own(tmp_path: Path) -> None:
         assert service.metadata[0]["authorization"] == f"Bearer {TOKEN}"
 
 
-async def test_tls_refuses_a_stranger(tmp_path: Path) -> None:
+async def test_tls_rejects_an_unknown_authority(tmp_path: Path) -> None:
     trustme.CA().cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with serve(server_credentials(trustme.CA())) as service:
         async with AsyncClient(service.address, ca_file=tmp_path / "ca.pem", token=TOKEN) as client:

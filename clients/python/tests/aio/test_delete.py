@@ -5,29 +5,27 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import FakeService
 
 
-async def test_returns_what_is_left(client: AsyncClient) -> None:
+async def test_returns_the_remaining_object(client: AsyncClient) -> None:
     result = await client.delete("pods", "web", namespace="demo")
     assert result.object
     assert (result.object.name, result.object.resource.kind) == ("web", "Pod")
     assert (result.warnings, result.resource_version) == (("old",), "9")
 
 
-async def test_returns_no_object_where_nothing_is_left(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_returns_no_object_if_none_remains(client: AsyncClient, service: FakeService) -> None:
     service.left = False
     result = await client.delete("pods", "web", namespace="demo")
     assert result.object is None
 
 
-async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
+async def test_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:
     await client.delete(
         "pods",
         "web",
         namespace="demo",
         uid="u1",
         resource_version="7",
-        propagation=PropagationPolicy.FOREGROUND,
+        propagation_policy=PropagationPolicy.FOREGROUND,
         grace_period_seconds=0,
         dry_run=True,
     )
@@ -45,9 +43,7 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
     )
 
 
-async def test_leaves_to_the_kind_what_was_not_said(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_omits_what_is_not_given(client: AsyncClient, service: FakeService) -> None:
     await client.delete("pods", "web")
     await client.delete_collection("pods")
     for request in service.requests:
@@ -55,20 +51,18 @@ async def test_leaves_to_the_kind_what_was_not_said(
         assert not request.HasField("grace_period_seconds")
 
 
-async def test_a_collection_returns_how_many(client: AsyncClient) -> None:
+async def test_collection_returns_the_number_of_deleted_objects(client: AsyncClient) -> None:
     result = await client.delete_collection("pods", namespace="demo")
     assert (result.deleted, result.warnings, result.resource_version) == (3, ("old",), "9")
 
 
-async def test_a_collection_sends_all_that_was_asked(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_collection_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:
     await client.delete_collection(
         "pods",
         namespace="demo",
         label_selector="app=web",
         field_selector="status.phase=Failed",
-        propagation=PropagationPolicy.ORPHAN,
+        propagation_policy=PropagationPolicy.ORPHAN,
         grace_period_seconds=5,
         dry_run=True,
     )

@@ -4,7 +4,7 @@ from kubeconnect.v1 import discovery_service_pb2 as pb
 from tests.fake import SNAPSHOT, FakeService
 
 
-async def test_answers_what_the_cluster_serves(client: AsyncClient) -> None:
+async def test_returns_the_resources_that_the_cluster_serves(client: AsyncClient) -> None:
     result = await client.resource_types()
     pods, nodes = result.types
     assert pods == ResourceType(
@@ -21,12 +21,12 @@ async def test_answers_what_the_cluster_serves(client: AsyncClient) -> None:
     assert result.failed_groups == (FailedGroup("metrics.k8s.io", "v1", "down"),)
 
 
-async def test_asks_for_a_group_and_a_category(client: AsyncClient, service: FakeService) -> None:
+async def test_requests_a_group_and_a_category(client: AsyncClient, service: FakeService) -> None:
     await client.resource_types(group="apps", category="all")
     assert service.requests == [pb.ListResourceTypesRequest(group="apps", category="all")]
 
 
-async def test_answers_the_schema_of_a_kind(client: AsyncClient, service: FakeService) -> None:
+async def test_returns_the_schema_of_a_kind(client: AsyncClient, service: FakeService) -> None:
     result = await client.schema("po")
     assert service.requests == [pb.GetSchemaRequest(resource="po")]
     assert result.resource.kind == "Pod"

@@ -33,7 +33,7 @@ async def test_returns_the_object(client: AsyncClient, service: FakeService) -> 
     assert web.resource == Resource("", "v1", "Pod", "pods", namespaced=True)
 
 
-async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
+async def test_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:
     service.objects = [pod("web")]
     await client.get(
         "po",
@@ -60,9 +60,7 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
     ]
 
 
-async def test_tells_where_it_was_read_and_how_current_it_is(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_reports_source_and_freshness(client: AsyncClient, service: FakeService) -> None:
     service.objects = [pod("web")]
     service.freshness = consistency_pb2.Freshness(stale=True)
     web = await client.get("pods", "web", namespace="demo")
@@ -71,12 +69,12 @@ async def test_tells_where_it_was_read_and_how_current_it_is(
     assert web.source is Source.API_SERVER
 
 
-async def test_refuses_one_path_that_would_be_sent_as_its_letters(client: AsyncClient) -> None:
+async def test_rejects_a_single_string_of_paths(client: AsyncClient) -> None:
     with pytest.raises(TypeError, match=r"such as \['metadata.name'\]"):
         await client.get("pods", "web", fields="metadata.name")
 
 
-async def test_raises_not_found_with_the_clusters_words(client: AsyncClient) -> None:
+async def test_raises_not_found_with_the_message_of_the_cluster(client: AsyncClient) -> None:
     with pytest.raises(NotFound, match='pods "web" not found') as caught:
         await client.get("pods", "web", namespace="demo")
     assert caught.value.reason == "NotFound"
@@ -84,7 +82,7 @@ async def test_raises_not_found_with_the_clusters_words(client: AsyncClient) -> 
     assert caught.value.status.code == 404
 
 
-async def test_raises_when_there_is_no_answer_in_time(
+async def test_raises_when_the_timeout_has_passed(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.stuck = True
@@ -93,18 +91,18 @@ async def test_raises_when_there_is_no_answer_in_time(
 
 
 @pytest.mark.parametrize("timeout", [0, -1, math.nan])
-async def test_refuses_a_timeout_that_leaves_no_time(client: AsyncClient, timeout: float) -> None:
+async def test_rejects_a_timeout_that_is_not_positive(client: AsyncClient, timeout: float) -> None:
     with pytest.raises(ValueError, match="more than 0 seconds"):
         await client.get("pods", "web", timeout=timeout)
 
 
-async def test_may_take_for_ever(client: AsyncClient, service: FakeService) -> None:
+async def test_timeout_can_be_infinite(client: AsyncClient, service: FakeService) -> None:
     service.objects = [pod("web")]
     assert await client.get("pods", "web", namespace="demo", timeout=math.inf)
 
 
 @pytest.mark.parametrize("code", [Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE])
-async def test_comes_back_when_the_service_says(
+async def test_retries_after_the_delay_of_the_service(
     client: AsyncClient,
     service: FakeService,
     code: grpc.StatusCode,
@@ -125,7 +123,7 @@ async def test_comes_back_when_the_service_says(
         (Failure(Code.INTERNAL, "busy", Status(retry_after_seconds=1)), None),
     ],
 )
-async def test_raises_where_it_must_not_come_back(
+async def test_does_not_retry_without_a_delay_that_fits(
     client: AsyncClient, service: FakeService, failure: Failure, timeout: float | None
 ) -> None:
     service.refusals.append(failure)

@@ -22,7 +22,7 @@ async def test_iterates_over_all_pages(client: AsyncClient) -> None:
     assert await names(await client.list("pods", page_size=2)) == NAMES
 
 
-async def test_knows_the_whole_from_the_first_page(
+async def test_has_the_total_after_the_first_page(
     client: AsyncClient, service: FakeService
 ) -> None:
     pods = await client.list("pods", page_size=2)
@@ -30,25 +30,25 @@ async def test_knows_the_whole_from_the_first_page(
     assert len(service.requests) == 1
 
 
-async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService) -> None:
+async def test_reports_its_freshness(client: AsyncClient, service: FakeService) -> None:
     service.freshness = consistency_pb2.Freshness(stale=True)
     assert (await client.list("pods")).freshness == Freshness(stale=True, last_contact=None)
 
 
-async def test_tells_where_it_was_read_and_what_people_should_know(client: AsyncClient) -> None:
+async def test_reports_source_and_warnings(client: AsyncClient) -> None:
     pods = await client.list("pods", filter="object.spec.replicas > 3")
     assert (pods.source, pods.warnings) == (Source.CACHE, ("2 left out",))
     pods = await client.list("pods", consistency=Consistency.LATEST)
     assert (pods.source, pods.warnings) == (Source.API_SERVER, ())
 
 
-async def test_says_which_namespaces_it_covers(client: AsyncClient, service: FakeService) -> None:
+async def test_reports_its_namespaces(client: AsyncClient, service: FakeService) -> None:
     assert (await client.list("pods")).namespaces == ()
     service.namespaces = ["demo", "web"]
     assert (await client.list("pods")).namespaces == ("demo", "web")
 
 
-async def test_asks_for_the_same_selection_on_each_page(
+async def test_requests_the_same_selection_for_each_page(
     client: AsyncClient, service: FakeService
 ) -> None:
     await names(
@@ -96,12 +96,12 @@ async def test_asks_for_the_same_selection_on_each_page(
         )
 
 
-async def test_can_be_iterated_again(client: AsyncClient) -> None:
+async def test_can_be_iterated_twice(client: AsyncClient) -> None:
     pods = await client.list("pods", page_size=2)
     assert await names(pods) == await names(pods) == NAMES
 
 
-async def test_is_empty_where_nothing_matches(client: AsyncClient, service: FakeService) -> None:
+async def test_is_empty_if_nothing_matches(client: AsyncClient, service: FakeService) -> None:
     service.objects = []
     pods = await client.list("pods")
     assert (pods.total, await names(pods)) == (0, [])
@@ -121,7 +121,7 @@ async def test_returns_all_objects_at_once(client: AsyncClient) -> None:
     assert [pod.name for pod in await pods.all()] == NAMES
 
 
-async def test_begins_again_when_nothing_was_returned(
+async def test_restarts_if_no_object_was_returned(
     client: AsyncClient, service: FakeService
 ) -> None:
     pods = await client.list("pods", page_size=2)
@@ -130,7 +130,7 @@ async def test_begins_again_when_nothing_was_returned(
     assert [request.page_token for request in service.requests] == ["", "2", "", "2", "", "2", "4"]
 
 
-async def test_begins_again_twice_at_most(client: AsyncClient, service: FakeService) -> None:
+async def test_restarts_at_most_twice(client: AsyncClient, service: FakeService) -> None:
     service.expired = True
     pods = await client.list("pods", page_size=2)
     with pytest.raises(Expired):
@@ -138,7 +138,7 @@ async def test_begins_again_twice_at_most(client: AsyncClient, service: FakeServ
     assert len(service.requests) == 6
 
 
-async def test_takes_objects_larger_than_grpcs_own_limit(
+async def test_accepts_objects_above_the_default_limit_of_grpc(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.objects = [pod("big", data="x" * 5_000_000)]

@@ -17,7 +17,7 @@ async def lines(log: AsyncLog) -> list[str]:
     return [line async for line in log]
 
 
-async def test_is_told_line_by_line(client: AsyncClient, service: FakeService) -> None:
+async def test_iterates_over_lines(client: AsyncClient, service: FakeService) -> None:
     service.log = [b"one\ntwo\n", b"\n", b"three\r\n", b"no end"]
     assert await lines(client.logs("web", namespace="demo")) == [
         "one",
@@ -32,7 +32,7 @@ async def test_has_no_line_if_nothing_was_written(client: AsyncClient) -> None:
     assert await lines(client.logs("web", namespace="demo")) == []
 
 
-async def test_puts_lines_and_characters_together(
+async def test_joins_partial_lines_and_characters(
     client: AsyncClient, service: FakeService
 ) -> None:
     text = "Grüße 🌍\n".encode()
@@ -40,19 +40,19 @@ async def test_puts_lines_and_characters_together(
     assert await lines(client.logs("web", namespace="demo")) == ["Grüße 🌍"]
 
 
-async def test_replaces_what_is_not_text(client: AsyncClient, service: FakeService) -> None:
+async def test_replaces_invalid_utf8(client: AsyncClient, service: FakeService) -> None:
     service.log = [b"a\xffb\n"]
     assert await lines(client.logs("web", namespace="demo")) == ["a\ufffdb"]
 
 
-async def test_is_there_as_bytes(client: AsyncClient, service: FakeService) -> None:
+async def test_returns_bytes_unchanged(client: AsyncClient, service: FakeService) -> None:
     service.log = [b"a\xffb\nc", b"", b"d"]
-    pieces = client.logs("web", namespace="demo").pieces()
-    assert [piece async for piece in pieces] == [b"a\xffb\nc", b"d"]
+    chunks = client.logs("web", namespace="demo").iter_bytes()
+    assert [chunk async for chunk in chunks] == [b"a\xffb\nc", b"d"]
     assert await client.logs("web", namespace="demo").read() == b"a\xffb\ncd"
 
 
-async def test_asks_for_what_is_wanted(client: AsyncClient, service: FakeService) -> None:
+async def test_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:
     await client.logs(
         "web",
         namespace="demo",
@@ -85,13 +85,13 @@ async def test_asks_for_what_is_wanted(client: AsyncClient, service: FakeService
     ]
 
 
-async def test_raises_what_refuses_it(client: AsyncClient, service: FakeService) -> None:
+async def test_raises_if_the_log_is_rejected(client: AsyncClient, service: FakeService) -> None:
     service.failure = Failure(grpc.StatusCode.PERMISSION_DENIED, status=Status(reason="Forbidden"))
     with pytest.raises(Forbidden):
         await lines(client.logs("web", namespace="demo"))
 
 
-async def test_raises_what_cuts_it_off(client: AsyncClient, service: FakeService) -> None:
+async def test_raises_if_the_log_is_lost(client: AsyncClient, service: FakeService) -> None:
     service.log = [b"one\n", LOST]
     found = aiter(client.logs("web", namespace="demo"))
     assert await anext(found) == "one"
@@ -99,7 +99,7 @@ async def test_raises_what_cuts_it_off(client: AsyncClient, service: FakeService
         await anext(found)
 
 
-async def test_ends_at_the_service_when_it_is_left(
+async def test_leaving_ends_the_stream_at_the_service(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.log = [b"one\n", Silence()]

@@ -11,7 +11,7 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod
 
 
-async def test_returns_what_comes_of_it(client: AsyncClient) -> None:
+async def test_returns_the_changed_object(client: AsyncClient) -> None:
     body = {"spec": {"replicas": 3}}
     result = await client.patch("pods", "web", body, type=PatchType.APPLY, namespace="demo")
     assert result.object.name == "web"
@@ -20,7 +20,7 @@ async def test_returns_what_comes_of_it(client: AsyncClient) -> None:
     assert (result.warnings, result.created) == (("old",), True)
 
 
-async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
+async def test_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:
     await client.patch(
         "deployments.apps",
         "web",
@@ -78,7 +78,7 @@ async def test_sends_an_object_that_was_read(client: AsyncClient, service: FakeS
 
 
 @pytest.mark.parametrize("body", [{"a": float("nan")}, {"a": object()}])
-async def test_refuses_what_json_cannot_say(
+async def test_rejects_values_that_json_cannot_express(
     client: AsyncClient, service: FakeService, body: PatchBody
 ) -> None:
     with pytest.raises((TypeError, ValueError)):

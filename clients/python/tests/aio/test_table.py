@@ -17,7 +17,7 @@ async def names(table: AsyncTable) -> list[str]:
     return [row.name async for row in table]
 
 
-async def test_says_what_its_columns_hold(client: AsyncClient) -> None:
+async def test_describes_its_columns(client: AsyncClient) -> None:
     table = await client.table("pods")
     assert table.columns == (
         TableColumn("Name", "string", "name", "its name", 0),
@@ -36,7 +36,7 @@ async def test_has_a_row_for_each_object(client: AsyncClient) -> None:
     assert isinstance(rows[0].cells[1], int)
 
 
-async def test_iterates_over_all_pages_again_and_again(
+async def test_iterates_over_all_pages_repeatedly(
     client: AsyncClient, service: FakeService
 ) -> None:
     table = await client.table("pods", page_size=2)
@@ -44,7 +44,7 @@ async def test_iterates_over_all_pages_again_and_again(
     assert await names(table) == await names(table) == NAMES
 
 
-async def test_asks_for_the_same_selection_on_each_page(
+async def test_requests_the_same_selection_for_each_page(
     client: AsyncClient, service: FakeService
 ) -> None:
     await names(

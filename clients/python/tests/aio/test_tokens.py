@@ -34,7 +34,7 @@ def replace(file: Path, token: str) -> None:
     os.replace(new, file)
 
 
-async def test_a_function_is_asked_for_each_call(service: FakeService) -> None:
+async def test_token_function_is_called_for_each_call(service: FakeService) -> None:
     service.play([SYNCED])
     async with AsyncClient(service.address, token=one_after_another("t1", "t2", "t3")) as client:
         await client.list("pods")
@@ -44,9 +44,7 @@ async def test_a_function_is_asked_for_each_call(service: FakeService) -> None:
     assert sent(service) == ["t1", "t2", "t3"]
 
 
-async def test_a_file_is_read_again_when_it_has_changed(
-    service: FakeService, tmp_path: Path
-) -> None:
+async def test_token_file_is_read_when_it_has_changed(service: FakeService, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("t1\n")
     async with AsyncClient(service.address, token_file=file) as client:
@@ -57,7 +55,7 @@ async def test_a_file_is_read_again_when_it_has_changed(
     assert sent(service) == ["t1", "t2", "t2"]
 
 
-async def test_a_file_that_is_not_there_for_a_while_leaves_the_last_token(
+async def test_missing_token_file_leaves_the_last_token(
     service: FakeService, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
@@ -72,14 +70,14 @@ async def test_a_file_that_is_not_there_for_a_while_leaves_the_last_token(
     assert sent(service) == ["t1", "t1", "t2"]
 
 
-async def test_a_call_that_is_refused_is_made_again_with_a_new_token(service: FakeService) -> None:
+async def test_rejected_call_is_retried_with_a_new_token(service: FakeService) -> None:
     service.tokens = {"t2"}
     async with AsyncClient(service.address, token=one_after_another("t1", "t2")) as client:
         assert (await client.list("pods")).total == 0
     assert sent(service) == ["t1", "t2"]
 
 
-async def test_a_call_that_is_refused_twice_is_refused(service: FakeService) -> None:
+async def test_call_rejected_twice_fails(service: FakeService) -> None:
     service.tokens = set()
     async with AsyncClient(service.address, token=one_after_another("t1", "t2", "t3")) as client:
         with pytest.raises(Unauthenticated):
@@ -90,7 +88,7 @@ async def test_a_call_that_is_refused_twice_is_refused(service: FakeService) -> 
 @pytest.mark.parametrize(
     "token", ["t1", lambda: "t1"], ids=["a fixed token", "the same token as before"]
 )
-async def test_a_token_that_was_refused_is_not_sent_again(
+async def test_rejected_token_is_not_retried(
     service: FakeService, token: str | Callable[[], str]
 ) -> None:
     service.tokens = set()
@@ -103,7 +101,7 @@ async def test_a_token_that_was_refused_is_not_sent_again(
     assert sent(service) == ["t1", "t1"]
 
 
-async def test_a_stream_that_is_refused_is_opened_again_with_a_new_token(
+async def test_rejected_stream_is_reopened_with_a_new_token(
     service: FakeService,
 ) -> None:
     service.tokens, service.log = {"t2", "t4"}, [b"one\n"]
@@ -116,7 +114,7 @@ async def test_a_stream_that_is_refused_is_opened_again_with_a_new_token(
     assert sent(service) == ["t1", "t2", "t3", "t4"]
 
 
-async def test_a_watch_goes_on_behind_the_end_of_its_token(
+async def test_watch_resumes_after_its_token_expires(
     service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     service.play(batch("p1", RESET, SYNCED), EXPIRED, batch("p2", BOOKMARK), EXPIRED)
@@ -135,7 +133,7 @@ async def test_a_watch_goes_on_behind_the_end_of_its_token(
     assert {each.levelname for each in caplog.records} == {"INFO"}
 
 
-async def test_watches_of_one_stream_go_on_behind_the_end_of_their_token(
+async def test_watch_many_resumes_after_its_token_expires(
     service: FakeService, tmp_path: Path
 ) -> None:
     file = tmp_path / "token"
@@ -154,7 +152,7 @@ async def test_watches_of_one_stream_go_on_behind_the_end_of_their_token(
     assert [request.resume_token for request in service.requests] == ["", "p1"]
 
 
-async def test_a_watch_raises_where_there_is_no_other_token(service: FakeService) -> None:
+async def test_watch_raises_if_there_is_no_new_token(service: FakeService) -> None:
     """The stream was open, so it is opened once more, with the same token."""
     service.play(batch("p1", RESET), EXPIRED, EXPIRED)
     async with AsyncClient(service.address, token=lambda: "t1") as client:
@@ -165,7 +163,7 @@ async def test_a_watch_raises_where_there_is_no_other_token(service: FakeService
     assert sent(service) == ["t1", "t1"]
 
 
-async def test_a_watch_with_a_fixed_token_ends_with_that(service: FakeService) -> None:
+async def test_watch_with_a_fixed_token_ends_when_it_expires(service: FakeService) -> None:
     service.play(batch("p1", RESET), EXPIRED)
     async with AsyncClient(service.address, token="t1") as client, client.watch("pods") as events:
         await anext(events)
@@ -174,7 +172,7 @@ async def test_a_watch_with_a_fixed_token_ends_with_that(service: FakeService) -
     assert sent(service) == ["t1"]
 
 
-async def test_raises_what_the_function_raises(service: FakeService) -> None:
+async def test_raises_the_error_of_the_token_function(service: FakeService) -> None:
     def fails() -> str:
         raise PermissionError("no token for you")
 
@@ -187,7 +185,7 @@ async def test_raises_what_the_function_raises(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\n", "ümlaut", 7])
-async def test_a_function_must_return_a_token(service: FakeService, token: str) -> None:
+async def test_token_function_must_return_a_token(service: FakeService, token: str) -> None:
     async with AsyncClient(service.address, token=lambda: token) as client:
         with pytest.raises((ValueError, TypeError), match=r"token (is|must be)") as caught:
             await client.list("pods")
@@ -195,7 +193,7 @@ async def test_a_function_must_return_a_token(service: FakeService, token: str) 
     assert service.metadata == []
 
 
-async def test_no_source_of_tokens_is_for_plain_text_to_another_host(tmp_path: Path) -> None:
+async def test_tokens_are_not_sent_in_plain_text_to_another_host(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("s3cret")
     with pytest.raises(ValueError, match="plain text"):
@@ -204,7 +202,7 @@ async def test_no_source_of_tokens_is_for_plain_text_to_another_host(tmp_path: P
         AsyncClient("http://example.com", token=lambda: "s3cret")
 
 
-async def test_a_file_must_hold_a_token_at_first(tmp_path: Path) -> None:
+async def test_token_file_must_contain_a_token_at_first(tmp_path: Path) -> None:
     file = tmp_path / "token"
     with pytest.raises(FileNotFoundError):
         AsyncClient("127.0.0.1:1", token_file=file)

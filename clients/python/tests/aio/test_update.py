@@ -9,7 +9,7 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import FakeService, pod
 
 
-async def test_returns_what_comes_of_it(client: AsyncClient) -> None:
+async def test_returns_the_changed_object(client: AsyncClient) -> None:
     result = await client.update("pods", {"metadata": {"name": "web"}}, namespace="demo")
     assert result.object.resource_version == "8"
     assert result.object["spec"] == {"updated": True}
@@ -17,7 +17,7 @@ async def test_returns_what_comes_of_it(client: AsyncClient) -> None:
     assert (result.warnings, result.created) == (("old",), True)
 
 
-async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
+async def test_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:
     await client.update(
         "pods",
         "status: {}",
@@ -57,7 +57,7 @@ async def test_sends_an_object_that_was_read_with_its_version(
     assert sent["metadata"]["resourceVersion"] == "7"
 
 
-async def test_raises_if_it_has_changed(client: AsyncClient, service: FakeService) -> None:
+async def test_raises_if_the_object_has_changed(client: AsyncClient, service: FakeService) -> None:
     service.conflict = True
     with pytest.raises(Conflict, match="it has changed"):
         await client.update("pods", {})

@@ -36,7 +36,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
 
 
-async def test_hands_out_the_events_of_each_batch_in_order(
+async def test_returns_the_events_of_each_batch_in_order(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.play(
@@ -61,9 +61,7 @@ async def test_hands_out_the_events_of_each_batch_in_order(
     ]
 
 
-async def test_remembers_the_kind_that_only_the_first_batch_names(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_keeps_the_kind_of_the_first_batch(client: AsyncClient, service: FakeService) -> None:
     service.play([RESET], batch("", ADDED))
     async with client.watch("pods") as events:
         await anext(events)
@@ -72,15 +70,13 @@ async def test_remembers_the_kind_that_only_the_first_batch_names(
     assert found.resource.kind == "Pod"
 
 
-async def test_leaves_out_types_that_it_does_not_know(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_omits_events_of_unknown_types(client: AsyncClient, service: FakeService) -> None:
     service.play([event(99, None, ""), SYNCED])  # type: ignore[arg-type]
     async with client.watch("pods") as events:
         assert (await anext(events)).type is EventType.SYNCED
 
 
-async def test_makes_whole_objects_of_patches_across_a_lost_stream(
+async def test_applies_patches_across_a_lost_stream(
     client: AsyncClient, service: FakeService
 ) -> None:
     patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
@@ -99,7 +95,7 @@ async def test_makes_whole_objects_of_patches_across_a_lost_stream(
     assert service.requests[1].resume_token == "t9"
 
 
-async def test_is_sent_whole_objects_behind_a_token_of_before(
+async def test_requests_whole_objects_after_a_stored_token(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.play([BOOKMARK])
@@ -108,7 +104,7 @@ async def test_is_sent_whole_objects_behind_a_token_of_before(
     assert service.requests[0].patch_format == watch_pb2.PATCH_FORMAT_UNSPECIFIED
 
 
-async def test_asks_for_the_selection(client: AsyncClient, service: FakeService) -> None:
+async def test_requests_the_selection(client: AsyncClient, service: FakeService) -> None:
     service.play([RESET])
     selection: dict[str, Any] = {
         "namespace": "demo",
@@ -138,7 +134,7 @@ async def test_asks_for_the_selection(client: AsyncClient, service: FakeService)
     ]
 
 
-async def test_closing_frees_the_stream_at_the_service(
+async def test_closing_ends_the_stream_at_the_service(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.play([RESET, SYNCED])
@@ -159,14 +155,14 @@ async def test_closing_the_client_ends_its_watches(service: FakeService) -> None
         await anext(events)
 
 
-async def test_a_closed_client_watches_nothing(service: FakeService) -> None:
+async def test_closed_client_cannot_watch(service: FakeService) -> None:
     async with AsyncClient(service.address) as client:
         pass
     with pytest.raises(Cancelled, match="closed"):
         client.watch("pods")
 
 
-async def test_tells_where_to_continue_behind_what_was_handed_out(
+async def test_resume_token_follows_the_returned_events(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.play(
@@ -188,7 +184,7 @@ async def test_tells_where_to_continue_behind_what_was_handed_out(
     ]
 
 
-async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService) -> None:
+async def test_reports_its_freshness(client: AsyncClient, service: FakeService) -> None:
     contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
     stale = consistency_pb2.Freshness(stale=True)
     stale.last_contact.FromDatetime(contact)
@@ -201,7 +197,7 @@ async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService
     assert reported == [None, Freshness(True, contact), Freshness(True, contact)]
 
 
-async def test_tells_where_the_objects_come_from(client: AsyncClient, service: FakeService) -> None:
+async def test_reports_the_source(client: AsyncClient, service: FakeService) -> None:
     service.play(
         watch_pb2.WatchResponse(
             resource=PODS, source=consistency_pb2.SOURCE_CACHE, events=[SYNCED], resume_token="t9"
@@ -229,7 +225,7 @@ async def test_tells_where_the_objects_come_from(client: AsyncClient, service: F
         pytest.param(End(), id="the stream ends"),
     ],
 )
-async def test_continues_a_stream_that_is_lost(
+async def test_resumes_a_lost_stream(
     client: AsyncClient, service: FakeService, loss: Failure | End
 ) -> None:
     service.play(batch("t9", RESET, ADDED, SYNCED, kind=True), loss, loss, batch("t10", MODIFIED))
@@ -242,7 +238,7 @@ async def test_continues_a_stream_that_is_lost(
     assert {request.namespace for request in service.requests} == {"demo"}
 
 
-async def test_finds_a_service_that_is_away_for_a_while() -> None:
+async def test_resumes_at_a_restarted_service() -> None:
     with serve() as service:
         service.play(batch("t9", RESET, SYNCED))
         client = AsyncClient(service.address)
@@ -257,9 +253,7 @@ async def test_finds_a_service_that_is_away_for_a_while() -> None:
     assert [request.resume_token for request in another.requests] == ["t9"]
 
 
-async def test_begins_anew_where_a_snapshot_was_cut(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_restarts_an_interrupted_snapshot(client: AsyncClient, service: FakeService) -> None:
     service.play([RESET, ADDED], Failure(Code.UNAVAILABLE), [RESET, ADDED, SYNCED])
     async with client.watch("pods", resume_token="t4") as events:
         seen = [(await anext(events)).type.name for _ in range(5)]
@@ -267,7 +261,7 @@ async def test_begins_anew_where_a_snapshot_was_cut(
     assert [request.resume_token for request in service.requests] == ["t4", ""]
 
 
-async def test_continues_a_stream_that_is_silent(
+async def test_resumes_a_silent_stream(
     client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
@@ -279,7 +273,7 @@ async def test_continues_a_stream_that_is_silent(
     assert len(set(service.peers)) == 2
 
 
-async def test_leaves_a_connection_without_what_goes_on_there(
+async def test_moves_without_ending_other_streams_of_the_connection(
     client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
@@ -318,7 +312,7 @@ async def test_leaves_a_replica_that_is_stale_for_too_long(
     assert len(set(service.peers)) == 2
 
 
-async def test_opens_a_first_stream_when_the_service_says(
+async def test_retries_the_first_stream_after_the_delay_of_the_service(
     client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KubeconnectError, "retry_after_seconds", 0.01)
@@ -329,7 +323,7 @@ async def test_opens_a_first_stream_when_the_service_says(
     assert len(service.requests) == 2
 
 
-async def test_says_when_it_is_cut_off_and_when_it_goes_on(
+async def test_reports_disconnection_and_resumption(
     client: AsyncClient, service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     def of_now(token: str) -> watch_pb2.WatchResponse:
@@ -360,7 +354,7 @@ async def test_says_when_it_is_cut_off_and_when_it_goes_on(
     assert "the service stops" in caplog.text
 
 
-async def test_raises_where_nothing_ever_comes(
+async def test_raises_if_no_message_is_ever_received(
     client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.FIRST_MESSAGE_SECONDS", 0.05)
@@ -370,7 +364,9 @@ async def test_raises_where_nothing_ever_comes(
             await anext(events)
 
 
-async def test_says_what_it_covers(client: AsyncClient, service: FakeService) -> None:
+async def test_reports_its_namespaces_and_warnings(
+    client: AsyncClient, service: FakeService
+) -> None:
     service.play(
         watch_pb2.WatchResponse(
             resource=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"]
@@ -382,7 +378,7 @@ async def test_says_what_it_covers(client: AsyncClient, service: FakeService) ->
         assert (events.namespaces, events.warnings) == (("demo",), ("some only",))
 
 
-async def test_raises_where_nobody_listens_at_first() -> None:
+async def test_raises_if_the_service_is_unreachable_at_first() -> None:
     with socket.socket() as not_listening:
         not_listening.bind(("127.0.0.1", 0))
         port = not_listening.getsockname()[1]
@@ -391,7 +387,7 @@ async def test_raises_where_nobody_listens_at_first() -> None:
                 await anext(events)
 
 
-async def test_raises_when_the_stream_ends_if_it_must_not_reconnect(
+async def test_without_reconnect_raises_when_the_stream_ends(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.play([RESET], End())
@@ -401,7 +397,7 @@ async def test_raises_when_the_stream_ends_if_it_must_not_reconnect(
             await anext(events)
 
 
-async def test_raises_what_the_service_says(client: AsyncClient, service: FakeService) -> None:
+async def test_raises_the_error_of_the_service(client: AsyncClient, service: FakeService) -> None:
     status = Status(reason="Forbidden", message="no pods for you")
     service.play([RESET], Failure(Code.PERMISSION_DENIED, "no pods for you", status))
     async with client.watch("pods") as events:

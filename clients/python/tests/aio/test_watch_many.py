@@ -22,7 +22,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
 
 
-async def test_hands_out_the_events_of_each_watch_under_its_key(
+async def test_returns_events_with_the_key_of_their_watch(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.play(
@@ -47,7 +47,7 @@ async def test_hands_out_the_events_of_each_watch_under_its_key(
     assert service.watch_ended.wait(10)
 
 
-async def test_asks_for_each_selection(client: AsyncClient, service: FakeService) -> None:
+async def test_requests_each_selection(client: AsyncClient, service: FakeService) -> None:
     service.play(of_watch(0, "t5", BOOKMARK))
     watches = {
         1: WatchSpec(
@@ -99,7 +99,7 @@ async def test_asks_for_each_selection(client: AsyncClient, service: FakeService
         pytest.param(End(), id="the stream ends"),
     ],
 )
-async def test_continues_a_stream_that_is_lost(
+async def test_resumes_a_lost_stream(
     client: AsyncClient,
     service: FakeService,
     monkeypatch: pytest.MonkeyPatch,
@@ -116,9 +116,7 @@ async def test_continues_a_stream_that_is_lost(
     assert [request.resume_token for request in service.requests] == ["", "t1"]
 
 
-async def test_makes_whole_objects_of_the_patches_of_each_watch(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_applies_the_patches_of_each_watch(client: AsyncClient, service: FakeService) -> None:
     patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
     patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
     patch.patch_format = watch_pb2.PATCH_FORMAT_JSON
@@ -140,7 +138,9 @@ async def test_makes_whole_objects_of_the_patches_of_each_watch(
     assert requested == [[watch_pb2.PATCH_FORMAT_JSON, watch_pb2.PATCH_FORMAT_UNSPECIFIED]] * 2
 
 
-async def test_tells_how_current_each_watch_is(client: AsyncClient, service: FakeService) -> None:
+async def test_reports_the_freshness_of_each_watch(
+    client: AsyncClient, service: FakeService
+) -> None:
     contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
     stale = of_watch(1, "t2", BOOKMARK)
     stale.response.freshness.stale = True
@@ -154,9 +154,7 @@ async def test_tells_how_current_each_watch_is(client: AsyncClient, service: Fak
     assert reported == [{}, {"all": Freshness(True, contact)}]
 
 
-async def test_tells_where_the_objects_of_each_watch_come_from(
-    client: AsyncClient, service: FakeService
-) -> None:
+async def test_reports_the_source_of_each_watch(client: AsyncClient, service: FakeService) -> None:
     cached, read = of_watch(1, "t1", RESET), of_watch(0, "t2", RESET)
     cached.response.source = consistency_pb2.SOURCE_CACHE
     read.response.source = consistency_pb2.SOURCE_API_SERVER
@@ -170,7 +168,9 @@ async def test_tells_where_the_objects_of_each_watch_come_from(
     assert reported == [{}, {"all": Source.CACHE}, both]
 
 
-async def test_says_what_each_watch_covers(client: AsyncClient, service: FakeService) -> None:
+async def test_reports_the_namespaces_and_warnings_of_each_watch(
+    client: AsyncClient, service: FakeService
+) -> None:
     some = of_watch(1, "t1", RESET)
     some.response.namespaces.append("demo")
     some.response.warnings.append("some only")
@@ -181,7 +181,7 @@ async def test_says_what_each_watch_covers(client: AsyncClient, service: FakeSer
         assert events.warnings == {"web": (), "all": ("some only",)}
 
 
-async def test_raises_what_the_service_says(client: AsyncClient, service: FakeService) -> None:
+async def test_raises_the_error_of_the_service(client: AsyncClient, service: FakeService) -> None:
     service.play(
         of_watch(0, "t1", RESET), Failure(Code.PERMISSION_DENIED, "watch 1 (nodes): not for you")
     )

@@ -12,31 +12,31 @@ def _three_pods(service: FakeService) -> None:
     service.objects = [pod("a1"), pod("b1"), pod("b2")]
 
 
-def test_counts_in_all(client: Client) -> None:
+def test_returns_the_total(client: Client) -> None:
     count = client.count("pods")
     assert (count.total, count.groups, count.resource.kind) == (3, (), "Pod")
     assert (count.resource_version, count.source) == (SNAPSHOT, Source.CACHE)
     assert count.freshness == Freshness(stale=False, last_contact=None)
 
 
-def test_counts_by_values(client: Client) -> None:
+def test_returns_the_groups(client: Client) -> None:
     count = client.count("pods", group_by=["spec.nodeName"], max_groups=1)
     assert count.groups == (ObjectGroup(("b",), 2),)
     assert count.remaining_groups == 1
 
 
-def test_tells_what_people_should_know(client: Client) -> None:
+def test_returns_warnings(client: Client) -> None:
     count = client.count("pods", filter="object.spec.replicas > 3")
     assert count.warnings == ("2 left out",)
 
 
-def test_says_which_namespaces_were_counted(client: Client, service: FakeService) -> None:
+def test_reports_the_counted_namespaces(client: Client, service: FakeService) -> None:
     assert (client.count("pods")).namespaces == ()
     service.namespaces = ["demo", "web"]
     assert (client.count("pods")).namespaces == ("demo", "web")
 
 
-def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
+def test_sends_all_arguments(client: Client, service: FakeService) -> None:
     client.count(
         "pods",
         namespace="demo",
@@ -72,6 +72,6 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
     ]
 
 
-def test_refuses_one_path_that_would_be_sent_as_its_letters(client: Client) -> None:
+def test_rejects_a_single_string_of_paths(client: Client) -> None:
     with pytest.raises(TypeError, match=r"such as \['spec.nodeName'\]"):
         client.count("pods", group_by="spec.nodeName")

@@ -10,7 +10,7 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService
 
 
-def test_returns_what_was_made(client: Client) -> None:
+def test_returns_the_created_object(client: Client) -> None:
     result = client.create("pods", {"metadata": {"name": "web"}}, namespace="demo")
     assert (result.object.name, result.object.namespace) == ("web", "demo")
     assert result.object["spec"] == {"created": True}
@@ -18,7 +18,7 @@ def test_returns_what_was_made(client: Client) -> None:
     assert result.warnings == ("old",)
 
 
-def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
+def test_sends_all_arguments(client: Client, service: FakeService) -> None:
     client.create(
         "pods",
         {"kind": "Eviction"},
@@ -60,7 +60,7 @@ def test_sends_the_object(
     assert service.requests[0].data.decode() == sent
 
 
-def test_raises_if_there_is_one(client: Client, service: FakeService) -> None:
+def test_raises_if_the_object_exists(client: Client, service: FakeService) -> None:
     status = Status(reason="AlreadyExists")
     service.failure = Failure(grpc.StatusCode.ALREADY_EXISTS, "there is one", status)
     with pytest.raises(AlreadyExists, match="there is one"):

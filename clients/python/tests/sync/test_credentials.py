@@ -19,7 +19,7 @@ def server_credentials(authority: trustme.CA) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([(issued.private_key_pem.bytes(), chain)])
 
 
-def test_every_call_carries_the_token(service: FakeService) -> None:
+def test_every_call_has_the_token(service: FakeService) -> None:
     service.play([event(pb.EVENT_TYPE_SYNCED, None, "9")])
     with Client(service.address, token=TOKEN) as client:
         client.list("pods")
@@ -28,12 +28,12 @@ def test_every_call_carries_the_token(service: FakeService) -> None:
     assert [each["authorization"] for each in service.metadata] == [f"Bearer {TOKEN}"] * 2
 
 
-def test_no_token_no_header(client: Client, service: FakeService) -> None:
+def test_without_a_token_no_header_is_sent(client: Client, service: FakeService) -> None:
     client.list("pods")
     assert "authorization" not in service.metadata[0]
 
 
-def test_what_stays_on_this_host_passes_no_proxy(
+def test_connection_to_this_host_uses_no_proxy(
     service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("no_proxy", raising=False)
@@ -51,13 +51,13 @@ def test_a_token_is_not_sent_in_plain_text(address: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\n", "ümlaut"])
-def test_a_token_that_no_header_can_carry_is_refused(token: str) -> None:
+def test_token_that_no_header_can_have_is_rejected(token: str) -> None:
     with pytest.raises(ValueError, match="token is empty, or has") as caught:
         Client("127.0.0.1:1", token=token)
     assert not token or token not in str(caught.value)
 
 
-def test_tls_with_an_authority_of_ones_own(tmp_path: Path) -> None:
+def test_tls_uses_the_given_authority(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with serve(server_credentials(authority)) as service:
@@ -67,7 +67,7 @@ def test_tls_with_an_authority_of_ones_own(tmp_path: Path) -> None:
         assert service.metadata[0]["authorization"] == f"Bearer {TOKEN}"
 
 
-def test_tls_refuses_a_stranger(tmp_path: Path) -> None:
+def test_tls_rejects_an_unknown_authority(tmp_path: Path) -> None:
     trustme.CA().cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with serve(server_credentials(trustme.CA())) as service:
         with Client(service.address, ca_file=tmp_path / "ca.pem", token=TOKEN) as client:

@@ -6,27 +6,27 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import FakeService
 
 
-def test_returns_what_is_left(client: Client) -> None:
+def test_returns_the_remaining_object(client: Client) -> None:
     result = client.delete("pods", "web", namespace="demo")
     assert result.object
     assert (result.object.name, result.object.resource.kind) == ("web", "Pod")
     assert (result.warnings, result.resource_version) == (("old",), "9")
 
 
-def test_returns_no_object_where_nothing_is_left(client: Client, service: FakeService) -> None:
+def test_returns_no_object_if_none_remains(client: Client, service: FakeService) -> None:
     service.left = False
     result = client.delete("pods", "web", namespace="demo")
     assert result.object is None
 
 
-def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
+def test_sends_all_arguments(client: Client, service: FakeService) -> None:
     client.delete(
         "pods",
         "web",
         namespace="demo",
         uid="u1",
         resource_version="7",
-        propagation=PropagationPolicy.FOREGROUND,
+        propagation_policy=PropagationPolicy.FOREGROUND,
         grace_period_seconds=0,
         dry_run=True,
     )
@@ -44,7 +44,7 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
     )
 
 
-def test_leaves_to_the_kind_what_was_not_said(client: Client, service: FakeService) -> None:
+def test_omits_what_is_not_given(client: Client, service: FakeService) -> None:
     client.delete("pods", "web")
     client.delete_collection("pods")
     for request in service.requests:
@@ -52,18 +52,18 @@ def test_leaves_to_the_kind_what_was_not_said(client: Client, service: FakeServi
         assert not request.HasField("grace_period_seconds")
 
 
-def test_a_collection_returns_how_many(client: Client) -> None:
+def test_collection_returns_the_number_of_deleted_objects(client: Client) -> None:
     result = client.delete_collection("pods", namespace="demo")
     assert (result.deleted, result.warnings, result.resource_version) == (3, ("old",), "9")
 
 
-def test_a_collection_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
+def test_collection_sends_all_arguments(client: Client, service: FakeService) -> None:
     client.delete_collection(
         "pods",
         namespace="demo",
         label_selector="app=web",
         field_selector="status.phase=Failed",
-        propagation=PropagationPolicy.ORPHAN,
+        propagation_policy=PropagationPolicy.ORPHAN,
         grace_period_seconds=5,
         dry_run=True,
     )

@@ -5,7 +5,7 @@ from kubeconnect.v1 import discovery_service_pb2 as pb
 from tests.fake import SNAPSHOT, FakeService
 
 
-def test_answers_what_the_cluster_serves(client: Client) -> None:
+def test_returns_the_resources_that_the_cluster_serves(client: Client) -> None:
     result = client.resource_types()
     pods, nodes = result.types
     assert pods == ResourceType(
@@ -22,12 +22,12 @@ def test_answers_what_the_cluster_serves(client: Client) -> None:
     assert result.failed_groups == (FailedGroup("metrics.k8s.io", "v1", "down"),)
 
 
-def test_asks_for_a_group_and_a_category(client: Client, service: FakeService) -> None:
+def test_requests_a_group_and_a_category(client: Client, service: FakeService) -> None:
     client.resource_types(group="apps", category="all")
     assert service.requests == [pb.ListResourceTypesRequest(group="apps", category="all")]
 
 
-def test_answers_the_schema_of_a_kind(client: Client, service: FakeService) -> None:
+def test_returns_the_schema_of_a_kind(client: Client, service: FakeService) -> None:
     result = client.schema("po")
     assert service.requests == [pb.GetSchemaRequest(resource="po")]
     assert result.resource.kind == "Pod"

@@ -64,7 +64,7 @@ def test_a_long_error_keeps_its_reason_and_its_causes(client: Client, service: F
 
 
 @pytest.mark.parametrize(("omitted", "suffix"), [(1, "1 more cause"), (270, "270 more causes")])
-def test_an_error_says_how_many_causes_are_missing(
+def test_error_reports_the_number_of_omitted_causes(
     client: Client, service: FakeService, omitted: int, suffix: str
 ) -> None:
     causes = [kubeconnect.StatusCause(field="data[0]", message="no")]
@@ -80,7 +80,7 @@ def test_an_error_says_how_many_causes_are_missing(
 @pytest.mark.parametrize(
     "details", [None, b"\xff"], ids=["without details", "with invalid details"]
 )
-def test_an_error_need_not_be_the_clusters(
+def test_error_can_have_no_status(
     client: Client, service: FakeService, details: bytes | None
 ) -> None:
     service.failure = Failure(Code.INVALID_ARGUMENT, "no", details=details)
@@ -95,7 +95,7 @@ def test_an_error_need_not_be_the_clusters(
     )
 
 
-def test_a_service_that_is_not_there_is_unavailable() -> None:
+def test_unreachable_service_is_unavailable() -> None:
     with socket.socket() as not_listening:
         not_listening.bind(("127.0.0.1", 0))
         port = not_listening.getsockname()[1]

@@ -35,7 +35,7 @@ def test_returns_the_object(client: Client, service: FakeService) -> None:
     assert web.resource == Resource("", "v1", "Pod", "pods", namespaced=True)
 
 
-def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
+def test_sends_all_arguments(client: Client, service: FakeService) -> None:
     service.objects = [pod("web")]
     client.get(
         "po",
@@ -62,9 +62,7 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
     ]
 
 
-def test_tells_where_it_was_read_and_how_current_it_is(
-    client: Client, service: FakeService
-) -> None:
+def test_reports_source_and_freshness(client: Client, service: FakeService) -> None:
     service.objects = [pod("web")]
     service.freshness = consistency_pb2.Freshness(stale=True)
     web = client.get("pods", "web", namespace="demo")
@@ -73,12 +71,12 @@ def test_tells_where_it_was_read_and_how_current_it_is(
     assert web.source is Source.API_SERVER
 
 
-def test_refuses_one_path_that_would_be_sent_as_its_letters(client: Client) -> None:
+def test_rejects_a_single_string_of_paths(client: Client) -> None:
     with pytest.raises(TypeError, match=r"such as \['metadata.name'\]"):
         client.get("pods", "web", fields="metadata.name")
 
 
-def test_raises_not_found_with_the_clusters_words(client: Client) -> None:
+def test_raises_not_found_with_the_message_of_the_cluster(client: Client) -> None:
     with pytest.raises(NotFound, match='pods "web" not found') as caught:
         client.get("pods", "web", namespace="demo")
     assert caught.value.reason == "NotFound"
@@ -86,25 +84,25 @@ def test_raises_not_found_with_the_clusters_words(client: Client) -> None:
     assert caught.value.status.code == 404
 
 
-def test_raises_when_there_is_no_answer_in_time(client: Client, service: FakeService) -> None:
+def test_raises_when_the_timeout_has_passed(client: Client, service: FakeService) -> None:
     service.stuck = True
     with pytest.raises(DeadlineExceeded):
         client.get("pods", "web", timeout=0.01)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, math.nan])
-def test_refuses_a_timeout_that_leaves_no_time(client: Client, timeout: float) -> None:
+def test_rejects_a_timeout_that_is_not_positive(client: Client, timeout: float) -> None:
     with pytest.raises(ValueError, match="more than 0 seconds"):
         client.get("pods", "web", timeout=timeout)
 
 
-def test_may_take_for_ever(client: Client, service: FakeService) -> None:
+def test_timeout_can_be_infinite(client: Client, service: FakeService) -> None:
     service.objects = [pod("web")]
     assert client.get("pods", "web", namespace="demo", timeout=math.inf)
 
 
 @pytest.mark.parametrize("code", [Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE])
-def test_comes_back_when_the_service_says(
+def test_retries_after_the_delay_of_the_service(
     client: Client,
     service: FakeService,
     code: grpc.StatusCode,
@@ -125,7 +123,7 @@ def test_comes_back_when_the_service_says(
         (Failure(Code.INTERNAL, "busy", Status(retry_after_seconds=1)), None),
     ],
 )
-def test_raises_where_it_must_not_come_back(
+def test_does_not_retry_without_a_delay_that_fits(
     client: Client, service: FakeService, failure: Failure, timeout: float | None
 ) -> None:
     service.refusals.append(failure)

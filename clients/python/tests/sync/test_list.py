@@ -23,31 +23,31 @@ def test_iterates_over_all_pages(client: Client) -> None:
     assert names(client.list("pods", page_size=2)) == NAMES
 
 
-def test_knows_the_whole_from_the_first_page(client: Client, service: FakeService) -> None:
+def test_has_the_total_after_the_first_page(client: Client, service: FakeService) -> None:
     pods = client.list("pods", page_size=2)
     assert (pods.resource_version, pods.resource.kind, pods.total) == (SNAPSHOT, "Pod", 5)
     assert len(service.requests) == 1
 
 
-def test_tells_how_current_it_is(client: Client, service: FakeService) -> None:
+def test_reports_its_freshness(client: Client, service: FakeService) -> None:
     service.freshness = consistency_pb2.Freshness(stale=True)
     assert (client.list("pods")).freshness == Freshness(stale=True, last_contact=None)
 
 
-def test_tells_where_it_was_read_and_what_people_should_know(client: Client) -> None:
+def test_reports_source_and_warnings(client: Client) -> None:
     pods = client.list("pods", filter="object.spec.replicas > 3")
     assert (pods.source, pods.warnings) == (Source.CACHE, ("2 left out",))
     pods = client.list("pods", consistency=Consistency.LATEST)
     assert (pods.source, pods.warnings) == (Source.API_SERVER, ())
 
 
-def test_says_which_namespaces_it_covers(client: Client, service: FakeService) -> None:
+def test_reports_its_namespaces(client: Client, service: FakeService) -> None:
     assert (client.list("pods")).namespaces == ()
     service.namespaces = ["demo", "web"]
     assert (client.list("pods")).namespaces == ("demo", "web")
 
 
-def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeService) -> None:
+def test_requests_the_same_selection_for_each_page(client: Client, service: FakeService) -> None:
     names(
         client.list(
             "pods",
@@ -93,12 +93,12 @@ def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeS
         )
 
 
-def test_can_be_iterated_again(client: Client) -> None:
+def test_can_be_iterated_twice(client: Client) -> None:
     pods = client.list("pods", page_size=2)
     assert names(pods) == names(pods) == NAMES
 
 
-def test_is_empty_where_nothing_matches(client: Client, service: FakeService) -> None:
+def test_is_empty_if_nothing_matches(client: Client, service: FakeService) -> None:
     service.objects = []
     pods = client.list("pods")
     assert (pods.total, names(pods)) == (0, [])
@@ -116,14 +116,14 @@ def test_returns_all_objects_at_once(client: Client) -> None:
     assert [pod.name for pod in pods.all()] == NAMES
 
 
-def test_begins_again_when_nothing_was_returned(client: Client, service: FakeService) -> None:
+def test_restarts_if_no_object_was_returned(client: Client, service: FakeService) -> None:
     pods = client.list("pods", page_size=2)
     service.expiring = 2
     assert [pod.name for pod in pods.all()] == NAMES
     assert [request.page_token for request in service.requests] == ["", "2", "", "2", "", "2", "4"]
 
 
-def test_begins_again_twice_at_most(client: Client, service: FakeService) -> None:
+def test_restarts_at_most_twice(client: Client, service: FakeService) -> None:
     service.expired = True
     pods = client.list("pods", page_size=2)
     with pytest.raises(Expired):
@@ -131,6 +131,8 @@ def test_begins_again_twice_at_most(client: Client, service: FakeService) -> Non
     assert len(service.requests) == 6
 
 
-def test_takes_objects_larger_than_grpcs_own_limit(client: Client, service: FakeService) -> None:
+def test_accepts_objects_above_the_default_limit_of_grpc(
+    client: Client, service: FakeService
+) -> None:
     service.objects = [pod("big", data="x" * 5_000_000)]
     assert [len(pod["data"]) for pod in client.list("pods")] == [5_000_000]

@@ -18,7 +18,7 @@ def lines(log: Log) -> list[str]:
     return [line for line in log]
 
 
-def test_is_told_line_by_line(client: Client, service: FakeService) -> None:
+def test_iterates_over_lines(client: Client, service: FakeService) -> None:
     service.log = [b"one\ntwo\n", b"\n", b"three\r\n", b"no end"]
     assert lines(client.logs("web", namespace="demo")) == [
         "one",
@@ -33,25 +33,25 @@ def test_has_no_line_if_nothing_was_written(client: Client) -> None:
     assert lines(client.logs("web", namespace="demo")) == []
 
 
-def test_puts_lines_and_characters_together(client: Client, service: FakeService) -> None:
+def test_joins_partial_lines_and_characters(client: Client, service: FakeService) -> None:
     text = "Grüße 🌍\n".encode()
     service.log = [text[index : index + 1] for index in range(len(text))]
     assert lines(client.logs("web", namespace="demo")) == ["Grüße 🌍"]
 
 
-def test_replaces_what_is_not_text(client: Client, service: FakeService) -> None:
+def test_replaces_invalid_utf8(client: Client, service: FakeService) -> None:
     service.log = [b"a\xffb\n"]
     assert lines(client.logs("web", namespace="demo")) == ["a\ufffdb"]
 
 
-def test_is_there_as_bytes(client: Client, service: FakeService) -> None:
+def test_returns_bytes_unchanged(client: Client, service: FakeService) -> None:
     service.log = [b"a\xffb\nc", b"", b"d"]
-    pieces = client.logs("web", namespace="demo").pieces()
-    assert [piece for piece in pieces] == [b"a\xffb\nc", b"d"]
+    chunks = client.logs("web", namespace="demo").iter_bytes()
+    assert [chunk for chunk in chunks] == [b"a\xffb\nc", b"d"]
     assert client.logs("web", namespace="demo").read() == b"a\xffb\ncd"
 
 
-def test_asks_for_what_is_wanted(client: Client, service: FakeService) -> None:
+def test_sends_all_arguments(client: Client, service: FakeService) -> None:
     client.logs(
         "web",
         namespace="demo",
@@ -84,13 +84,13 @@ def test_asks_for_what_is_wanted(client: Client, service: FakeService) -> None:
     ]
 
 
-def test_raises_what_refuses_it(client: Client, service: FakeService) -> None:
+def test_raises_if_the_log_is_rejected(client: Client, service: FakeService) -> None:
     service.failure = Failure(grpc.StatusCode.PERMISSION_DENIED, status=Status(reason="Forbidden"))
     with pytest.raises(Forbidden):
         lines(client.logs("web", namespace="demo"))
 
 
-def test_raises_what_cuts_it_off(client: Client, service: FakeService) -> None:
+def test_raises_if_the_log_is_lost(client: Client, service: FakeService) -> None:
     service.log = [b"one\n", LOST]
     found = iter(client.logs("web", namespace="demo"))
     assert next(found) == "one"
@@ -98,7 +98,7 @@ def test_raises_what_cuts_it_off(client: Client, service: FakeService) -> None:
         next(found)
 
 
-def test_ends_at_the_service_when_it_is_left(client: Client, service: FakeService) -> None:
+def test_leaving_ends_the_stream_at_the_service(client: Client, service: FakeService) -> None:
     service.log = [b"one\n", Silence()]
     with client.logs("web", namespace="demo", follow=True) as log:
         for line in log:

@@ -12,7 +12,7 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod
 
 
-def test_returns_what_comes_of_it(client: Client) -> None:
+def test_returns_the_changed_object(client: Client) -> None:
     body = {"spec": {"replicas": 3}}
     result = client.patch("pods", "web", body, type=PatchType.APPLY, namespace="demo")
     assert result.object.name == "web"
@@ -21,7 +21,7 @@ def test_returns_what_comes_of_it(client: Client) -> None:
     assert (result.warnings, result.created) == (("old",), True)
 
 
-def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
+def test_sends_all_arguments(client: Client, service: FakeService) -> None:
     client.patch(
         "deployments.apps",
         "web",
@@ -77,7 +77,7 @@ def test_sends_an_object_that_was_read(client: Client, service: FakeService) -> 
 
 
 @pytest.mark.parametrize("body", [{"a": float("nan")}, {"a": object()}])
-def test_refuses_what_json_cannot_say(
+def test_rejects_values_that_json_cannot_express(
     client: Client, service: FakeService, body: PatchBody
 ) -> None:
     with pytest.raises((TypeError, ValueError)):

@@ -18,7 +18,7 @@ def names(table: Table) -> list[str]:
     return [row.name for row in table]
 
 
-def test_says_what_its_columns_hold(client: Client) -> None:
+def test_describes_its_columns(client: Client) -> None:
     table = client.table("pods")
     assert table.columns == (
         TableColumn("Name", "string", "name", "its name", 0),
@@ -37,13 +37,13 @@ def test_has_a_row_for_each_object(client: Client) -> None:
     assert isinstance(rows[0].cells[1], int)
 
 
-def test_iterates_over_all_pages_again_and_again(client: Client, service: FakeService) -> None:
+def test_iterates_over_all_pages_repeatedly(client: Client, service: FakeService) -> None:
     table = client.table("pods", page_size=2)
     assert len(service.requests) == 1
     assert names(table) == names(table) == NAMES
 
 
-def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeService) -> None:
+def test_requests_the_same_selection_for_each_page(client: Client, service: FakeService) -> None:
     names(
         client.table(
             "pods",

@@ -35,7 +35,7 @@ def replace(file: Path, token: str) -> None:
     os.replace(new, file)
 
 
-def test_a_function_is_asked_for_each_call(service: FakeService) -> None:
+def test_token_function_is_called_for_each_call(service: FakeService) -> None:
     service.play([SYNCED])
     with Client(service.address, token=one_after_another("t1", "t2", "t3")) as client:
         client.list("pods")
@@ -45,7 +45,7 @@ def test_a_function_is_asked_for_each_call(service: FakeService) -> None:
     assert sent(service) == ["t1", "t2", "t3"]
 
 
-def test_a_file_is_read_again_when_it_has_changed(service: FakeService, tmp_path: Path) -> None:
+def test_token_file_is_read_when_it_has_changed(service: FakeService, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("t1\n")
     with Client(service.address, token_file=file) as client:
@@ -56,9 +56,7 @@ def test_a_file_is_read_again_when_it_has_changed(service: FakeService, tmp_path
     assert sent(service) == ["t1", "t2", "t2"]
 
 
-def test_a_file_that_is_not_there_for_a_while_leaves_the_last_token(
-    service: FakeService, tmp_path: Path
-) -> None:
+def test_missing_token_file_leaves_the_last_token(service: FakeService, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("t1")
     with Client(service.address, token_file=file) as client:
@@ -71,14 +69,14 @@ def test_a_file_that_is_not_there_for_a_while_leaves_the_last_token(
     assert sent(service) == ["t1", "t1", "t2"]
 
 
-def test_a_call_that_is_refused_is_made_again_with_a_new_token(service: FakeService) -> None:
+def test_rejected_call_is_retried_with_a_new_token(service: FakeService) -> None:
     service.tokens = {"t2"}
     with Client(service.address, token=one_after_another("t1", "t2")) as client:
         assert (client.list("pods")).total == 0
     assert sent(service) == ["t1", "t2"]
 
 
-def test_a_call_that_is_refused_twice_is_refused(service: FakeService) -> None:
+def test_call_rejected_twice_fails(service: FakeService) -> None:
     service.tokens = set()
     with Client(service.address, token=one_after_another("t1", "t2", "t3")) as client:
         with pytest.raises(Unauthenticated):
@@ -89,7 +87,7 @@ def test_a_call_that_is_refused_twice_is_refused(service: FakeService) -> None:
 @pytest.mark.parametrize(
     "token", ["t1", lambda: "t1"], ids=["a fixed token", "the same token as before"]
 )
-def test_a_token_that_was_refused_is_not_sent_again(
+def test_rejected_token_is_not_retried(
     service: FakeService, token: str | Callable[[], str]
 ) -> None:
     service.tokens = set()
@@ -102,7 +100,7 @@ def test_a_token_that_was_refused_is_not_sent_again(
     assert sent(service) == ["t1", "t1"]
 
 
-def test_a_stream_that_is_refused_is_opened_again_with_a_new_token(
+def test_rejected_stream_is_reopened_with_a_new_token(
     service: FakeService,
 ) -> None:
     service.tokens, service.log = {"t2", "t4"}, [b"one\n"]
@@ -115,7 +113,7 @@ def test_a_stream_that_is_refused_is_opened_again_with_a_new_token(
     assert sent(service) == ["t1", "t2", "t3", "t4"]
 
 
-def test_a_watch_goes_on_behind_the_end_of_its_token(
+def test_watch_resumes_after_its_token_expires(
     service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     service.play(batch("p1", RESET, SYNCED), EXPIRED, batch("p2", BOOKMARK), EXPIRED)
@@ -134,9 +132,7 @@ def test_a_watch_goes_on_behind_the_end_of_its_token(
     assert {each.levelname for each in caplog.records} == {"INFO"}
 
 
-def test_watches_of_one_stream_go_on_behind_the_end_of_their_token(
-    service: FakeService, tmp_path: Path
-) -> None:
+def test_watch_many_resumes_after_its_token_expires(service: FakeService, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("t1")
     service.play(of_watch(0, "p1", RESET, SYNCED))
@@ -153,7 +149,7 @@ def test_watches_of_one_stream_go_on_behind_the_end_of_their_token(
     assert [request.resume_token for request in service.requests] == ["", "p1"]
 
 
-def test_a_watch_raises_where_there_is_no_other_token(service: FakeService) -> None:
+def test_watch_raises_if_there_is_no_new_token(service: FakeService) -> None:
     """The stream was open, so it is opened once more, with the same token."""
     service.play(batch("p1", RESET), EXPIRED, EXPIRED)
     with Client(service.address, token=lambda: "t1") as client:
@@ -164,7 +160,7 @@ def test_a_watch_raises_where_there_is_no_other_token(service: FakeService) -> N
     assert sent(service) == ["t1", "t1"]
 
 
-def test_a_watch_with_a_fixed_token_ends_with_that(service: FakeService) -> None:
+def test_watch_with_a_fixed_token_ends_when_it_expires(service: FakeService) -> None:
     service.play(batch("p1", RESET), EXPIRED)
     with Client(service.address, token="t1") as client, client.watch("pods") as events:
         next(events)
@@ -173,7 +169,7 @@ def test_a_watch_with_a_fixed_token_ends_with_that(service: FakeService) -> None
     assert sent(service) == ["t1"]
 
 
-def test_raises_what_the_function_raises(service: FakeService) -> None:
+def test_raises_the_error_of_the_token_function(service: FakeService) -> None:
     def fails() -> str:
         raise PermissionError("no token for you")
 
@@ -186,7 +182,7 @@ def test_raises_what_the_function_raises(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\n", "ümlaut", 7])
-def test_a_function_must_return_a_token(service: FakeService, token: str) -> None:
+def test_token_function_must_return_a_token(service: FakeService, token: str) -> None:
     with Client(service.address, token=lambda: token) as client:
         with pytest.raises((ValueError, TypeError), match=r"token (is|must be)") as caught:
             client.list("pods")
@@ -194,7 +190,7 @@ def test_a_function_must_return_a_token(service: FakeService, token: str) -> Non
     assert service.metadata == []
 
 
-def test_no_source_of_tokens_is_for_plain_text_to_another_host(tmp_path: Path) -> None:
+def test_tokens_are_not_sent_in_plain_text_to_another_host(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("s3cret")
     with pytest.raises(ValueError, match="plain text"):
@@ -203,7 +199,7 @@ def test_no_source_of_tokens_is_for_plain_text_to_another_host(tmp_path: Path) -
         Client("http://example.com", token=lambda: "s3cret")
 
 
-def test_a_file_must_hold_a_token_at_first(tmp_path: Path) -> None:
+def test_token_file_must_contain_a_token_at_first(tmp_path: Path) -> None:
     file = tmp_path / "token"
     with pytest.raises(FileNotFoundError):
         Client("127.0.0.1:1", token_file=file)

@@ -10,7 +10,7 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import FakeService, pod
 
 
-def test_returns_what_comes_of_it(client: Client) -> None:
+def test_returns_the_changed_object(client: Client) -> None:
     result = client.update("pods", {"metadata": {"name": "web"}}, namespace="demo")
     assert result.object.resource_version == "8"
     assert result.object["spec"] == {"updated": True}
@@ -18,7 +18,7 @@ def test_returns_what_comes_of_it(client: Client) -> None:
     assert (result.warnings, result.created) == (("old",), True)
 
 
-def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
+def test_sends_all_arguments(client: Client, service: FakeService) -> None:
     client.update(
         "pods",
         "status: {}",
@@ -58,7 +58,7 @@ def test_sends_an_object_that_was_read_with_its_version(
     assert sent["metadata"]["resourceVersion"] == "7"
 
 
-def test_raises_if_it_has_changed(client: Client, service: FakeService) -> None:
+def test_raises_if_the_object_has_changed(client: Client, service: FakeService) -> None:
     service.conflict = True
     with pytest.raises(Conflict, match="it has changed"):
         client.update("pods", {})

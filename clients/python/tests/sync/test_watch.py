@@ -38,7 +38,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
 
 
-def test_hands_out_the_events_of_each_batch_in_order(client: Client, service: FakeService) -> None:
+def test_returns_the_events_of_each_batch_in_order(client: Client, service: FakeService) -> None:
     service.play(
         [RESET, ADDED, SYNCED],
         [MODIFIED],
@@ -61,9 +61,7 @@ def test_hands_out_the_events_of_each_batch_in_order(client: Client, service: Fa
     ]
 
 
-def test_remembers_the_kind_that_only_the_first_batch_names(
-    client: Client, service: FakeService
-) -> None:
+def test_keeps_the_kind_of_the_first_batch(client: Client, service: FakeService) -> None:
     service.play([RESET], batch("", ADDED))
     with client.watch("pods") as events:
         next(events)
@@ -72,15 +70,13 @@ def test_remembers_the_kind_that_only_the_first_batch_names(
     assert found.resource.kind == "Pod"
 
 
-def test_leaves_out_types_that_it_does_not_know(client: Client, service: FakeService) -> None:
+def test_omits_events_of_unknown_types(client: Client, service: FakeService) -> None:
     service.play([event(99, None, ""), SYNCED])  # type: ignore[arg-type]
     with client.watch("pods") as events:
         assert (next(events)).type is EventType.SYNCED
 
 
-def test_makes_whole_objects_of_patches_across_a_lost_stream(
-    client: Client, service: FakeService
-) -> None:
+def test_applies_patches_across_a_lost_stream(client: Client, service: FakeService) -> None:
     patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
     patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
     patch.patch_format = watch_pb2.PATCH_FORMAT_JSON
@@ -97,16 +93,14 @@ def test_makes_whole_objects_of_patches_across_a_lost_stream(
     assert service.requests[1].resume_token == "t9"
 
 
-def test_is_sent_whole_objects_behind_a_token_of_before(
-    client: Client, service: FakeService
-) -> None:
+def test_requests_whole_objects_after_a_stored_token(client: Client, service: FakeService) -> None:
     service.play([BOOKMARK])
     with client.watch("pods", patches=True, resume_token="t9") as events:
         next(events)
     assert service.requests[0].patch_format == watch_pb2.PATCH_FORMAT_UNSPECIFIED
 
 
-def test_asks_for_the_selection(client: Client, service: FakeService) -> None:
+def test_requests_the_selection(client: Client, service: FakeService) -> None:
     service.play([RESET])
     selection: dict[str, Any] = {
         "namespace": "demo",
@@ -136,7 +130,7 @@ def test_asks_for_the_selection(client: Client, service: FakeService) -> None:
     ]
 
 
-def test_closing_frees_the_stream_at_the_service(client: Client, service: FakeService) -> None:
+def test_closing_ends_the_stream_at_the_service(client: Client, service: FakeService) -> None:
     service.play([RESET, SYNCED])
     with client.watch("pods") as events:
         next(events)
@@ -155,16 +149,14 @@ def test_closing_the_client_ends_its_watches(service: FakeService) -> None:
         next(events)
 
 
-def test_a_closed_client_watches_nothing(service: FakeService) -> None:
+def test_closed_client_cannot_watch(service: FakeService) -> None:
     with Client(service.address) as client:
         pass
     with pytest.raises(Cancelled, match="closed"):
         client.watch("pods")
 
 
-def test_tells_where_to_continue_behind_what_was_handed_out(
-    client: Client, service: FakeService
-) -> None:
+def test_resume_token_follows_the_returned_events(client: Client, service: FakeService) -> None:
     service.play(
         [RESET, ADDED], batch("t9", SYNCED), batch("t11", MODIFIED, DELETED), [RESET, SYNCED]
     )
@@ -184,7 +176,7 @@ def test_tells_where_to_continue_behind_what_was_handed_out(
     ]
 
 
-def test_tells_how_current_it_is(client: Client, service: FakeService) -> None:
+def test_reports_its_freshness(client: Client, service: FakeService) -> None:
     contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
     stale = consistency_pb2.Freshness(stale=True)
     stale.last_contact.FromDatetime(contact)
@@ -197,7 +189,7 @@ def test_tells_how_current_it_is(client: Client, service: FakeService) -> None:
     assert reported == [None, Freshness(True, contact), Freshness(True, contact)]
 
 
-def test_tells_where_the_objects_come_from(client: Client, service: FakeService) -> None:
+def test_reports_the_source(client: Client, service: FakeService) -> None:
     service.play(
         watch_pb2.WatchResponse(
             resource=PODS, source=consistency_pb2.SOURCE_CACHE, events=[SYNCED], resume_token="t9"
@@ -225,9 +217,7 @@ def test_tells_where_the_objects_come_from(client: Client, service: FakeService)
         pytest.param(End(), id="the stream ends"),
     ],
 )
-def test_continues_a_stream_that_is_lost(
-    client: Client, service: FakeService, loss: Failure | End
-) -> None:
+def test_resumes_a_lost_stream(client: Client, service: FakeService, loss: Failure | End) -> None:
     service.play(batch("t9", RESET, ADDED, SYNCED, kind=True), loss, loss, batch("t10", MODIFIED))
     with client.watch("pods", namespace="demo") as events:
         seen = [next(events) for _ in range(4)]
@@ -238,7 +228,7 @@ def test_continues_a_stream_that_is_lost(
     assert {request.namespace for request in service.requests} == {"demo"}
 
 
-def test_finds_a_service_that_is_away_for_a_while() -> None:
+def test_resumes_at_a_restarted_service() -> None:
     with serve() as service:
         service.play(batch("t9", RESET, SYNCED))
         client = Client(service.address)
@@ -253,7 +243,7 @@ def test_finds_a_service_that_is_away_for_a_while() -> None:
     assert [request.resume_token for request in another.requests] == ["t9"]
 
 
-def test_begins_anew_where_a_snapshot_was_cut(client: Client, service: FakeService) -> None:
+def test_restarts_an_interrupted_snapshot(client: Client, service: FakeService) -> None:
     service.play([RESET, ADDED], Failure(Code.UNAVAILABLE), [RESET, ADDED, SYNCED])
     with client.watch("pods", resume_token="t4") as events:
         seen = [(next(events)).type.name for _ in range(5)]
@@ -261,7 +251,7 @@ def test_begins_anew_where_a_snapshot_was_cut(client: Client, service: FakeServi
     assert [request.resume_token for request in service.requests] == ["t4", ""]
 
 
-def test_continues_a_stream_that_is_silent(
+def test_resumes_a_silent_stream(
     client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
@@ -273,7 +263,7 @@ def test_continues_a_stream_that_is_silent(
     assert len(set(service.peers)) == 2
 
 
-def test_leaves_a_connection_without_what_goes_on_there(
+def test_moves_without_ending_other_streams_of_the_connection(
     client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.QUIET_SECONDS", 0.05)
@@ -310,7 +300,7 @@ def test_leaves_a_replica_that_is_stale_for_too_long(client: Client, service: Fa
     assert len(set(service.peers)) == 2
 
 
-def test_opens_a_first_stream_when_the_service_says(
+def test_retries_the_first_stream_after_the_delay_of_the_service(
     client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KubeconnectError, "retry_after_seconds", 0.01)
@@ -321,7 +311,7 @@ def test_opens_a_first_stream_when_the_service_says(
     assert len(service.requests) == 2
 
 
-def test_says_when_it_is_cut_off_and_when_it_goes_on(
+def test_reports_disconnection_and_resumption(
     client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     def of_now(token: str) -> watch_pb2.WatchResponse:
@@ -352,7 +342,7 @@ def test_says_when_it_is_cut_off_and_when_it_goes_on(
     assert "the service stops" in caplog.text
 
 
-def test_raises_where_nothing_ever_comes(
+def test_raises_if_no_message_is_ever_received(
     client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.FIRST_MESSAGE_SECONDS", 0.05)
@@ -362,7 +352,7 @@ def test_raises_where_nothing_ever_comes(
             next(events)
 
 
-def test_says_what_it_covers(client: Client, service: FakeService) -> None:
+def test_reports_its_namespaces_and_warnings(client: Client, service: FakeService) -> None:
     service.play(
         watch_pb2.WatchResponse(
             resource=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"]
@@ -374,7 +364,7 @@ def test_says_what_it_covers(client: Client, service: FakeService) -> None:
         assert (events.namespaces, events.warnings) == (("demo",), ("some only",))
 
 
-def test_raises_where_nobody_listens_at_first() -> None:
+def test_raises_if_the_service_is_unreachable_at_first() -> None:
     with socket.socket() as not_listening:
         not_listening.bind(("127.0.0.1", 0))
         port = not_listening.getsockname()[1]
@@ -383,7 +373,7 @@ def test_raises_where_nobody_listens_at_first() -> None:
                 next(events)
 
 
-def test_raises_when_the_stream_ends_if_it_must_not_reconnect(
+def test_without_reconnect_raises_when_the_stream_ends(
     client: Client, service: FakeService
 ) -> None:
     service.play([RESET], End())
@@ -393,7 +383,7 @@ def test_raises_when_the_stream_ends_if_it_must_not_reconnect(
             next(events)
 
 
-def test_raises_what_the_service_says(client: Client, service: FakeService) -> None:
+def test_raises_the_error_of_the_service(client: Client, service: FakeService) -> None:
     status = Status(reason="Forbidden", message="no pods for you")
     service.play([RESET], Failure(Code.PERMISSION_DENIED, "no pods for you", status))
     with client.watch("pods") as events:

@@ -23,9 +23,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
 
 
-def test_hands_out_the_events_of_each_watch_under_its_key(
-    client: Client, service: FakeService
-) -> None:
+def test_returns_events_with_the_key_of_their_watch(client: Client, service: FakeService) -> None:
     service.play(
         of_watch(1, "t1", RESET, SYNCED),
         of_watch(0, "t2", RESET, ADDED),
@@ -48,7 +46,7 @@ def test_hands_out_the_events_of_each_watch_under_its_key(
     assert service.watch_ended.wait(10)
 
 
-def test_asks_for_each_selection(client: Client, service: FakeService) -> None:
+def test_requests_each_selection(client: Client, service: FakeService) -> None:
     service.play(of_watch(0, "t5", BOOKMARK))
     watches = {
         1: WatchSpec(
@@ -100,7 +98,7 @@ def test_asks_for_each_selection(client: Client, service: FakeService) -> None:
         pytest.param(End(), id="the stream ends"),
     ],
 )
-def test_continues_a_stream_that_is_lost(
+def test_resumes_a_lost_stream(
     client: Client,
     service: FakeService,
     monkeypatch: pytest.MonkeyPatch,
@@ -117,9 +115,7 @@ def test_continues_a_stream_that_is_lost(
     assert [request.resume_token for request in service.requests] == ["", "t1"]
 
 
-def test_makes_whole_objects_of_the_patches_of_each_watch(
-    client: Client, service: FakeService
-) -> None:
+def test_applies_the_patches_of_each_watch(client: Client, service: FakeService) -> None:
     patch = event(watch_pb2.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
     patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
     patch.patch_format = watch_pb2.PATCH_FORMAT_JSON
@@ -141,7 +137,7 @@ def test_makes_whole_objects_of_the_patches_of_each_watch(
     assert requested == [[watch_pb2.PATCH_FORMAT_JSON, watch_pb2.PATCH_FORMAT_UNSPECIFIED]] * 2
 
 
-def test_tells_how_current_each_watch_is(client: Client, service: FakeService) -> None:
+def test_reports_the_freshness_of_each_watch(client: Client, service: FakeService) -> None:
     contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
     stale = of_watch(1, "t2", BOOKMARK)
     stale.response.freshness.stale = True
@@ -155,9 +151,7 @@ def test_tells_how_current_each_watch_is(client: Client, service: FakeService) -
     assert reported == [{}, {"all": Freshness(True, contact)}]
 
 
-def test_tells_where_the_objects_of_each_watch_come_from(
-    client: Client, service: FakeService
-) -> None:
+def test_reports_the_source_of_each_watch(client: Client, service: FakeService) -> None:
     cached, read = of_watch(1, "t1", RESET), of_watch(0, "t2", RESET)
     cached.response.source = consistency_pb2.SOURCE_CACHE
     read.response.source = consistency_pb2.SOURCE_API_SERVER
@@ -171,7 +165,9 @@ def test_tells_where_the_objects_of_each_watch_come_from(
     assert reported == [{}, {"all": Source.CACHE}, both]
 
 
-def test_says_what_each_watch_covers(client: Client, service: FakeService) -> None:
+def test_reports_the_namespaces_and_warnings_of_each_watch(
+    client: Client, service: FakeService
+) -> None:
     some = of_watch(1, "t1", RESET)
     some.response.namespaces.append("demo")
     some.response.warnings.append("some only")
@@ -182,7 +178,7 @@ def test_says_what_each_watch_covers(client: Client, service: FakeService) -> No
         assert events.warnings == {"web": (), "all": ("some only",)}
 
 
-def test_raises_what_the_service_says(client: Client, service: FakeService) -> None:
+def test_raises_the_error_of_the_service(client: Client, service: FakeService) -> None:
     service.play(
         of_watch(0, "t1", RESET), Failure(Code.PERMISSION_DENIED, "watch 1 (nodes): not for you")
     )

@@ -16,7 +16,7 @@ class Log:
     """A stream of a container's log.
 
     Iterate over the lines as text, without line ends. Invalid UTF-8 is replaced by U+FFFD.
-    A line is returned when it is complete. ``pieces`` and ``read`` return the bytes
+    A line is returned when it is complete. ``iter_bytes`` and ``read`` return the bytes
     unchanged, partial lines included. All three read from the same stream: use only one of
     them, once.
 
@@ -47,8 +47,8 @@ class Log:
     def __iter__(self) -> Iterator[str]:
         """Iterate over the lines."""
         line = bytearray()
-        for piece in self.pieces():
-            *ends, rest = piece.split(b"\n")
+        for chunk in self.iter_bytes():
+            *ends, rest = chunk.split(b"\n")
             for end in ends:
                 line += end
                 yield line.decode(errors="replace")
@@ -57,7 +57,7 @@ class Log:
         if line:
             yield line.decode(errors="replace")
 
-    def pieces(self) -> Iterator[bytes]:
+    def iter_bytes(self) -> Iterator[bytes]:
         """Iterate over the bytes, in chunks of at most 64 KiB.
 
         A chunk ends at the end of a line, unless the line is longer than that, or is
@@ -70,8 +70,8 @@ class Log:
     def read(self) -> bytes:
         """Wait for the end of the log and return all bytes."""
         log = bytearray()
-        for piece in self.pieces():
-            log += piece
+        for chunk in self.iter_bytes():
+            log += chunk
         return bytes(log)
 
     def close(self) -> None:

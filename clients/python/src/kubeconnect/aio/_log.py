@@ -14,7 +14,7 @@ class AsyncLog:
     """A stream of a container's log.
 
     Iterate over the lines as text, without line ends. Invalid UTF-8 is replaced by U+FFFD.
-    A line is returned when it is complete. ``pieces`` and ``read`` return the bytes
+    A line is returned when it is complete. ``iter_bytes`` and ``read`` return the bytes
     unchanged, partial lines included. All three read from the same stream: use only one of
     them, once.
 
@@ -45,8 +45,8 @@ class AsyncLog:
     async def __aiter__(self) -> AsyncIterator[str]:
         """Iterate over the lines."""
         line = bytearray()
-        async for piece in self.pieces():
-            *ends, rest = piece.split(b"\n")
+        async for chunk in self.iter_bytes():
+            *ends, rest = chunk.split(b"\n")
             for end in ends:
                 line += end
                 yield line.decode(errors="replace")
@@ -55,7 +55,7 @@ class AsyncLog:
         if line:
             yield line.decode(errors="replace")
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def iter_bytes(self) -> AsyncIterator[bytes]:
         """Iterate over the bytes, in chunks of at most 64 KiB.
 
         A chunk ends at the end of a line, unless the line is longer than that, or is
@@ -68,8 +68,8 @@ class AsyncLog:
     async def read(self) -> bytes:
         """Wait for the end of the log and return all bytes."""
         log = bytearray()
-        async for piece in self.pieces():
-            log += piece
+        async for chunk in self.iter_bytes():
+            log += chunk
         return bytes(log)
 
     async def close(self) -> None:

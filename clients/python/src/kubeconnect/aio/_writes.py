@@ -155,14 +155,14 @@ class AsyncWrites(AsyncCalls):
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
-        propagation: PropagationPolicy | None = None,
+        propagation_policy: PropagationPolicy | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
     ) -> DeleteResult:
         """Delete one object.
 
-        ``propagation`` sets what happens to the objects that it owns; the default is the
+        ``propagation_policy`` sets what happens to the objects that it owns; the default is the
         kind's own, usually BACKGROUND. ``grace_period_seconds`` is the time that the object
         has to shut down, 0 for none; the default is the kind's own, 30 seconds for pods.
 
@@ -176,7 +176,7 @@ class AsyncWrites(AsyncCalls):
             name=name,
             namespace=namespace,
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
-            propagation_policy=propagation.value if propagation else None,
+            propagation_policy=propagation_policy.value if propagation_policy else None,
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
             encoding=ENCODING_JSON,
@@ -193,7 +193,7 @@ class AsyncWrites(AsyncCalls):
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
-        propagation: PropagationPolicy | None = None,
+        propagation_policy: PropagationPolicy | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
@@ -208,7 +208,7 @@ class AsyncWrites(AsyncCalls):
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
-            propagation_policy=propagation.value if propagation else None,
+            propagation_policy=propagation_policy.value if propagation_policy else None,
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
         )
