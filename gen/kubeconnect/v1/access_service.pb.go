@@ -180,7 +180,8 @@ func (x *ExtraValues) GetValues() []string {
 // CheckAccessRequest asks whether the caller is allowed to perform each of several actions.
 type CheckAccessRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The questions; at most 100. More are INVALID_ARGUMENT.
+	// The questions; at most 100. More are INVALID_ARGUMENT. If there are none, the response
+	// has no answers.
 	Questions     []*AccessQuestion `protobuf:"bytes,1,rep,name=questions,proto3" json:"questions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -227,13 +228,13 @@ func (x *CheckAccessRequest) GetQuestions() []*AccessQuestion {
 type AccessQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The Kubernetes verb: "get", "list", "watch", "create", "update", "patch", "delete",
-	// "deletecollection". Required.
+	// "deletecollection". The cluster decides about any other verb, too. Required.
 	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
 	// The resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
 	// A subresource, such as "status". Empty: the object itself.
 	Subresource string `protobuf:"bytes,3,opt,name=subresource,proto3" json:"subresource,omitempty"`
-	// The namespace. Empty: all namespaces, or a cluster-scoped resource.
+	// The namespace. Empty: all namespaces. Not allowed for a resource without namespaces.
 	Namespace string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name. Empty: any.
 	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`

@@ -28,7 +28,8 @@ type Consistency int32
 const (
 	// The same as CONSISTENCY_CACHED.
 	Consistency_CONSISTENCY_UNSPECIFIED Consistency = 0
-	// From memory: the cluster's state a moment ago, usually milliseconds.
+	// From memory: the cluster's state of a moment ago, usually of some milliseconds. A
+	// resource that is not cached is read from the API server, as with CONSISTENCY_LATEST.
 	Consistency_CONSISTENCY_CACHED Consistency = 1
 	// From the API server, read with the caller's permissions, as of the time of the
 	// request. This is slower, and load for the API server: to see one's own write, use
@@ -135,7 +136,8 @@ func (Source) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_consistency_proto_rawDescGZIP(), []int{1}
 }
 
-// Freshness is how current a response from memory is.
+// Freshness is how current a response is. A response that was read from the API server is
+// current as of the read.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the API server is unreachable, or the service has not yet caught up after an

@@ -25,9 +25,10 @@ const (
 // ListResourceTypesRequest asks for the resources that the cluster serves.
 type ListResourceTypesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only this API group; "core" for the group without a name. Empty: all.
+	// Only this API group; "core" for the group without a name. No resources for an unknown
+	// group. Empty: all.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// Only this category, such as "all". Empty: any.
+	// Only this category, such as "all". No resources for an unknown category. Empty: any.
 	Category      string `protobuf:"bytes,2,opt,name=category,proto3" json:"category,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -210,8 +211,9 @@ type ResourceType struct {
 	ShortNames []string `protobuf:"bytes,3,rep,name=short_names,json=shortNames,proto3" json:"short_names,omitempty"`
 	// The categories, such as "all".
 	Categories []string `protobuf:"bytes,4,rep,name=categories,proto3" json:"categories,omitempty"`
-	// The supported verbs, as the API server names them: "get", "list", "watch". Get, List
-	// and Watch serve the resources that support both "list" and "watch".
+	// The verbs that the resource supports, as the API server names them: "get", "list",
+	// "watch". An RPC whose verb is missing is UNIMPLEMENTED for the resource: Watch if
+	// "list" or "watch" is missing, Count if "list" is.
 	Verbs []string `protobuf:"bytes,5,rep,name=verbs,proto3" json:"verbs,omitempty"`
 	// The subresources, such as "status", in order.
 	Subresources []string `protobuf:"bytes,6,rep,name=subresources,proto3" json:"subresources,omitempty"`
@@ -453,10 +455,10 @@ type GetSchemaResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource and kind that the schema describes.
 	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The OpenAPI v3 schema of the kind, together with the schemas that it refers to. A "$ref"
-	// of "#/components/schemas/NAME" refers to the member NAME of the member "schemas" of the
-	// member "components" of this Struct. A referenced schema can refer to further schemas,
-	// and to itself.
+	// The OpenAPI v3 schema of the kind, together with the schemas that it refers to. A
+	// "$ref" of "#/components/schemas/NAME" refers to the member NAME of the member
+	// "schemas" of the member "components" of this Struct. A referenced schema can refer to
+	// further schemas, and to itself.
 	Schema        *structpb.Struct `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

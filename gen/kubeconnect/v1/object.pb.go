@@ -227,9 +227,9 @@ type Object_Struct struct {
 
 type Object_Json struct {
 	// Set for ENCODING_JSON, and for ENCODING_PROTOBUF if the kind has no protobuf form.
-	// Also set for ENCODING_STRUCT if the object as a Struct would not fit into a message of
-	// 4 MiB (the limit of gRPC clients), would be nested deeper than 100 messages (the limit
-	// of most protobuf parsers), or has a number that a double cannot represent.
+	// Also set for ENCODING_STRUCT if the object as a Struct would not fit into a message
+	// of 4 MiB (the limit of gRPC clients), would be nested deeper than 100 messages (the
+	// limit of most protobuf parsers), or has a number outside the range of a double.
 	Json []byte `protobuf:"bytes,6,opt,name=json,proto3,oneof"`
 }
 
@@ -254,8 +254,8 @@ func (*Object_Protobuf) isObject_Content() {}
 
 func (*Object_Error) isObject_Content() {}
 
-// Resource is the resource of the objects in a response, and their kind. It is sent once for
-// a response, not with each object.
+// Resource is the resource of the objects in a response, and their kind. A response has it
+// once, not with each object.
 type Resource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The API group; empty for the core group.
@@ -266,7 +266,8 @@ type Resource struct {
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The plural resource name, for example "deployments".
 	Plural string `protobuf:"bytes,4,opt,name=plural,proto3" json:"plural,omitempty"`
-	// Whether the objects of this kind belong to namespaces.
+	// Whether each object of the resource belongs to a namespace. Otherwise the resource is
+	// cluster-scoped.
 	Namespaced bool `protobuf:"varint,5,opt,name=namespaced,proto3" json:"namespaced,omitempty"`
 	// The full name of the protobuf message of this kind, for example
 	// "k8s.io.api.apps.v1.Deployment"; empty if the kind has none.

@@ -34,7 +34,7 @@ type GetRequest struct {
 	// A subresource to read instead of the object, such as "status" or "scale". It is read
 	// from the API server with the caller's permissions. Subresources that are not objects
 	// ("log", "exec", "attach", "portforward", "proxy") are INVALID_ARGUMENT; for logs, use
-	// PodService.GetLogs.
+	// PodService.GetLogs. The encoding, fields and metadata_only apply to it, too.
 	Subresource string `protobuf:"bytes,4,opt,name=subresource,proto3" json:"subresource,omitempty"`
 	// The encoding of the object. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,5,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
@@ -47,14 +47,17 @@ type GetRequest struct {
 	// value of an object. Single elements ("[0]"), slices, conditions and ".." are
 	// INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
-	// Wait until the cache has reached this resource version. With the version from the
-	// response to a write, the read includes that write. After five seconds, or shortly
-	// before the call's own deadline, the call fails with DEADLINE_EXCEEDED and
-	// retry_after_seconds.
+	// Wait until the cache has reached this resource version, the version of any response.
+	// With the version from the response to a write, the read includes that write. After
+	// five seconds, or shortly before the call's own deadline, the call fails with
+	// DEADLINE_EXCEEDED and retry_after_seconds. "0" and what is not a version are
+	// INVALID_ARGUMENT. A read from the API server does not wait: it includes all earlier
+	// writes.
 	MinResourceVersion string `protobuf:"bytes,7,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Default: CONSISTENCY_CACHED.
 	Consistency Consistency `protobuf:"varint,8,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
-	// Return only the object's metadata, as a meta.k8s.io/v1 PartialObjectMetadata.
+	// Return only the object's metadata, as a meta.k8s.io/v1 PartialObjectMetadata. Fields
+	// outside the metadata are then INVALID_ARGUMENT.
 	MetadataOnly  bool `protobuf:"varint,9,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -232,8 +235,9 @@ type ListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax: "po", "deployments.apps". Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Empty: all namespaces that the caller is allowed to read. Not allowed
-	// for a resource without namespaces.
+	// The namespace. Empty: all namespaces in which the caller is allowed to list the
+	// resource; PERMISSION_DENIED if there is none. Not allowed for a resource without
+	// namespaces.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary". A selector has
 	// at most 64 KiB, and the selectors of a request have at most 100 requirements and
@@ -245,11 +249,12 @@ type ListRequest struct {
 	FieldSelector string `protobuf:"bytes,4,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
 	// A CEL expression over `object` that must be true: "object.spec.replicas > 3",
 	// "object.spec.containers.exists(c, c.image.endsWith(':latest'))". The object has the
-	// form of its JSON. Kubernetes' own CEL libraries are available. An object is omitted
-	// if the expression has no value for it, for example because a field is missing, or if
-	// the evaluation costs too much; the response's warnings contain the number and the
-	// reason. INVALID_ARGUMENT if the expression is malformed, is not a condition, has more
-	// than 16 KiB, or costs too much for all objects together.
+	// form of its JSON, and all of its fields, also with `fields` and metadata_only.
+	// Kubernetes' own CEL libraries are available. An object is omitted if the expression
+	// has no value for it, for example because a field is missing, or if the evaluation
+	// costs too much; the response's warnings contain the number and the reason.
+	// INVALID_ARGUMENT if the expression is malformed, is not a condition, has more than 16
+	// KiB, or costs too much for all objects together.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Only these fields, as in GetRequest.fields.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
@@ -259,8 +264,9 @@ type ListRequest struct {
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Default: CONSISTENCY_CACHED.
 	Consistency Consistency `protobuf:"varint,9,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
-	// "path" or "path desc", several separated by commas: "status.phase,
-	// metadata.creationTimestamp desc". Paths are as in GetRequest.fields, without "[*]".
+	// "path" or "path desc", at most 8, separated by commas: "status.phase,
+	// metadata.creationTimestamp desc". Paths are as in GetRequest.fields, without "[*]", and
+	// need not be among `fields`.
 	// Missing values come first, then false and true, then numbers and quantities ("500m")
 	// by value, then strings in natural order ("web-2" before "web-10") as in kubectl.
 	// Objects and lists as values are INVALID_ARGUMENT. Objects with equal values are in
@@ -274,8 +280,9 @@ type ListRequest struct {
 	// The next_page_token of the previous page. All other fields except page_size and
 	// require_all_namespaces must be the same as in the previous request; otherwise the
 	// call fails with INVALID_ARGUMENT. A token can be used more than once, and at any
-	// replica: the service keeps nothing for it, and checks permissions on each page. A
-	// token is not a secret.
+	// replica: it contains all that is needed to continue the list, and permissions are
+	// checked on each page. A token is not a secret. To save work, a replica keeps a sorted
+	// list, and a list that was read from the API server, for a while.
 	//
 	// Each page shows the state at the list's resource_version. A replica that has not
 	// reached that version waits for it. A replica that no longer has that version asks the
@@ -289,8 +296,7 @@ type ListRequest struct {
 	//     are longer than 2 KiB, they make the list expire too;
 	//   - `related` leads to another object, another selector or other owners than on the first
 	//     page, or the resource is served in another version;
-	//   - the list was read from the API server, and the service has no memory to keep it for
-	//     its next pages.
+	//   - the list was read from the API server, and the replica has no memory to keep it.
 	//
 	// UNAVAILABLE means that this replica does not know the complete state at the list's
 	// version yet: call again. A list that was read from the API server (CONSISTENCY_LATEST,
@@ -593,11 +599,12 @@ type CountRequest struct {
 	// Paths, as in GetRequest.fields, by whose values the objects are counted:
 	// "spec.nodeName", "status.phase". At most 8. An object without a value is counted
 	// under null. An object with several values for a path ("spec.containers[*].image") is
-	// counted once under each of them. Objects and lists as values are INVALID_ARGUMENT.
-	// Default: no paths, only the total.
+	// counted once under each of them. Objects and lists as values are INVALID_ARGUMENT, and
+	// so are more than 10,000 groups of one object, or 64 MiB of groups. Default: no paths,
+	// only the total.
 	GroupBy []string `protobuf:"bytes,7,rep,name=group_by,json=groupBy,proto3" json:"group_by,omitempty"`
-	// The maximum number of groups to return, the largest first. Default: 1,000; at most
-	// 10,000.
+	// The maximum number of groups to return, the largest first. Default (0): 1,000. More
+	// than 10,000, or less than 0: INVALID_ARGUMENT.
 	MaxGroups int32 `protobuf:"varint,8,opt,name=max_groups,json=maxGroups,proto3" json:"max_groups,omitempty"`
 	// As in GetRequest.
 	MinResourceVersion string `protobuf:"bytes,9,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`

@@ -31,7 +31,7 @@ const (
 	RelationType_RELATION_TYPE_OWNED_BY RelationType = 1
 	// The objects in the other object's namespace that its own selector selects: the pods
 	// of a service, deployment, replica set, job or disruption budget. The selector is read
-	// when the call begins. INVALID_ARGUMENT if the other object's kind has no selector.
+	// when the call begins. INVALID_ARGUMENT if the other object has no selector.
 	RelationType_RELATION_TYPE_SELECTED_BY RelationType = 2
 	// The events about the other object. Only for resource "events".
 	RelationType_RELATION_TYPE_ABOUT RelationType = 3
@@ -93,17 +93,18 @@ type Relation struct {
 	Type RelationType `protobuf:"varint,1,opt,name=type,proto3,enum=kubeconnect.v1.RelationType" json:"type,omitempty"`
 	// The other object's resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The other object's namespace, if its resource is namespaced.
+	// The other object's namespace. Required for a namespaced resource, not allowed for
+	// others.
 	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The other object's name. Required.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// The required UID of the other object. Empty: any.
+	// The required UID of the other object: NOT_FOUND if it has another one. Empty: any.
 	Uid string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
 	// For OWNED_BY: follow owner references over any number of levels, such as to the pods
 	// of a deployment through its replica sets. The caller must be allowed to list the
-	// resources of the levels between. INVALID_ARGUMENT in a Watch, which cannot follow
-	// owners that are created and deleted; for the pods of a deployment, use SELECTED_BY
-	// there.
+	// resources of the levels between. INVALID_ARGUMENT for other types, and in a Watch,
+	// which cannot follow owners that are created and deleted; for the pods of a
+	// deployment, use SELECTED_BY there.
 	Transitive    bool `protobuf:"varint,6,opt,name=transitive,proto3" json:"transitive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

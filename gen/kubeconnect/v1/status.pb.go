@@ -21,18 +21,23 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Status is attached as a detail to every error that concerns the cluster. It mirrors
-// metav1.Status: a caller can distinguish, for example, AlreadyExists from Conflict, and
-// can see each field that failed validation.
+// Status is a detail of the errors of all RPCs, whether they concern the cluster or the
+// service. It mirrors metav1.Status: a caller can distinguish, for example, AlreadyExists
+// from Conflict, and can see each field that failed validation. Errors of the transport
+// have no Status: a message that is too large or cannot be decoded, a deadline that the
+// client has set, a stream that is reset.
 type Status struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The machine-readable reason, as in Kubernetes: "NotFound", "AlreadyExists", "Conflict",
-	// "Invalid", "Forbidden", "Expired", "TooManyRequests" and so on. Empty if the API server
-	// gave none.
+	// The machine-readable reason, as in Kubernetes: "NotFound", "AlreadyExists",
+	// "Conflict", "Invalid", "Forbidden", "Expired", "TooManyRequests" and so on. In
+	// addition to those of Kubernetes, "StreamMoved": see ResourceService.Watch. Empty if
+	// the API server gave none.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The API server's message, or the service's own if no request was sent to the API server.
+	// The API server's message, or the service's own if no request was sent to the API
+	// server.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// The HTTP status code of the API server's response; 0 if no request was sent to it.
+	// The HTTP status code: that of the API server's response, or the one that Kubernetes has
+	// for such an error; 0 if there is none.
 	Code int32 `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
 	// The API group that the error is about; empty for the core group.
 	Group string `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`

@@ -29,15 +29,15 @@ type GetTableRequest struct {
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The namespace. Empty: all namespaces, which requires the permission for all of them.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The name of a single object. Empty: all that match.
+	// The name of a single object. Not allowed with selectors. Empty: all that match.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// As in ListRequest.
 	LabelSelector string `protobuf:"bytes,4,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
 	// As in ListRequest.
 	FieldSelector string `protobuf:"bytes,5,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
-	// The maximum number of rows in a page. Default (0) and maximum: 500. A page with
-	// several rows that is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer
-	// rows.
+	// The maximum number of rows in a page. Default (0) and maximum: 500; a larger number
+	// is reduced to 500, and a negative one is INVALID_ARGUMENT. A page with several rows
+	// that is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer rows.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the previous page, with the rest of the request unchanged. The
 	// token is the API server's, and expires after about five minutes: OUT_OF_RANGE.

@@ -36,11 +36,11 @@ const (
 	// state that matched. Ignore the deletion of an object that you do not have.
 	EventType_EVENT_TYPE_DELETED EventType = 3
 	// Discard all objects: a snapshot follows as ADDED events, up to SYNCED. The snapshot
-	// is sent in parts, each with the cluster's state at the time when it is sent, and
-	// changes to objects of earlier parts can come in between: apply every event as outside
-	// of a snapshot. RESET is always the first event of its response.
+	// is sent in parts, each with the cluster's state at the time when it is sent. Changes
+	// to objects of earlier parts can come in between, as MODIFIED and DELETED: apply every
+	// event as you do after SYNCED. RESET is always the first event of its response.
 	EventType_EVENT_TYPE_RESET EventType = 4
-	// The snapshot is complete. Your objects are the cluster's objects at the event's
+	// The snapshot is complete. Your objects are those of the selection at the event's
 	// resource version. If that is the version of a deletion, DELETED events of other
 	// objects at the same version can follow: objects that expire together are deleted at
 	// one version.
@@ -181,14 +181,18 @@ type WatchRequest struct {
 	// that stops matching as DELETED. An object for which the expression has no value does
 	// not match.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
-	// As in ListRequest. A change that does not touch these paths produces no event.
+	// As in ListRequest. A change that does not touch these paths produces no event, except
+	// as a latest state (see resume_token). The version of an object that the client has is
+	// then older than the cluster's.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The encoding of the objects. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
-	// As in GetRequest.
+	// As in GetRequest, also for a resource that is not cached. The stream begins when the
+	// version is reached; after five seconds it ends with DEADLINE_EXCEEDED.
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// The name of a single object, for which a permission for that name is sufficient. A
-	// namespaced resource needs the namespace too.
+	// namespaced resource needs the namespace too. If there is no such object, the snapshot
+	// is empty.
 	Name string `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	// The last token received: resume after it instead of beginning with a snapshot. Any
 	// replica accepts it.
@@ -204,16 +208,22 @@ type WatchRequest struct {
 	// when the replica has caught up. If that replica cannot reach the API server, the
 	// stream ends with UNAVAILABLE after a few seconds: call again, at another replica. If
 	// the token is older than all that the service can reconstruct, the stream resyncs,
-	// beginning with RESET. A token of another selection, or a truncated or modified token,
-	// is INVALID_ARGUMENT.
+	// beginning with RESET.
+	//
+	// The resource, namespace, name, selectors, filter, fields, metadata_only and related
+	// must be those of the token's stream; otherwise the call fails with INVALID_ARGUMENT,
+	// as for a truncated or modified token and for a token of a WatchMany. The encoding can
+	// be another one. If patch_format is set, and the token's stream had no patches or
+	// another encoding, the stream begins with RESET.
 	//
 	// One limit: if etcd was restored from a backup and its versions have since grown past
 	// the token's version, a replica that was started after that cannot detect it. It
 	// resumes as if nothing had been undone, unless the operator has restored etcd with
 	// higher versions or given the replicas another --token-generation.
 	ResumeToken string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
-	// Return only the objects' metadata, as in GetRequest. A change outside the metadata
-	// produces no event.
+	// Return only the objects' metadata, as in GetRequest. Every change of an object changes
+	// its metadata.resourceVersion, and therefore produces an event. For fewer events, select
+	// parts of the metadata by `fields`, without metadata.resourceVersion.
 	MetadataOnly bool `protobuf:"varint,11,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
 	// Only objects with this relation to another object, as the relation is when the stream
 	// begins.
@@ -381,10 +391,10 @@ type WatchResponse struct {
 	Freshness *Freshness `protobuf:"bytes,4,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Where the objects come from. Set together with resource.
 	Source Source `protobuf:"varint,5,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
-	// Warnings for people: that the stream covers only some namespaces, and the objects for
-	// which the filter has no value. Sent together with resource. The objects for which the
-	// filter has no value are reported with each snapshot, and afterwards with the next
-	// response once there is another such object, at most every five seconds.
+	// Warnings for people. That the stream covers only some namespaces is reported together
+	// with resource. The objects for which the filter has no value are reported with each
+	// snapshot, and afterwards with the next response once there is another such object, at
+	// most every five seconds.
 	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The namespaces that the stream covers, as in ListResponse. Set together with resource:
 	// if resource is set and namespaces is empty, the stream is complete.
@@ -472,14 +482,15 @@ func (x *WatchResponse) GetNamespaces() []string {
 	return nil
 }
 
-// Event is one step in the history of a selection.
+// Event is one change in a selection, or a message about the stream itself.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The type of the event.
 	Type EventType `protobuf:"varint,1,opt,name=type,proto3,enum=kubeconnect.v1.EventType" json:"type,omitempty"`
 	// The object; absent for RESET, SYNCED and BOOKMARK.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
-	// The version of the event itself.
+	// The version of the event itself. See EventType for SYNCED and BOOKMARK; the version of
+	// RESET has no meaning for callers.
 	//
 	// For ADDED and MODIFIED it is the object's own version, with two exceptions. If the
 	// caller has gained a namespace (see WatchRequest.namespace), the namespace's objects

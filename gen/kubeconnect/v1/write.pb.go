@@ -85,15 +85,15 @@ func (PatchType) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_write_proto_rawDescGZIP(), []int{0}
 }
 
-// FieldValidation is the handling of unknown and duplicate fields.
+// FieldValidation is what happens to a write with unknown or duplicate fields.
 type FieldValidation int32
 
 const (
 	// The API server's default: WARN.
 	FieldValidation_FIELD_VALIDATION_UNSPECIFIED FieldValidation = 0
-	// The fields are dropped silently.
+	// Unknown fields are dropped. Of a duplicate field, the last value is used.
 	FieldValidation_FIELD_VALIDATION_IGNORE FieldValidation = 1
-	// The fields are dropped, and the response's warnings name them.
+	// As IGNORE, and the response's warnings name the fields.
 	FieldValidation_FIELD_VALIDATION_WARN FieldValidation = 2
 	// The request is rejected with INVALID_ARGUMENT.
 	FieldValidation_FIELD_VALIDATION_STRICT FieldValidation = 3
@@ -142,7 +142,7 @@ func (FieldValidation) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_write_proto_rawDescGZIP(), []int{1}
 }
 
-// PropagationPolicy is the handling of the objects that a deleted object owns.
+// PropagationPolicy is what happens to the objects that a deleted object owns.
 type PropagationPolicy int32
 
 const (
@@ -206,8 +206,8 @@ type CreateRequest struct {
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The namespace. Required for a namespaced resource unless the body names it.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The name of the object that a subresource belongs to. Otherwise the body names the
-	// object.
+	// The name of the object that a subresource belongs to. Without a subresource the body
+	// names the object; a name here must then be the same.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The subresource to create, such as "eviction", "binding" or "token". Subresources
 	// that are not objects ("log", "exec", "attach", "portforward", "proxy") are
@@ -451,7 +451,7 @@ type UpdateRequest struct {
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The namespace. Required for a namespaced resource unless the body names it.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The name. Required unless the body names it.
+	// The name. Required unless the body names it; if both do, they must be equal.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The subresource to update, such as "status" or "scale". Empty: the object.
 	Subresource string `protobuf:"bytes,4,opt,name=subresource,proto3" json:"subresource,omitempty"`
@@ -470,7 +470,7 @@ type UpdateRequest struct {
 	FieldManager string `protobuf:"bytes,9,opt,name=field_manager,json=fieldManager,proto3" json:"field_manager,omitempty"`
 	// As in PatchRequest.
 	FieldValidation FieldValidation `protobuf:"varint,10,opt,name=field_validation,json=fieldValidation,proto3,enum=kubeconnect.v1.FieldValidation" json:"field_validation,omitempty"`
-	// The preconditions of the update.
+	// The conditions under which the object is replaced.
 	Preconditions *Preconditions `protobuf:"bytes,11,opt,name=preconditions,proto3" json:"preconditions,omitempty"`
 	// The encoding of the object in the response. Default: ENCODING_STRUCT.
 	Encoding      Encoding `protobuf:"varint,12,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
@@ -736,7 +736,7 @@ type PatchRequest struct {
 	Force bool `protobuf:"varint,10,opt,name=force,proto3" json:"force,omitempty"`
 	// Default: the API server's default, WARN.
 	FieldValidation FieldValidation `protobuf:"varint,11,opt,name=field_validation,json=fieldValidation,proto3,enum=kubeconnect.v1.FieldValidation" json:"field_validation,omitempty"`
-	// The preconditions of the patch.
+	// The conditions under which the object is patched.
 	Preconditions *Preconditions `protobuf:"bytes,12,opt,name=preconditions,proto3" json:"preconditions,omitempty"`
 	// The encoding of the object in the response. Default: ENCODING_STRUCT.
 	Encoding      Encoding `protobuf:"varint,13,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
@@ -978,9 +978,10 @@ type DeleteRequest struct {
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name. Required.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The preconditions of the deletion.
+	// The conditions under which the object is deleted.
 	Preconditions *Preconditions `protobuf:"bytes,4,opt,name=preconditions,proto3" json:"preconditions,omitempty"`
-	// The handling of the objects that this object owns.
+	// What happens to the objects that this object owns. Default: the kind's own, usually
+	// BACKGROUND.
 	PropagationPolicy PropagationPolicy `protobuf:"varint,5,opt,name=propagation_policy,json=propagationPolicy,proto3,enum=kubeconnect.v1.PropagationPolicy" json:"propagation_policy,omitempty"`
 	// How many seconds the object has to terminate; 0: none. Unset: the kind's own default
 	// (30 for pods).
@@ -1260,7 +1261,8 @@ func (x *DeleteCollectionRequest) GetDryRun() bool {
 // DeleteCollectionResponse contains the number of deleted objects.
 type DeleteCollectionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of objects that the API server deleted or began to delete.
+	// The number of objects that the API server deleted or began to delete; in a dry run,
+	// that it would delete.
 	Deleted int64 `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	// The API server's warnings, for people.
 	Warnings []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
@@ -1322,12 +1324,14 @@ func (x *DeleteCollectionResponse) GetResourceVersion() string {
 }
 
 // Preconditions are conditions for a write. If one is not met, the call fails with
-// ABORTED and nothing is changed.
+// ABORTED and nothing is changed. If the object does not exist, the call fails with
+// NOT_FOUND, or with ABORTED if it could otherwise create the object.
 type Preconditions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The object must have this UID. Empty: any.
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// The object must have this resource version. Empty: any.
+	// The object must have this resource version. If the body has a resource version too,
+	// they must be equal. Empty: any.
 	ResourceVersion string `protobuf:"bytes,2,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

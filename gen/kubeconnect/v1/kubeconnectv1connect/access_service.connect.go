@@ -46,11 +46,11 @@ type AccessServiceClient interface {
 	// authenticate callers, it returns the identity of the service itself.
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
 	// CheckAccess reports for many actions at once whether the caller is allowed to perform
-	// them. Each answer is the cluster's decision. It can be ten seconds old, or older while
-	// the service sees no change of RBAC, if the operator allows that
-	// (--permission-review-interval). If one question cannot be evaluated, for example because
-	// its resource does not exist, the whole call fails. Each question counts as one call
-	// against the caller's rate limit.
+	// them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+	// can be older while the service sees no change of RBAC, if the operator allows that
+	// (--permission-review-interval). If one question cannot be evaluated, for example
+	// because its resource does not exist, the whole call fails. Each question counts as
+	// one call against the caller's rate limit.
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 
@@ -112,11 +112,11 @@ type AccessServiceHandler interface {
 	// authenticate callers, it returns the identity of the service itself.
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
 	// CheckAccess reports for many actions at once whether the caller is allowed to perform
-	// them. Each answer is the cluster's decision. It can be ten seconds old, or older while
-	// the service sees no change of RBAC, if the operator allows that
-	// (--permission-review-interval). If one question cannot be evaluated, for example because
-	// its resource does not exist, the whole call fails. Each question counts as one call
-	// against the caller's rate limit.
+	// them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+	// can be older while the service sees no change of RBAC, if the operator allows that
+	// (--permission-review-interval). If one question cannot be evaluated, for example
+	// because its resource does not exist, the whole call fails. Each question counts as
+	// one call against the caller's rate limit.
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 

@@ -67,22 +67,29 @@ type ResourceServiceClient interface {
 	// List returns the objects that match a selection, ordered by namespace and name. All
 	// pages come from one snapshot.
 	List(context.Context, *v1.ListRequest) (*v1.ListResponse, error)
-	// Watch sends a snapshot of a selection and then every change to it, until the caller
-	// ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
-	// There is no "410 Gone", and the client need not restart anything: if the service has
-	// to resync, it sends another RESET in the same stream.
+	// Watch sends a snapshot of a selection and then the changes to it, until the caller
+	// ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED. A
+	// client receives every change, unless it reads more slowly than the objects change: then
+	// it receives the latest state of each changed object, as after a resume (see
+	// WatchRequest.resume_token). There is no "410 Gone", and the client need not restart
+	// anything: if the service has to resync, it sends another RESET in the same stream.
 	//
-	// A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
-	// the resource (its CRD was deleted). If the cluster stops serving only the stream's
-	// version, and the request names no version, the stream continues with another version,
-	// beginning with RESET. It ends with UNAVAILABLE when this replica shuts down: call
-	// again.
+	// A stream never ends with OK. It ends with
+	//   - UNAVAILABLE when this replica shuts down; and, with reason "StreamMoved", when the
+	//     stream has reached its maximum age (by default about 45 minutes) or should continue
+	//     at another replica. Call again with the last token;
+	//   - UNAUTHENTICATED when the caller's credential is no longer valid, and
+	//     PERMISSION_DENIED when the caller is no longer allowed to read the selection;
+	//   - NOT_FOUND when the cluster stops serving the resource (its CRD was deleted). If the
+	//     cluster stops serving only the stream's version, and the request names no version,
+	//     the stream continues with another version, beginning with RESET.
 	//
 	// A client must read its streams. The service resets a stream, without a Status, if
 	// nothing of a response is read for 30 seconds, or if a response is not completely read
-	// within two minutes. The limit is three seconds without progress while other streams
-	// of the caller wait for memory. The service also resets a stream if the caller loses a
-	// permission while a response is unread. After a reset, call again with the last token.
+	// within two minutes. The limit is three seconds without progress while other streams of
+	// the caller, or callers that use less memory, wait for memory. The service also resets a
+	// stream if the caller loses a permission while a response is unread. After a reset, call
+	// again with the last token.
 	//
 	// If the service does not cache a resource, it reads the resource for each stream
 	// separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
@@ -93,7 +100,8 @@ type ResourceServiceClient interface {
 	// SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
 	// watch are those that Watch would send. There is no order between the events of
 	// different watches. When one watch ends, the stream ends with the error that Watch
-	// would return, and the error names the watch's index in the request.
+	// would return. The error's message then begins with the watch's index in the request, as
+	// in "watch 1 (pods): …"; its Status is that of the watch.
 	WatchMany(context.Context, *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error)
 	// Count returns how many objects match a selection, in total and grouped by the
 	// values of paths, for example pods by node and phase. It returns no objects.
@@ -113,7 +121,9 @@ type ResourceServiceClient interface {
 	// Delete deletes an object. ABORTED if a precondition is not met.
 	Delete(context.Context, *v1.DeleteRequest) (*v1.DeleteResponse, error)
 	// DeleteCollection deletes all objects that match a selection: without selectors, all
-	// of the namespace.
+	// objects of the resource in the namespace, or in the cluster if the resource is
+	// cluster-scoped. The call is not atomic: if it fails, some objects may have been
+	// deleted.
 	DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error)
 }
 
@@ -314,22 +324,29 @@ type ResourceServiceHandler interface {
 	// List returns the objects that match a selection, ordered by namespace and name. All
 	// pages come from one snapshot.
 	List(context.Context, *v1.ListRequest) (*v1.ListResponse, error)
-	// Watch sends a snapshot of a selection and then every change to it, until the caller
-	// ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
-	// There is no "410 Gone", and the client need not restart anything: if the service has
-	// to resync, it sends another RESET in the same stream.
+	// Watch sends a snapshot of a selection and then the changes to it, until the caller
+	// ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED. A
+	// client receives every change, unless it reads more slowly than the objects change: then
+	// it receives the latest state of each changed object, as after a resume (see
+	// WatchRequest.resume_token). There is no "410 Gone", and the client need not restart
+	// anything: if the service has to resync, it sends another RESET in the same stream.
 	//
-	// A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
-	// the resource (its CRD was deleted). If the cluster stops serving only the stream's
-	// version, and the request names no version, the stream continues with another version,
-	// beginning with RESET. It ends with UNAVAILABLE when this replica shuts down: call
-	// again.
+	// A stream never ends with OK. It ends with
+	//   - UNAVAILABLE when this replica shuts down; and, with reason "StreamMoved", when the
+	//     stream has reached its maximum age (by default about 45 minutes) or should continue
+	//     at another replica. Call again with the last token;
+	//   - UNAUTHENTICATED when the caller's credential is no longer valid, and
+	//     PERMISSION_DENIED when the caller is no longer allowed to read the selection;
+	//   - NOT_FOUND when the cluster stops serving the resource (its CRD was deleted). If the
+	//     cluster stops serving only the stream's version, and the request names no version,
+	//     the stream continues with another version, beginning with RESET.
 	//
 	// A client must read its streams. The service resets a stream, without a Status, if
 	// nothing of a response is read for 30 seconds, or if a response is not completely read
-	// within two minutes. The limit is three seconds without progress while other streams
-	// of the caller wait for memory. The service also resets a stream if the caller loses a
-	// permission while a response is unread. After a reset, call again with the last token.
+	// within two minutes. The limit is three seconds without progress while other streams of
+	// the caller, or callers that use less memory, wait for memory. The service also resets a
+	// stream if the caller loses a permission while a response is unread. After a reset, call
+	// again with the last token.
 	//
 	// If the service does not cache a resource, it reads the resource for each stream
 	// separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
@@ -340,7 +357,8 @@ type ResourceServiceHandler interface {
 	// SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
 	// watch are those that Watch would send. There is no order between the events of
 	// different watches. When one watch ends, the stream ends with the error that Watch
-	// would return, and the error names the watch's index in the request.
+	// would return. The error's message then begins with the watch's index in the request, as
+	// in "watch 1 (pods): …"; its Status is that of the watch.
 	WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error
 	// Count returns how many objects match a selection, in total and grouped by the
 	// values of paths, for example pods by node and phase. It returns no objects.
@@ -360,7 +378,9 @@ type ResourceServiceHandler interface {
 	// Delete deletes an object. ABORTED if a precondition is not met.
 	Delete(context.Context, *v1.DeleteRequest) (*v1.DeleteResponse, error)
 	// DeleteCollection deletes all objects that match a selection: without selectors, all
-	// of the namespace.
+	// objects of the resource in the namespace, or in the cluster if the resource is
+	// cluster-scoped. The call is not atomic: if it fails, some objects may have been
+	// deleted.
 	DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error)
 }
 

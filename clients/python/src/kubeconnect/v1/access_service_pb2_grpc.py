@@ -61,11 +61,11 @@ class AccessServiceServicer(object):
 
     def CheckAccess(self, request, context):
         """CheckAccess reports for many actions at once whether the caller is allowed to perform
-        them. Each answer is the cluster's decision. It can be ten seconds old, or older while
-        the service sees no change of RBAC, if the operator allows that
-        (--permission-review-interval). If one question cannot be evaluated, for example because
-        its resource does not exist, the whole call fails. Each question counts as one call
-        against the caller's rate limit.
+        them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+        can be older while the service sees no change of RBAC, if the operator allows that
+        (--permission-review-interval). If one question cannot be evaluated, for example
+        because its resource does not exist, the whole call fails. Each question counts as
+        one call against the caller's rate limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -91,11 +91,11 @@ class AccessServiceStub(typing.Generic[_AccessServiceWhoAmIType, _AccessServiceC
 
     CheckAccess: _AccessServiceCheckAccessType
     """CheckAccess reports for many actions at once whether the caller is allowed to perform
-    them. Each answer is the cluster's decision. It can be ten seconds old, or older while
-    the service sees no change of RBAC, if the operator allows that
-    (--permission-review-interval). If one question cannot be evaluated, for example because
-    its resource does not exist, the whole call fails. Each question counts as one call
-    against the caller's rate limit.
+    them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+    can be older while the service sees no change of RBAC, if the operator allows that
+    (--permission-review-interval). If one question cannot be evaluated, for example
+    because its resource does not exist, the whole call fails. Each question counts as
+    one call against the caller's rate limit.
     """
 
 AccessServiceAsyncStub: typing_extensions.TypeAlias = AccessServiceStub[
@@ -129,11 +129,11 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.access_service_pb2.CheckAccessResponse, collections.abc.Awaitable[kubeconnect.v1.access_service_pb2.CheckAccessResponse]]:
         """CheckAccess reports for many actions at once whether the caller is allowed to perform
-        them. Each answer is the cluster's decision. It can be ten seconds old, or older while
-        the service sees no change of RBAC, if the operator allows that
-        (--permission-review-interval). If one question cannot be evaluated, for example because
-        its resource does not exist, the whole call fails. Each question counts as one call
-        against the caller's rate limit.
+        them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+        can be older while the service sees no change of RBAC, if the operator allows that
+        (--permission-review-interval). If one question cannot be evaluated, for example
+        because its resource does not exist, the whole call fails. Each question counts as
+        one call against the caller's rate limit.
         """
 
 def add_AccessServiceServicer_to_server(servicer: AccessServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

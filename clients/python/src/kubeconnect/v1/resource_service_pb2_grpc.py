@@ -32,9 +32,10 @@ class ResourceServiceStub(object):
     """ResourceService reads and writes the objects of any resource of the cluster, built-in
     or custom.
 
-    Reads are served from memory. The first read of a resource starts a cache of the
-    resource, which then follows the cluster. Writes go to the API server. Readers see them
-    only through the cache.
+    Reads are served from memory; Source lists the exceptions. The first read of a resource
+    starts a cache of the resource, which then follows the cluster. Writes go to the API
+    server. They reach the cache as changes that the API server reports, so a read that must
+    include a write needs min_resource_version.
 
     An RPC whose name is only a verb acts on the objects of a resource. The name of any other
     RPC contains what the RPC returns or acts on.
@@ -45,13 +46,20 @@ class ResourceServiceStub(object):
     ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
     serve is NOT_FOUND; the message lists similar names.
 
-    Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
-    (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
-    request), INVALID_ARGUMENT (the request is malformed; the message says where),
-    NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
-    unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
-    UNIMPLEMENTED (this version of the service, or the resource, does not support the
-    operation).
+    A required field that is empty, a field that is set where it is not allowed, a value out
+    of its bounds, and a value that its enum does not define are INVALID_ARGUMENT, unless the
+    field's comment says otherwise.
+
+    Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
+    there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
+    PERMISSION_DENIED (the cluster does not allow the request), INVALID_ARGUMENT (the
+    request or the object is invalid; the message says where), NOT_FOUND (the resource or
+    object does not exist), UNAVAILABLE (the API server is unreachable, or this replica is
+    shutting down), RESOURCE_EXHAUSTED (a limit is reached: wait for retry_after_seconds;
+    if that is 0, the request itself is too large), DEADLINE_EXCEEDED (the call took longer
+    than its deadline), UNIMPLEMENTED (this version of the service, or the resource, does
+    not support the operation). The comments of the RPCs and fields describe the other
+    codes.
     """
 
     def __init__(self, channel):
@@ -121,9 +129,10 @@ class ResourceServiceServicer(object):
     """ResourceService reads and writes the objects of any resource of the cluster, built-in
     or custom.
 
-    Reads are served from memory. The first read of a resource starts a cache of the
-    resource, which then follows the cluster. Writes go to the API server. Readers see them
-    only through the cache.
+    Reads are served from memory; Source lists the exceptions. The first read of a resource
+    starts a cache of the resource, which then follows the cluster. Writes go to the API
+    server. They reach the cache as changes that the API server reports, so a read that must
+    include a write needs min_resource_version.
 
     An RPC whose name is only a verb acts on the objects of a resource. The name of any other
     RPC contains what the RPC returns or acts on.
@@ -134,13 +143,20 @@ class ResourceServiceServicer(object):
     ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
     serve is NOT_FOUND; the message lists similar names.
 
-    Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
-    (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
-    request), INVALID_ARGUMENT (the request is malformed; the message says where),
-    NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
-    unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
-    UNIMPLEMENTED (this version of the service, or the resource, does not support the
-    operation).
+    A required field that is empty, a field that is set where it is not allowed, a value out
+    of its bounds, and a value that its enum does not define are INVALID_ARGUMENT, unless the
+    field's comment says otherwise.
+
+    Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
+    there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
+    PERMISSION_DENIED (the cluster does not allow the request), INVALID_ARGUMENT (the
+    request or the object is invalid; the message says where), NOT_FOUND (the resource or
+    object does not exist), UNAVAILABLE (the API server is unreachable, or this replica is
+    shutting down), RESOURCE_EXHAUSTED (a limit is reached: wait for retry_after_seconds;
+    if that is 0, the request itself is too large), DEADLINE_EXCEEDED (the call took longer
+    than its deadline), UNIMPLEMENTED (this version of the service, or the resource, does
+    not support the operation). The comments of the RPCs and fields describe the other
+    codes.
     """
 
     def Get(self, request, context):
@@ -159,22 +175,29 @@ class ResourceServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Watch sends a snapshot of a selection and then every change to it, until the caller
-        ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
-        There is no "410 Gone", and the client need not restart anything: if the service has
-        to resync, it sends another RESET in the same stream.
+        """Watch sends a snapshot of a selection and then the changes to it, until the caller
+        ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED. A
+        client receives every change, unless it reads more slowly than the objects change: then
+        it receives the latest state of each changed object, as after a resume (see
+        WatchRequest.resume_token). There is no "410 Gone", and the client need not restart
+        anything: if the service has to resync, it sends another RESET in the same stream.
 
-        A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
-        the resource (its CRD was deleted). If the cluster stops serving only the stream's
-        version, and the request names no version, the stream continues with another version,
-        beginning with RESET. It ends with UNAVAILABLE when this replica shuts down: call
-        again.
+        A stream never ends with OK. It ends with
+        - UNAVAILABLE when this replica shuts down; and, with reason "StreamMoved", when the
+        stream has reached its maximum age (by default about 45 minutes) or should continue
+        at another replica. Call again with the last token;
+        - UNAUTHENTICATED when the caller's credential is no longer valid, and
+        PERMISSION_DENIED when the caller is no longer allowed to read the selection;
+        - NOT_FOUND when the cluster stops serving the resource (its CRD was deleted). If the
+        cluster stops serving only the stream's version, and the request names no version,
+        the stream continues with another version, beginning with RESET.
 
         A client must read its streams. The service resets a stream, without a Status, if
         nothing of a response is read for 30 seconds, or if a response is not completely read
-        within two minutes. The limit is three seconds without progress while other streams
-        of the caller wait for memory. The service also resets a stream if the caller loses a
-        permission while a response is unread. After a reset, call again with the last token.
+        within two minutes. The limit is three seconds without progress while other streams of
+        the caller, or callers that use less memory, wait for memory. The service also resets a
+        stream if the caller loses a permission while a response is unread. After a reset, call
+        again with the last token.
 
         If the service does not cache a resource, it reads the resource for each stream
         separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
@@ -190,7 +213,8 @@ class ResourceServiceServicer(object):
         SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
         watch are those that Watch would send. There is no order between the events of
         different watches. When one watch ends, the stream ends with the error that Watch
-        would return, and the error names the watch's index in the request.
+        would return. The error's message then begins with the watch's index in the request, as
+        in "watch 1 (pods): …"; its Status is that of the watch.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -245,7 +269,9 @@ class ResourceServiceServicer(object):
 
     def DeleteCollection(self, request, context):
         """DeleteCollection deletes all objects that match a selection: without selectors, all
-        of the namespace.
+        objects of the resource in the namespace, or in the cluster if the resource is
+        cluster-scoped. The call is not atomic: if it fails, some objects may have been
+        deleted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -321,9 +347,10 @@ class ResourceService(object):
     """ResourceService reads and writes the objects of any resource of the cluster, built-in
     or custom.
 
-    Reads are served from memory. The first read of a resource starts a cache of the
-    resource, which then follows the cluster. Writes go to the API server. Readers see them
-    only through the cache.
+    Reads are served from memory; Source lists the exceptions. The first read of a resource
+    starts a cache of the resource, which then follows the cluster. Writes go to the API
+    server. They reach the cache as changes that the API server reports, so a read that must
+    include a write needs min_resource_version.
 
     An RPC whose name is only a verb acts on the objects of a resource. The name of any other
     RPC contains what the RPC returns or acts on.
@@ -334,13 +361,20 @@ class ResourceService(object):
     ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
     serve is NOT_FOUND; the message lists similar names.
 
-    Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
-    (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
-    request), INVALID_ARGUMENT (the request is malformed; the message says where),
-    NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
-    unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
-    UNIMPLEMENTED (this version of the service, or the resource, does not support the
-    operation).
+    A required field that is empty, a field that is set where it is not allowed, a value out
+    of its bounds, and a value that its enum does not define are INVALID_ARGUMENT, unless the
+    field's comment says otherwise.
+
+    Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
+    there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
+    PERMISSION_DENIED (the cluster does not allow the request), INVALID_ARGUMENT (the
+    request or the object is invalid; the message says where), NOT_FOUND (the resource or
+    object does not exist), UNAVAILABLE (the API server is unreachable, or this replica is
+    shutting down), RESOURCE_EXHAUSTED (a limit is reached: wait for retry_after_seconds;
+    if that is 0, the request itself is too large), DEADLINE_EXCEEDED (the call took longer
+    than its deadline), UNIMPLEMENTED (this version of the service, or the resource, does
+    not support the operation). The comments of the RPCs and fields describe the other
+    codes.
     """
 
     @staticmethod

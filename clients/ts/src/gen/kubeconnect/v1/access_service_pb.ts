@@ -97,7 +97,8 @@ export const ExtraValuesSchema: GenMessage<ExtraValues> = /*@__PURE__*/
  */
 export type CheckAccessRequest = Message<"kubeconnect.v1.CheckAccessRequest"> & {
   /**
-   * The questions; at most 100. More are INVALID_ARGUMENT.
+   * The questions; at most 100. More are INVALID_ARGUMENT. If there are none, the response
+   * has no answers.
    *
    * @generated from field: repeated kubeconnect.v1.AccessQuestion questions = 1;
    */
@@ -119,7 +120,7 @@ export const CheckAccessRequestSchema: GenMessage<CheckAccessRequest> = /*@__PUR
 export type AccessQuestion = Message<"kubeconnect.v1.AccessQuestion"> & {
   /**
    * The Kubernetes verb: "get", "list", "watch", "create", "update", "patch", "delete",
-   * "deletecollection". Required.
+   * "deletecollection". The cluster decides about any other verb, too. Required.
    *
    * @generated from field: string verb = 1;
    */
@@ -140,7 +141,7 @@ export type AccessQuestion = Message<"kubeconnect.v1.AccessQuestion"> & {
   subresource: string;
 
   /**
-   * The namespace. Empty: all namespaces, or a cluster-scoped resource.
+   * The namespace. Empty: all namespaces. Not allowed for a resource without namespaces.
    *
    * @generated from field: string namespace = 4;
    */
@@ -229,11 +230,11 @@ export const AccessService: GenService<{
   },
   /**
    * CheckAccess reports for many actions at once whether the caller is allowed to perform
-   * them. Each answer is the cluster's decision. It can be ten seconds old, or older while
-   * the service sees no change of RBAC, if the operator allows that
-   * (--permission-review-interval). If one question cannot be evaluated, for example because
-   * its resource does not exist, the whole call fails. Each question counts as one call
-   * against the caller's rate limit.
+   * them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+   * can be older while the service sees no change of RBAC, if the operator allows that
+   * (--permission-review-interval). If one question cannot be evaluated, for example
+   * because its resource does not exist, the whole call fails. Each question counts as
+   * one call against the caller's rate limit.
    *
    * @generated from rpc kubeconnect.v1.AccessService.CheckAccess
    */

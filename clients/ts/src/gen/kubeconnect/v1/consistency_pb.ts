@@ -15,7 +15,8 @@ export const file_kubeconnect_v1_consistency: GenFile = /*@__PURE__*/
   fileDesc("CiBrdWJlY29ubmVjdC92MS9jb25zaXN0ZW5jeS5wcm90bxIOa3ViZWNvbm5lY3QudjEiTAoJRnJlc2huZXNzEg0KBXN0YWxlGAEgASgIEjAKDGxhc3RfY29udGFjdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqWgoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIWChJDT05TSVNURU5DWV9DQUNIRUQQARIWChJDT05TSVNURU5DWV9MQVRFU1QQAipJCgZTb3VyY2USFgoSU09VUkNFX1VOU1BFQ0lGSUVEEAASEAoMU09VUkNFX0NBQ0hFEAESFQoRU09VUkNFX0FQSV9TRVJWRVIQAmIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
- * Freshness is how current a response from memory is.
+ * Freshness is how current a response is. A response that was read from the API server is
+ * current as of the read.
  *
  * @generated from message kubeconnect.v1.Freshness
  */
@@ -60,7 +61,8 @@ export enum Consistency {
   UNSPECIFIED = 0,
 
   /**
-   * From memory: the cluster's state a moment ago, usually milliseconds.
+   * From memory: the cluster's state of a moment ago, usually of some milliseconds. A
+   * resource that is not cached is read from the API server, as with CONSISTENCY_LATEST.
    *
    * @generated from enum value: CONSISTENCY_CACHED = 1;
    */

@@ -24,14 +24,15 @@ export const file_kubeconnect_v1_discovery_service: GenFile = /*@__PURE__*/
  */
 export type ListResourceTypesRequest = Message<"kubeconnect.v1.ListResourceTypesRequest"> & {
   /**
-   * Only this API group; "core" for the group without a name. Empty: all.
+   * Only this API group; "core" for the group without a name. No resources for an unknown
+   * group. Empty: all.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * Only this category, such as "all". Empty: any.
+   * Only this category, such as "all". No resources for an unknown category. Empty: any.
    *
    * @generated from field: string category = 2;
    */
@@ -146,8 +147,9 @@ export type ResourceType = Message<"kubeconnect.v1.ResourceType"> & {
   categories: string[];
 
   /**
-   * The supported verbs, as the API server names them: "get", "list", "watch". Get, List
-   * and Watch serve the resources that support both "list" and "watch".
+   * The verbs that the resource supports, as the API server names them: "get", "list",
+   * "watch". An RPC whose verb is missing is UNIMPLEMENTED for the resource: Watch if
+   * "list" or "watch" is missing, Count if "list" is.
    *
    * @generated from field: repeated string verbs = 5;
    */
@@ -275,10 +277,10 @@ export type GetSchemaResponse = Message<"kubeconnect.v1.GetSchemaResponse"> & {
   resource?: Resource | undefined;
 
   /**
-   * The OpenAPI v3 schema of the kind, together with the schemas that it refers to. A "$ref"
-   * of "#/components/schemas/NAME" refers to the member NAME of the member "schemas" of the
-   * member "components" of this Struct. A referenced schema can refer to further schemas,
-   * and to itself.
+   * The OpenAPI v3 schema of the kind, together with the schemas that it refers to. A
+   * "$ref" of "#/components/schemas/NAME" refers to the member NAME of the member
+   * "schemas" of the member "components" of this Struct. A referenced schema can refer to
+   * further schemas, and to itself.
    *
    * @generated from field: google.protobuf.Struct schema = 2;
    */

@@ -70,9 +70,9 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
   } | {
     /**
      * Set for ENCODING_JSON, and for ENCODING_PROTOBUF if the kind has no protobuf form.
-     * Also set for ENCODING_STRUCT if the object as a Struct would not fit into a message of
-     * 4 MiB (the limit of gRPC clients), would be nested deeper than 100 messages (the limit
-     * of most protobuf parsers), or has a number that a double cannot represent.
+     * Also set for ENCODING_STRUCT if the object as a Struct would not fit into a message
+     * of 4 MiB (the limit of gRPC clients), would be nested deeper than 100 messages (the
+     * limit of most protobuf parsers), or has a number outside the range of a double.
      *
      * @generated from field: bytes json = 6;
      */
@@ -108,8 +108,8 @@ export const ObjectSchema: GenMessage<Object$> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_object, 0);
 
 /**
- * Resource is the resource of the objects in a response, and their kind. It is sent once for
- * a response, not with each object.
+ * Resource is the resource of the objects in a response, and their kind. A response has it
+ * once, not with each object.
  *
  * @generated from message kubeconnect.v1.Resource
  */
@@ -143,7 +143,8 @@ export type Resource = Message<"kubeconnect.v1.Resource"> & {
   plural: string;
 
   /**
-   * Whether the objects of this kind belong to namespaces.
+   * Whether each object of the resource belongs to a namespace. Otherwise the resource is
+   * cluster-scoped.
    *
    * @generated from field: bool namespaced = 5;
    */

@@ -51,7 +51,7 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
    * A subresource to read instead of the object, such as "status" or "scale". It is read
    * from the API server with the caller's permissions. Subresources that are not objects
    * ("log", "exec", "attach", "portforward", "proxy") are INVALID_ARGUMENT; for logs, use
-   * PodService.GetLogs.
+   * PodService.GetLogs. The encoding, fields and metadata_only apply to it, too.
    *
    * @generated from field: string subresource = 4;
    */
@@ -79,10 +79,12 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
   fields: string[];
 
   /**
-   * Wait until the cache has reached this resource version. With the version from the
-   * response to a write, the read includes that write. After five seconds, or shortly
-   * before the call's own deadline, the call fails with DEADLINE_EXCEEDED and
-   * retry_after_seconds.
+   * Wait until the cache has reached this resource version, the version of any response.
+   * With the version from the response to a write, the read includes that write. After
+   * five seconds, or shortly before the call's own deadline, the call fails with
+   * DEADLINE_EXCEEDED and retry_after_seconds. "0" and what is not a version are
+   * INVALID_ARGUMENT. A read from the API server does not wait: it includes all earlier
+   * writes.
    *
    * @generated from field: string min_resource_version = 7;
    */
@@ -96,7 +98,8 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
   consistency: Consistency;
 
   /**
-   * Return only the object's metadata, as a meta.k8s.io/v1 PartialObjectMetadata.
+   * Return only the object's metadata, as a meta.k8s.io/v1 PartialObjectMetadata. Fields
+   * outside the metadata are then INVALID_ARGUMENT.
    *
    * @generated from field: bool metadata_only = 9;
    */
@@ -167,8 +170,9 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   resource: string;
 
   /**
-   * The namespace. Empty: all namespaces that the caller is allowed to read. Not allowed
-   * for a resource without namespaces.
+   * The namespace. Empty: all namespaces in which the caller is allowed to list the
+   * resource; PERMISSION_DENIED if there is none. Not allowed for a resource without
+   * namespaces.
    *
    * @generated from field: string namespace = 2;
    */
@@ -195,11 +199,12 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   /**
    * A CEL expression over `object` that must be true: "object.spec.replicas > 3",
    * "object.spec.containers.exists(c, c.image.endsWith(':latest'))". The object has the
-   * form of its JSON. Kubernetes' own CEL libraries are available. An object is omitted
-   * if the expression has no value for it, for example because a field is missing, or if
-   * the evaluation costs too much; the response's warnings contain the number and the
-   * reason. INVALID_ARGUMENT if the expression is malformed, is not a condition, has more
-   * than 16 KiB, or costs too much for all objects together.
+   * form of its JSON, and all of its fields, also with `fields` and metadata_only.
+   * Kubernetes' own CEL libraries are available. An object is omitted if the expression
+   * has no value for it, for example because a field is missing, or if the evaluation
+   * costs too much; the response's warnings contain the number and the reason.
+   * INVALID_ARGUMENT if the expression is malformed, is not a condition, has more than 16
+   * KiB, or costs too much for all objects together.
    *
    * @generated from field: string filter = 5;
    */
@@ -234,8 +239,9 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   consistency: Consistency;
 
   /**
-   * "path" or "path desc", several separated by commas: "status.phase,
-   * metadata.creationTimestamp desc". Paths are as in GetRequest.fields, without "[*]".
+   * "path" or "path desc", at most 8, separated by commas: "status.phase,
+   * metadata.creationTimestamp desc". Paths are as in GetRequest.fields, without "[*]", and
+   * need not be among `fields`.
    * Missing values come first, then false and true, then numbers and quantities ("500m")
    * by value, then strings in natural order ("web-2" before "web-10") as in kubectl.
    * Objects and lists as values are INVALID_ARGUMENT. Objects with equal values are in
@@ -259,8 +265,9 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    * The next_page_token of the previous page. All other fields except page_size and
    * require_all_namespaces must be the same as in the previous request; otherwise the
    * call fails with INVALID_ARGUMENT. A token can be used more than once, and at any
-   * replica: the service keeps nothing for it, and checks permissions on each page. A
-   * token is not a secret.
+   * replica: it contains all that is needed to continue the list, and permissions are
+   * checked on each page. A token is not a secret. To save work, a replica keeps a sorted
+   * list, and a list that was read from the API server, for a while.
    *
    * Each page shows the state at the list's resource_version. A replica that has not
    * reached that version waits for it. A replica that no longer has that version asks the
@@ -274,8 +281,7 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    *   are longer than 2 KiB, they make the list expire too;
    * - `related` leads to another object, another selector or other owners than on the first
    *   page, or the resource is served in another version;
-   * - the list was read from the API server, and the service has no memory to keep it for
-   *   its next pages.
+   * - the list was read from the API server, and the replica has no memory to keep it.
    *
    * UNAVAILABLE means that this replica does not know the complete state at the list's
    * version yet: call again. A list that was read from the API server (CONSISTENCY_LATEST,
@@ -459,16 +465,17 @@ export type CountRequest = Message<"kubeconnect.v1.CountRequest"> & {
    * Paths, as in GetRequest.fields, by whose values the objects are counted:
    * "spec.nodeName", "status.phase". At most 8. An object without a value is counted
    * under null. An object with several values for a path ("spec.containers[*].image") is
-   * counted once under each of them. Objects and lists as values are INVALID_ARGUMENT.
-   * Default: no paths, only the total.
+   * counted once under each of them. Objects and lists as values are INVALID_ARGUMENT, and
+   * so are more than 10,000 groups of one object, or 64 MiB of groups. Default: no paths,
+   * only the total.
    *
    * @generated from field: repeated string group_by = 7;
    */
   groupBy: string[];
 
   /**
-   * The maximum number of groups to return, the largest first. Default: 1,000; at most
-   * 10,000.
+   * The maximum number of groups to return, the largest first. Default (0): 1,000. More
+   * than 10,000, or less than 0: INVALID_ARGUMENT.
    *
    * @generated from field: int32 max_groups = 8;
    */

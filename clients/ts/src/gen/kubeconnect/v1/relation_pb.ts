@@ -34,7 +34,8 @@ export type Relation = Message<"kubeconnect.v1.Relation"> & {
   resource: string;
 
   /**
-   * The other object's namespace, if its resource is namespaced.
+   * The other object's namespace. Required for a namespaced resource, not allowed for
+   * others.
    *
    * @generated from field: string namespace = 3;
    */
@@ -48,7 +49,7 @@ export type Relation = Message<"kubeconnect.v1.Relation"> & {
   name: string;
 
   /**
-   * The required UID of the other object. Empty: any.
+   * The required UID of the other object: NOT_FOUND if it has another one. Empty: any.
    *
    * @generated from field: string uid = 5;
    */
@@ -57,9 +58,9 @@ export type Relation = Message<"kubeconnect.v1.Relation"> & {
   /**
    * For OWNED_BY: follow owner references over any number of levels, such as to the pods
    * of a deployment through its replica sets. The caller must be allowed to list the
-   * resources of the levels between. INVALID_ARGUMENT in a Watch, which cannot follow
-   * owners that are created and deleted; for the pods of a deployment, use SELECTED_BY
-   * there.
+   * resources of the levels between. INVALID_ARGUMENT for other types, and in a Watch,
+   * which cannot follow owners that are created and deleted; for the pods of a
+   * deployment, use SELECTED_BY there.
    *
    * @generated from field: bool transitive = 6;
    */
@@ -96,7 +97,7 @@ export enum RelationType {
   /**
    * The objects in the other object's namespace that its own selector selects: the pods
    * of a service, deployment, replica set, job or disruption budget. The selector is read
-   * when the call begins. INVALID_ARGUMENT if the other object's kind has no selector.
+   * when the call begins. INVALID_ARGUMENT if the other object has no selector.
    *
    * @generated from enum value: RELATION_TYPE_SELECTED_BY = 2;
    */

@@ -13,31 +13,36 @@ export const file_kubeconnect_v1_status: GenFile = /*@__PURE__*/
   fileDesc("ChtrdWJlY29ubmVjdC92MS9zdGF0dXMucHJvdG8SDmt1YmVjb25uZWN0LnYxItEBCgZTdGF0dXMSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEY29kZRgDIAEoBRINCgVncm91cBgEIAEoCRIMCgRraW5kGAUgASgJEgwKBG5hbWUYBiABKAkSKwoGY2F1c2VzGAcgAygLMhsua3ViZWNvbm5lY3QudjEuU3RhdHVzQ2F1c2USGwoTcmV0cnlfYWZ0ZXJfc2Vjb25kcxgIIAEoBRILCgN1aWQYCSABKAkSFgoOb21pdHRlZF9jYXVzZXMYCiABKAUiPQoLU3RhdHVzQ2F1c2USDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFZmllbGQYAyABKAliBnByb3RvMw");
 
 /**
- * Status is attached as a detail to every error that concerns the cluster. It mirrors
- * metav1.Status: a caller can distinguish, for example, AlreadyExists from Conflict, and
- * can see each field that failed validation.
+ * Status is a detail of the errors of all RPCs, whether they concern the cluster or the
+ * service. It mirrors metav1.Status: a caller can distinguish, for example, AlreadyExists
+ * from Conflict, and can see each field that failed validation. Errors of the transport
+ * have no Status: a message that is too large or cannot be decoded, a deadline that the
+ * client has set, a stream that is reset.
  *
  * @generated from message kubeconnect.v1.Status
  */
 export type Status = Message<"kubeconnect.v1.Status"> & {
   /**
-   * The machine-readable reason, as in Kubernetes: "NotFound", "AlreadyExists", "Conflict",
-   * "Invalid", "Forbidden", "Expired", "TooManyRequests" and so on. Empty if the API server
-   * gave none.
+   * The machine-readable reason, as in Kubernetes: "NotFound", "AlreadyExists",
+   * "Conflict", "Invalid", "Forbidden", "Expired", "TooManyRequests" and so on. In
+   * addition to those of Kubernetes, "StreamMoved": see ResourceService.Watch. Empty if
+   * the API server gave none.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * The API server's message, or the service's own if no request was sent to the API server.
+   * The API server's message, or the service's own if no request was sent to the API
+   * server.
    *
    * @generated from field: string message = 2;
    */
   message: string;
 
   /**
-   * The HTTP status code of the API server's response; 0 if no request was sent to it.
+   * The HTTP status code: that of the API server's response, or the one that Kubernetes has
+   * for such an error; 0 if there is none.
    *
    * @generated from field: int32 code = 3;
    */

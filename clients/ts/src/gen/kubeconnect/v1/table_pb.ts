@@ -37,7 +37,7 @@ export type GetTableRequest = Message<"kubeconnect.v1.GetTableRequest"> & {
   namespace: string;
 
   /**
-   * The name of a single object. Empty: all that match.
+   * The name of a single object. Not allowed with selectors. Empty: all that match.
    *
    * @generated from field: string name = 3;
    */
@@ -58,9 +58,9 @@ export type GetTableRequest = Message<"kubeconnect.v1.GetTableRequest"> & {
   fieldSelector: string;
 
   /**
-   * The maximum number of rows in a page. Default (0) and maximum: 500. A page with
-   * several rows that is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer
-   * rows.
+   * The maximum number of rows in a page. Default (0) and maximum: 500; a larger number
+   * is reduced to 500, and a negative one is INVALID_ARGUMENT. A page with several rows
+   * that is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer rows.
    *
    * @generated from field: int32 page_size = 6;
    */

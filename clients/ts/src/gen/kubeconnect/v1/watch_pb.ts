@@ -68,7 +68,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   filter: string;
 
   /**
-   * As in ListRequest. A change that does not touch these paths produces no event.
+   * As in ListRequest. A change that does not touch these paths produces no event, except
+   * as a latest state (see resume_token). The version of an object that the client has is
+   * then older than the cluster's.
    *
    * @generated from field: repeated string fields = 6;
    */
@@ -82,7 +84,8 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   encoding: Encoding;
 
   /**
-   * As in GetRequest.
+   * As in GetRequest, also for a resource that is not cached. The stream begins when the
+   * version is reached; after five seconds it ends with DEADLINE_EXCEEDED.
    *
    * @generated from field: string min_resource_version = 8;
    */
@@ -90,7 +93,8 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
 
   /**
    * The name of a single object, for which a permission for that name is sufficient. A
-   * namespaced resource needs the namespace too.
+   * namespaced resource needs the namespace too. If there is no such object, the snapshot
+   * is empty.
    *
    * @generated from field: string name = 9;
    */
@@ -111,8 +115,13 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * when the replica has caught up. If that replica cannot reach the API server, the
    * stream ends with UNAVAILABLE after a few seconds: call again, at another replica. If
    * the token is older than all that the service can reconstruct, the stream resyncs,
-   * beginning with RESET. A token of another selection, or a truncated or modified token,
-   * is INVALID_ARGUMENT.
+   * beginning with RESET.
+   *
+   * The resource, namespace, name, selectors, filter, fields, metadata_only and related
+   * must be those of the token's stream; otherwise the call fails with INVALID_ARGUMENT,
+   * as for a truncated or modified token and for a token of a WatchMany. The encoding can
+   * be another one. If patch_format is set, and the token's stream had no patches or
+   * another encoding, the stream begins with RESET.
    *
    * One limit: if etcd was restored from a backup and its versions have since grown past
    * the token's version, a replica that was started after that cannot detect it. It
@@ -124,8 +133,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   resumeToken: string;
 
   /**
-   * Return only the objects' metadata, as in GetRequest. A change outside the metadata
-   * produces no event.
+   * Return only the objects' metadata, as in GetRequest. Every change of an object changes
+   * its metadata.resourceVersion, and therefore produces an event. For fewer events, select
+   * parts of the metadata by `fields`, without metadata.resourceVersion.
    *
    * @generated from field: bool metadata_only = 11;
    */
@@ -217,10 +227,10 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   source: Source;
 
   /**
-   * Warnings for people: that the stream covers only some namespaces, and the objects for
-   * which the filter has no value. Sent together with resource. The objects for which the
-   * filter has no value are reported with each snapshot, and afterwards with the next
-   * response once there is another such object, at most every five seconds.
+   * Warnings for people. That the stream covers only some namespaces is reported together
+   * with resource. The objects for which the filter has no value are reported with each
+   * snapshot, and afterwards with the next response once there is another such object, at
+   * most every five seconds.
    *
    * @generated from field: repeated string warnings = 6;
    */
@@ -243,7 +253,7 @@ export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 1);
 
 /**
- * Event is one step in the history of a selection.
+ * Event is one change in a selection, or a message about the stream itself.
  *
  * @generated from message kubeconnect.v1.Event
  */
@@ -263,7 +273,8 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
   object?: Object$ | undefined;
 
   /**
-   * The version of the event itself.
+   * The version of the event itself. See EventType for SYNCED and BOOKMARK; the version of
+   * RESET has no meaning for callers.
    *
    * For ADDED and MODIFIED it is the object's own version, with two exceptions. If the
    * caller has gained a namespace (see WatchRequest.namespace), the namespace's objects
@@ -511,16 +522,16 @@ export enum EventType {
 
   /**
    * Discard all objects: a snapshot follows as ADDED events, up to SYNCED. The snapshot
-   * is sent in parts, each with the cluster's state at the time when it is sent, and
-   * changes to objects of earlier parts can come in between: apply every event as outside
-   * of a snapshot. RESET is always the first event of its response.
+   * is sent in parts, each with the cluster's state at the time when it is sent. Changes
+   * to objects of earlier parts can come in between, as MODIFIED and DELETED: apply every
+   * event as you do after SYNCED. RESET is always the first event of its response.
    *
    * @generated from enum value: EVENT_TYPE_RESET = 4;
    */
   RESET = 4,
 
   /**
-   * The snapshot is complete. Your objects are the cluster's objects at the event's
+   * The snapshot is complete. Your objects are those of the selection at the event's
    * resource version. If that is the version of a deletion, DELETED events of other
    * objects at the same version can follow: objects that expire together are deleted at
    * one version.

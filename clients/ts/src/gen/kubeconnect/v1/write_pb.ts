@@ -37,8 +37,8 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
   namespace: string;
 
   /**
-   * The name of the object that a subresource belongs to. Otherwise the body names the
-   * object.
+   * The name of the object that a subresource belongs to. Without a subresource the body
+   * names the object; a name here must then be the same.
    *
    * @generated from field: string name = 3;
    */
@@ -178,7 +178,7 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
   namespace: string;
 
   /**
-   * The name. Required unless the body names it.
+   * The name. Required unless the body names it; if both do, they must be equal.
    *
    * @generated from field: string name = 3;
    */
@@ -247,7 +247,7 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
   fieldValidation: FieldValidation;
 
   /**
-   * The preconditions of the update.
+   * The conditions under which the object is replaced.
    *
    * @generated from field: kubeconnect.v1.Preconditions preconditions = 11;
    */
@@ -407,7 +407,7 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
   fieldValidation: FieldValidation;
 
   /**
-   * The preconditions of the patch.
+   * The conditions under which the object is patched.
    *
    * @generated from field: kubeconnect.v1.Preconditions preconditions = 12;
    */
@@ -499,14 +499,15 @@ export type DeleteRequest = Message<"kubeconnect.v1.DeleteRequest"> & {
   name: string;
 
   /**
-   * The preconditions of the deletion.
+   * The conditions under which the object is deleted.
    *
    * @generated from field: kubeconnect.v1.Preconditions preconditions = 4;
    */
   preconditions?: Preconditions | undefined;
 
   /**
-   * The handling of the objects that this object owns.
+   * What happens to the objects that this object owns. Default: the kind's own, usually
+   * BACKGROUND.
    *
    * @generated from field: kubeconnect.v1.PropagationPolicy propagation_policy = 5;
    */
@@ -659,7 +660,8 @@ export const DeleteCollectionRequestSchema: GenMessage<DeleteCollectionRequest> 
  */
 export type DeleteCollectionResponse = Message<"kubeconnect.v1.DeleteCollectionResponse"> & {
   /**
-   * The number of objects that the API server deleted or began to delete.
+   * The number of objects that the API server deleted or began to delete; in a dry run,
+   * that it would delete.
    *
    * @generated from field: int64 deleted = 1;
    */
@@ -689,7 +691,8 @@ export const DeleteCollectionResponseSchema: GenMessage<DeleteCollectionResponse
 
 /**
  * Preconditions are conditions for a write. If one is not met, the call fails with
- * ABORTED and nothing is changed.
+ * ABORTED and nothing is changed. If the object does not exist, the call fails with
+ * NOT_FOUND, or with ABORTED if it could otherwise create the object.
  *
  * @generated from message kubeconnect.v1.Preconditions
  */
@@ -702,7 +705,8 @@ export type Preconditions = Message<"kubeconnect.v1.Preconditions"> & {
   uid: string;
 
   /**
-   * The object must have this resource version. Empty: any.
+   * The object must have this resource version. If the body has a resource version too,
+   * they must be equal. Empty: any.
    *
    * @generated from field: string resource_version = 2;
    */
@@ -767,7 +771,7 @@ export const PatchTypeSchema: GenEnum<PatchType> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_write, 0);
 
 /**
- * FieldValidation is the handling of unknown and duplicate fields.
+ * FieldValidation is what happens to a write with unknown or duplicate fields.
  *
  * @generated from enum kubeconnect.v1.FieldValidation
  */
@@ -780,14 +784,14 @@ export enum FieldValidation {
   UNSPECIFIED = 0,
 
   /**
-   * The fields are dropped silently.
+   * Unknown fields are dropped. Of a duplicate field, the last value is used.
    *
    * @generated from enum value: FIELD_VALIDATION_IGNORE = 1;
    */
   IGNORE = 1,
 
   /**
-   * The fields are dropped, and the response's warnings name them.
+   * As IGNORE, and the response's warnings name the fields.
    *
    * @generated from enum value: FIELD_VALIDATION_WARN = 2;
    */
@@ -808,7 +812,7 @@ export const FieldValidationSchema: GenEnum<FieldValidation> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_write, 1);
 
 /**
- * PropagationPolicy is the handling of the objects that a deleted object owns.
+ * PropagationPolicy is what happens to the objects that a deleted object owns.
  *
  * @generated from enum kubeconnect.v1.PropagationPolicy
  */
