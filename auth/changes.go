@@ -9,8 +9,8 @@ import (
 
 const (
 	// propagationGrace is how long after a change of RBAC was seen here the API servers may still
-	// decide by the old state. Their authorizers follow RBAC by watches of their own, so either side
-	// can see a change first.
+	// decide by the old state. Their authorizers follow RBAC by watches of their own, so either
+	// side can see a change first.
 	propagationGrace = 5 * time.Second
 	// propagationTTL is how long a decision from that time is cached, because it can be from before
 	// the change.
@@ -26,8 +26,8 @@ const (
 	maxSubjects = 10000
 )
 
-// reannounceDelays are the times after a change at which it is announced again, because earlier decisions
-// can be from before the change.
+// reannounceDelays are the times after a change at which it is announced again, because earlier
+// decisions can be from before the change.
 var reannounceDelays = []time.Duration{time.Second, propagationGrace}
 
 // subject is the user or group that a binding grants permissions to. A service account is the user
@@ -47,11 +47,11 @@ func subjectsOf(identity Identity) []subject {
 	return subjects
 }
 
-// changeNotifier records when the permissions of which subjects changed, and announces changes. A decision
-// about a caller is valid if it was requested after the last change of the caller's subjects. Its
-// methods are safe for concurrent use.
+// changeNotifier records when the permissions of which subjects changed, and announces changes. A
+// decision about a caller is valid if it was requested after the last change of the caller's
+// subjects. Its methods are safe for concurrent use.
 type changeNotifier struct {
-	noted chan struct{} // has an element when there is a change to announce
+	pendingNote chan struct{} // has an element when there is a change to announce
 
 	mu               sync.RWMutex // guards the fields below
 	bySubject        map[subject]time.Time
@@ -64,7 +64,7 @@ type changeNotifier struct {
 
 func newChangeNotifier() *changeNotifier {
 	return &changeNotifier{
-		noted:            make(chan struct{}, 1),
+		pendingNote:      make(chan struct{}, 1),
 		bySubject:        make(map[subject]time.Time),
 		nextAnnouncement: make(chan struct{}),
 	}
@@ -84,7 +84,7 @@ func (c *changeNotifier) note(subjects ...subject) {
 		clear(c.bySubject)
 	}
 	select {
-	case c.noted <- struct{}{}:
+	case c.pendingNote <- struct{}{}:
 	default:
 	}
 }
@@ -118,7 +118,7 @@ func (c *changeNotifier) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.noted:
+		case <-c.pendingNote:
 		case <-c.due():
 			c.announce()
 		}

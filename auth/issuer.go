@@ -77,12 +77,12 @@ func newIssuer(api rest.Interface) *issuer {
 // run reads the keys until the context is done.
 func (i *issuer) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait, unknown := keysInterval, i.unknownKey
+		wait, unknownKey := keysInterval, i.unknownKey
 		if !i.refresh(ctx) {
-			wait, unknown = keysRetry, nil
+			wait, unknownKey = keysRetry, nil
 		}
 		i.pause(ctx, keysRetry, nil)
-		i.pause(ctx, wait-keysRetry, unknown)
+		i.pause(ctx, wait-keysRetry, unknownKey)
 	}
 }
 

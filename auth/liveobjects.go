@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// liveObjects has the UIDs of the objects of one kind that exist and are not being deleted. It reads
-// only the metadata of objects, and keeps only their UIDs. It follows the cluster from the first
-// call of need. Its methods are safe for concurrent use.
+// liveObjects has the UIDs of the objects of one kind that exist and are not being deleted. It
+// reads only the metadata of objects, and keeps only their UIDs. It follows the cluster from the
+// first call of need. Its methods are safe for concurrent use.
 type liveObjects struct {
 	*follower
 	reviews authorizationclient.SelfSubjectAccessReviewInterface
@@ -84,8 +84,8 @@ func (l *liveObjects) has(uid string, since time.Time) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, lives := l.uids[types.UID(uid)]
-	return lives
+	_, exists := l.uids[types.UID(uid)]
+	return exists
 }
 
 // Add implements [cache.ReflectorStore].

@@ -153,18 +153,18 @@ func (r *rbac) mayAllowLocked(role named, attributes Attributes) bool {
 
 // allows reports whether RBAC's own authorizer would allow the action by this rule.
 func (a rule) allows(attributes Attributes) bool {
-	return has(a.verbs, attributes.Verb) && has(a.groups, attributes.Group) && a.allowsResource(attributes) &&
+	return matchesAny(a.verbs, attributes.Verb) && matchesAny(a.groups, attributes.Group) && a.allowsResource(attributes) &&
 		(len(a.names) == 0 || slices.Contains(a.names, attributes.Name))
 }
 
 func (a rule) allowsResource(attributes Attributes) bool {
 	if attributes.Subresource == "" {
-		return has(a.resources, attributes.Resource)
+		return matchesAny(a.resources, attributes.Resource)
 	}
-	return has(a.resources, attributes.Resource+"/"+attributes.Subresource) ||
+	return matchesAny(a.resources, attributes.Resource+"/"+attributes.Subresource) ||
 		slices.Contains(a.resources, "*/"+attributes.Subresource)
 }
 
-func has(allowed []string, one string) bool {
-	return slices.ContainsFunc(allowed, func(a string) bool { return a == rbacv1.VerbAll || a == one })
+func matchesAny(allowed []string, value string) bool {
+	return slices.ContainsFunc(allowed, func(a string) bool { return a == rbacv1.VerbAll || a == value })
 }

@@ -196,14 +196,14 @@ func (t *tokens) check(status authenticationv1.TokenReviewStatus) error {
 			"for a service account by `kubectl create token NAME%s`",
 			t.suffix(" (audience %s)"), t.suffix(" --audience %s"))
 	}
-	if len(t.audiences) > 0 && !slices.ContainsFunc(status.Audiences, t.wants) {
+	if len(t.audiences) > 0 && !slices.ContainsFunc(status.Audiences, t.acceptsAudience) {
 		return unauthenticated("the bearer token is for another audience than this service: "+
 			"get one for the audience %s", strings.Join(t.audiences, " or "))
 	}
 	return checkUser(status.User.Username, status.User.Groups)
 }
 
-func (t *tokens) wants(audience string) bool { return slices.Contains(t.audiences, audience) }
+func (t *tokens) acceptsAudience(audience string) bool { return slices.Contains(t.audiences, audience) }
 
 func (t *tokens) suffix(format string) string {
 	if len(t.audiences) == 0 {

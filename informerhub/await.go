@@ -20,8 +20,8 @@ const retryTooNew = 1
 // maxReserve bounds the time before the deadline of a call that is reserved for its response.
 const maxReserve = 250 * time.Millisecond
 
-// beforeDeadline returns the time to wait: at most patience, and so that an error can be sent before
-// the deadline of the call. A quarter of a short time is reserved for that.
+// beforeDeadline returns the time to wait: at most patience, and so that an error can be sent
+// before the deadline of the call. A quarter of a short time is reserved for that.
 func beforeDeadline(ctx context.Context, patience time.Duration) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -32,8 +32,8 @@ func beforeDeadline(ctx context.Context, patience time.Duration) time.Duration {
 }
 
 // Await blocks until the cache has reached a resource version, for at most patience, or until
-// shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time. An
-// invalid version is a BadRequest error.
+// shortly before the deadline of ctx. After that it fails with a Timeout error with a retry time.
+// An invalid version is a BadRequest error.
 func (c *Cache) Await(ctx context.Context, version string, patience time.Duration) error {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", version))
@@ -70,22 +70,22 @@ func (c *Cache) await(ctx context.Context, version string, patience time.Duratio
 func (c *Cache) awaitUntil(
 	ctx context.Context, patience time.Duration, pending func() (<-chan struct{}, error),
 ) (reached bool, err error) {
-	grown, err := pending()
-	if grown == nil || err != nil {
+	advanced, err := pending()
+	if advanced == nil || err != nil {
 		return err == nil, err
 	}
 	timeout := time.NewTimer(beforeDeadline(ctx, patience))
 	defer timeout.Stop()
 	if c.history != nil {
-		asking, stop := context.WithCancel(ctx)
+		pollCtx, stop := context.WithCancel(ctx)
 		var done sync.WaitGroup
-		done.Go(func() { c.keepAskingProgress(asking) })
+		done.Go(func() { c.keepAskingProgress(pollCtx) })
 		defer done.Wait()
 		defer stop()
 	}
-	for ; grown != nil && err == nil; grown, err = pending() {
+	for ; advanced != nil && err == nil; advanced, err = pending() {
 		select {
-		case <-grown:
+		case <-advanced:
 		case <-timeout.C:
 			return false, nil
 		case <-ctx.Done():

@@ -125,10 +125,10 @@ const recordsPerState = 8
 
 // next returns the latest states of the objects that have changed after a sequence number, at most
 // as many as a watcher takes at once, or fewer if most records are superseded.
-func (l *changeLog) next(seq uint64, most limits) (part logPart) {
+func (l *changeLog) next(seq uint64, maximum limits) (part logPart) {
 	size := 0
 	for _, r := range l.records[l.search(func(r record) bool { return r.seq > seq }):] {
-		isFull := len(part.states) == most.batch || size >= most.partBytes || part.examined == recordsPerState*most.batch
+		isFull := len(part.states) == maximum.batch || size >= maximum.partBytes || part.examined == recordsPerState*maximum.batch
 		if isFull && r.version != math.MaxUint64 {
 			return part
 		}

@@ -19,12 +19,12 @@ import (
 // or in all namespaces if that is empty, through a client that acts as a caller. With a nil client
 // it uses the hub's own permissions.
 func (h *Hub) CurrentVersion(
-	ctx context.Context, resource Resource, namespace string, as *http.Client,
+	ctx context.Context, resource Resource, namespace string, httpClient *http.Client,
 ) (string, error) {
-	if as == nil {
-		as = h.client
+	if httpClient == nil {
+		httpClient = h.client
 	}
-	client, err := h.clientFor(resource, as, resource.GroupVersionKind())
+	client, err := h.clientFor(resource, httpClient, resource.GroupVersionKind())
 	if err != nil {
 		return "", err
 	}

@@ -32,10 +32,10 @@ import (
 // A sequence number in the feed counts the changes from 1 since the cache began. It has no meaning
 // in another epoch or at another replica; only resource versions are shared, see locate.
 type feed struct {
-	epoch   epoch
-	past    map[uint64]bool // epochs that have ended at this replica
-	last    uint64          // sequence number of the last change
-	version string          // of the last change, or a newer version up to which there was no other change
+	epoch       epoch
+	endedEpochs map[uint64]bool // epochs that have ended at this replica
+	last        uint64          // sequence number of the last change
+	version     string          // of the last change, or a newer version up to which there was no other change
 	// closed is the version up to which the feed has every change. It equals version, unless the
 	// last change was a deletion: more objects may have been deleted at the same version.
 	closed        string
@@ -91,7 +91,7 @@ func defaultLimits(windowBytes int) limits {
 
 func newFeed(limits limits) *feed {
 	return &feed{
-		past:          make(map[uint64]bool),
+		endedEpochs:   make(map[uint64]bool),
 		versionOpened: make(chan struct{}, 1),
 		limits:        limits,
 		window:        window{limit: limits.window},
@@ -104,7 +104,7 @@ func newFeed(limits limits) *feed {
 // sequence number of the old epoch is valid in the new one.
 func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	if f.epoch.id != 0 {
-		f.past[f.epoch.id] = true
+		f.endedEpochs[f.epoch.id] = true
 	}
 	f.epoch = newEpoch(now)
 	f.log.restart(version)

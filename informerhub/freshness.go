@@ -72,9 +72,9 @@ func (c *Cache) Freshness() Freshness {
 }
 
 func (c *Cache) freshnessLocked() Freshness {
-	now, heard := time.Now(), c.activity.time()
+	now, lastData := time.Now(), c.activity.time()
 	if c.following.current {
-		return Freshness{Stale: now.Sub(heard) > maxSilence, LastContact: heard}
+		return Freshness{Stale: now.Sub(lastData) > maxSilence, LastContact: lastData}
 	}
 	return Freshness{Stale: now.Sub(c.following.asOf) > maxUnconfirmed, LastContact: c.following.asOf}
 }

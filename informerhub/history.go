@@ -135,7 +135,7 @@ func (c *Cache) takeWantedRange(version string) (since, until string) {
 // hasReached reports whether the API server has reached a version that this cache has not, so that
 // another replica may have issued it. Otherwise the version belongs to a history that was undone.
 func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
-	if ahead, err := c.unreached(version); ahead == nil || err != nil {
+	if advanced, err := c.unreached(version); advanced == nil || err != nil {
 		return false, err
 	}
 	if c.history == nil {
@@ -165,8 +165,8 @@ func (u *upstream) hasReached(ctx context.Context, version string) (bool, error)
 
 // isFarAhead reports whether an API server at one version cannot soon reach another.
 func isFarAhead(current, version string) bool {
-	now, then := object.VersionNumber(current), object.VersionNumber(version)
-	return now < math.MaxUint64-mostChanges && then > now+mostChanges
+	reached, requested := object.VersionNumber(current), object.VersionNumber(version)
+	return reached < math.MaxUint64-mostChanges && requested > reached+mostChanges
 }
 
 // askCurrent requests the current version for all callers that share the request.
@@ -205,8 +205,8 @@ func historyError(err error) error {
 
 // deletions implements history.
 //
-// The API server sends a bookmark only if it is newer than the last event. If the last change of the
-// resource is the last change of the cluster too, that event ends the history.
+// The API server sends a bookmark only if it is newer than the last event. If the last change of
+// the resource is the last change of the cluster too, that event ends the history.
 func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
 	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
 	defer cancel()

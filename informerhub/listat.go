@@ -10,11 +10,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// past reads the state of a cache at an earlier version: the present objects, with the later
+// pastState reads the state of a cache at an earlier version: the present objects, with the later
 // changes undone. The window has the object before each change, so the cost depends on the changes
 // since the version was last read, and is zero while no caller requests the past. It is owned by
 // one reader.
-type past struct {
+type pastState struct {
 	cache  *Cache
 	at     Position
 	rewind *rewind // nil until the first read
@@ -27,7 +27,7 @@ func nameOf(object *Object) objectName { return objectName{object.Namespace(), o
 
 // pendingLocked returns the changes up to the present that the rewind does not include yet. It
 // fails with ErrForgotten or ErrUndone.
-func (p *past) pendingLocked() ([]change, error) {
+func (p *pastState) pendingLocked() ([]change, error) {
 	feed := p.cache.feed
 	switch {
 	case feed.undone(p.at):
@@ -48,7 +48,7 @@ func (p *past) pendingLocked() ([]change, error) {
 
 // include extends the rewind by the changes that pendingLocked returned, for all readers of the
 // version.
-func (p *past) include(ctx context.Context, pending []change) error {
+func (p *pastState) include(ctx context.Context, pending []change) error {
 	if len(pending) == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 		return Snapshot{}, err
 	}
 	defer end()
-	p := &past{cache: c, at: at}
+	p := &pastState{cache: c, at: at}
 	c.mu.RLock()
 	pending, err := p.pendingLocked()
 	if err != nil {
@@ -102,15 +102,15 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 // reports whether more objects follow. It returns at most most objects, and stops before they have
 // more than mostBytes, but returns at least one if there is one. It fails as ListAt does.
 func (c *Cache) ListBehind(
-	ctx context.Context, sel *Selection, at Position, after ObjectName, most, mostBytes int,
+	ctx context.Context, sel *Selection, at Position, after ObjectName, limit, mostBytes int,
 ) (found []*Object, more bool, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	defer end()
-	p, filtering := &past{cache: c, at: at}, filtering{filter: sel.filter}
-	part := limits{batch: min(max(most+1, stepsBetweenYields), maxPastPart), partBytes: maxInt}
+	p, filtering := &pastState{cache: c, at: at}, filtering{filter: sel.filter}
+	part := limits{batch: min(max(limit+1, stepsBetweenYields), maxPastPart), partBytes: maxInt}
 	for size := 0; ; {
 		objects, last, err := p.next(ctx, sel, after, part)
 		if err != nil {
@@ -129,7 +129,7 @@ func (c *Cache) ListBehind(
 			if !keep {
 				continue
 			}
-			if size += object.Size(); len(found) >= most || size > mostBytes && len(found) > 0 {
+			if size += object.Size(); len(found) >= limit || size > mostBytes && len(found) > 0 {
 				return found, true, nil
 			}
 			found = append(found, object)
@@ -149,8 +149,8 @@ const (
 
 // next returns the next candidates of a selection after an object. last is the last of them if
 // others follow, otherwise nil.
-func (p *past) next(
-	ctx context.Context, sel *Selection, after ObjectName, most limits,
+func (p *pastState) next(
+	ctx context.Context, sel *Selection, after ObjectName, maximum limits,
 ) (objects []*Object, last *ObjectName, err error) {
 	c := p.cache
 	c.mu.RLock()
@@ -159,7 +159,7 @@ func (p *past) next(
 		c.mu.RUnlock()
 		return nil, nil, err
 	}
-	present, all := c.store.next(sel, c.store.stepwise(sel), &after, most)
+	present, all := c.store.next(sel, c.store.stepwise(sel), &after, maximum)
 	c.mu.RUnlock()
 	if !all {
 		end := present[len(present)-1]
@@ -183,9 +183,9 @@ func (c *Cache) ListNamed(
 		return nil, err
 	}
 	defer end()
-	p, size := &past{cache: c, at: at}, 0
+	p, size := &pastState{cache: c, at: at}, 0
 	for part := range slices.Chunk(names, maxPastPart) {
-		objects, err := p.named(ctx, part)
+		objects, err := p.byName(ctx, part)
 		if err != nil {
 			return nil, err
 		}
@@ -202,8 +202,8 @@ func (c *Cache) ListNamed(
 	return found, nil
 }
 
-// named returns the object of each name at the position; nil if there was none.
-func (p *past) named(ctx context.Context, names []ObjectName) ([]*Object, error) {
+// byName returns the object of each name at the position; nil if there was none.
+func (p *pastState) byName(ctx context.Context, names []ObjectName) ([]*Object, error) {
 	objects := make([]*Object, len(names))
 	p.cache.mu.RLock()
 	pending, err := p.pendingLocked()
@@ -248,8 +248,8 @@ const incompletePause = 10 * time.Second
 // It does not wait if it has waited in vain in the last ten seconds.
 func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time.Duration) (bool, error) {
 	if time.Now().UnixNano() < c.incompleteUntil.Load() {
-		coming, err := c.incomplete(version)
-		return coming == nil && err == nil, err
+		advanced, err := c.incomplete(version)
+		return advanced == nil && err == nil, err
 	}
 	complete, err := c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.incomplete(version) })
 	if !complete && err == nil {
@@ -285,7 +285,7 @@ func (c *Cache) AwaitPosition(ctx context.Context, at Position, patience time.Du
 		return err
 	}
 	been, err := c.hasReached(ctx, at.Version)
-	if ahead, _ := c.unreached(at.Version); err == nil && !been && ahead != nil {
+	if advanced, _ := c.unreached(at.Version); err == nil && !been && advanced != nil {
 		return ErrUndone
 	}
 	return c.Await(ctx, at.Version, patience)

@@ -120,8 +120,8 @@ func (l *Live) list(ctx context.Context, query Query, version string, maxBytes i
 	for _, namespace := range namespacesOf(query) {
 		err := r.readAll(ctx, namespace)
 		if apierrors.IsForbidden(err) && query.readsAll() && namespace != "" {
-			// Only the relation is limited to the namespace, not the request: an authorizer can allow
-			// a list over all namespaces, and deny one of them.
+			// Only the relation is limited to the namespace, not the request: an authorizer can
+			// allow a list over all namespaces, and deny one of them.
 			err = r.readAll(ctx, "")
 		}
 		if err != nil {
@@ -162,11 +162,11 @@ type liveList struct {
 	warnings []string
 }
 
-func (l *Live) newList(ctx context.Context, query Query, most int) (*liveList, error) {
+func (l *Live) newList(ctx context.Context, query Query, limit int) (*liveList, error) {
 	if err := checkSelectors(query); err != nil {
 		return nil, err
 	}
-	r := &liveList{Live: l, scope: scopeOf(query), maxBytes: most}
+	r := &liveList{Live: l, scope: scopeOf(query), maxBytes: limit}
 	query.LabelSelector, query.FieldSelector = "", ""
 	var err error
 	r.selection, err = l.selector.parse(ctx, query)
@@ -252,13 +252,13 @@ func (r *liveList) add(ctx context.Context, page *object.List) error {
 	return nil
 }
 
-func tooLarge(resource Resource, most int) error {
+func tooLarge(resource Resource, limit int) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure,
 		Code:   http.StatusRequestEntityTooLarge,
 		Reason: metav1.StatusReasonRequestEntityTooLarge,
 		Message: fmt.Sprintf("the list of %s takes more than %d MiB: narrow it by a namespace or selectors, "+
-			"or read it from the cache, where that is allowed", resource.Name, most>>20),
+			"or read it from the cache, where that is allowed", resource.Name, limit>>20),
 	}}
 }
 

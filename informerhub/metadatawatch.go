@@ -47,7 +47,7 @@ func (*listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 func metadataOf(
 	client rest.Interface, resource Resource, refuse context.CancelCauseFunc, failed func(),
 ) *listThenWatch {
-	noted := func(err error) error {
+	recordRefusal := func(err error) error {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 			refuse(err)
 		}
@@ -59,12 +59,12 @@ func metadataOf(
 			if err != nil {
 				failed()
 			}
-			return list, noted(err)
+			return list, recordRefusal(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch = true
 			events, err := metadataRequest(client, resource, object.PartialKind, options).Watch(ctx)
-			return events, noted(err)
+			return events, recordRefusal(err)
 		},
 	}}
 }

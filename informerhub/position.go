@@ -32,6 +32,6 @@ func (f *feed) undone(p Position) bool {
 	if p.Epoch == f.epoch.id {
 		return false
 	}
-	wentBack := len(f.past) > 0
-	return f.past[p.Epoch] || wentBack && p.Issued <= f.epoch.began
+	wentBack := len(f.endedEpochs) > 0
+	return f.endedEpochs[p.Epoch] || wentBack && p.Issued <= f.epoch.began
 }

@@ -186,10 +186,10 @@ func (s *preloadState) recordResponse(err error) {
 
 // isUnservable reports whether an error shows that there is nothing to preload.
 func isUnservable(err error) bool {
-	var unknown *discovery.UnknownResourceError
+	var unknownResource *discovery.UnknownResourceError
 	var unserved *discovery.ResourceGoneError
 	var unavailable *discovery.GroupUnavailableError
-	return errors.As(err, &unknown) || errors.As(err, &unserved) || errors.As(err, &unavailable) ||
+	return errors.As(err, &unknownResource) || errors.As(err, &unserved) || errors.As(err, &unavailable) ||
 		errors.Is(err, errUncacheable) || apierrors.IsNotFound(err)
 }
 

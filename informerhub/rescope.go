@@ -109,11 +109,11 @@ func (w *Watcher) collectDifference() (scopeDifference, bool) {
 
 // exceeds reports whether the added namespaces may have more objects than are sent in one batch. A
 // snapshot is sent in parts.
-func exceeds(added candidates, most int) bool {
+func exceeds(added candidates, limit int) bool {
 	size := 0
 	for _, run := range added.runs {
 		for _, object := range run {
-			if size += object.Size(); size > most {
+			if size += object.Size(); size > limit {
 				return true
 			}
 		}

@@ -10,10 +10,10 @@ import (
 // next returns the candidates of a selection after a cursor, in order, at most as many as a watcher
 // takes at once, and whether no others are left. index is the result of stepwise. A nil cursor is
 // before the first object.
-func (s *store) next(sel *Selection, index *lookup, cursor *ObjectName, most limits) (objects []*Object, all bool) {
+func (s *store) next(sel *Selection, index *lookup, cursor *ObjectName, maximum limits) (objects []*Object, all bool) {
 	size := 0
 	for object := range s.after(sel, index, cursor) {
-		if len(objects) == most.batch || size >= most.partBytes {
+		if len(objects) == maximum.batch || size >= maximum.partBytes {
 			return objects, false
 		}
 		objects = append(objects, object)
@@ -59,15 +59,15 @@ func (s *store) after(sel *Selection, index *lookup, cursor *ObjectName) iter.Se
 // in order.
 func (s *store) entriesAfter(sel *Selection, index *lookup, cursor *ObjectName) iter.Seq2[*partition, *entry] {
 	return func(yield func(*partition, *entry) bool) {
-		looked := int64(0)
-		defer func() { s.examined.Add(looked) }()
+		counted := int64(0)
+		defer func() { s.examined.Add(counted) }()
 		each := int64(1)
 		if index != nil {
 			each = int64(index.size())
 		}
 		for _, p := range s.selectedPartitions(sel, cursor) {
-			looked += each
-			if !p.visitAfter(sel, index, cursor, func(e *entry) bool { looked += each; return yield(p, e) }) {
+			counted += each
+			if !p.visitAfter(sel, index, cursor, func(e *entry) bool { counted += each; return yield(p, e) }) {
 				return
 			}
 		}

@@ -31,8 +31,8 @@ func wakeIntervalFor(watchers int) time.Duration {
 	return min(max(minWakeInterval, time.Duration(watchers)*wakeIntervalPerWatcher), maxWakeInterval)
 }
 
-// hold limits watchers to an end, until wake is called after wait.
-func (p *throttle) hold(end feedEnd, wait time.Duration, wake func()) {
+// delay limits watchers to an end, until wake is called after wait.
+func (p *throttle) delay(end feedEnd, wait time.Duration, wake func()) {
 	p.active, p.end = true, end
 	p.timer = time.AfterFunc(wait, wake)
 }

@@ -93,52 +93,52 @@ func batchOf(result readResult) Batch {
 
 // match adds the events of a read result under the watcher's selection to a batch, and removes what
 // it has matched from the read result.
-func (w *Watcher) match(ctx context.Context, from *readResult, to *Batch) error {
-	if err := w.matchChanges(ctx, from, to); err != nil {
+func (w *Watcher) match(ctx context.Context, pending *readResult, batch *Batch) error {
+	if err := w.matchChanges(ctx, pending, batch); err != nil {
 		return err
 	}
-	if err := w.matchStates(ctx, from, to); err != nil {
+	if err := w.matchStates(ctx, pending, batch); err != nil {
 		return err
 	}
-	if from.part != nil {
-		if err := from.part.complete(ctx, to, w.selection); err != nil {
+	if pending.part != nil {
+		if err := pending.part.complete(ctx, batch, w.selection); err != nil {
 			return err
 		}
 	}
-	w.keepPosition(to)
+	w.keepPosition(batch)
 	return nil
 }
 
-func (w *Watcher) matchChanges(ctx context.Context, from *readResult, to *Batch) error {
-	for i := 0; len(from.changes) > 0; i++ {
+func (w *Watcher) matchChanges(ctx context.Context, pending *readResult, batch *Batch) error {
+	for i := 0; len(pending.changes) > 0; i++ {
 		if err := w.yield(ctx, i); err != nil {
 			return err
 		}
-		step := from.changes[0]
-		from.changes = from.changes[1:]
-		if from.part != nil && !from.part.passed.passed(step.object()) {
+		step := pending.changes[0]
+		pending.changes = pending.changes[1:]
+		if pending.part != nil && !pending.part.passed.passed(step.object()) {
 			continue
 		}
-		if event, ok := w.selection.transition(step, &to.unvalued); ok && !w.alreadyDelivered(event) {
-			to.Events = append(to.Events, w.withoutBefore(event))
+		if event, ok := w.selection.transition(step, &batch.unvalued); ok && !w.alreadyDelivered(event) {
+			batch.Events = append(batch.Events, w.withoutBefore(event))
 		}
 	}
 	return nil
 }
 
-func (w *Watcher) matchStates(ctx context.Context, from *readResult, to *Batch) error {
-	for i := 0; len(from.states) > 0; i++ {
+func (w *Watcher) matchStates(ctx context.Context, pending *readResult, batch *Batch) error {
+	for i := 0; len(pending.states) > 0; i++ {
 		if err := w.yield(ctx, i); err != nil {
 			return err
 		}
-		state := from.states[0]
-		from.states = from.states[1:]
-		if from.part != nil && !from.part.passed.passed(state.object) {
+		state := pending.states[0]
+		pending.states = pending.states[1:]
+		if pending.part != nil && !pending.part.passed.passed(state.object) {
 			continue
 		}
-		heldAt := from.catchUp.heldAt(state, from.since)
-		if event, ok := w.selection.latestStateEvent(state, heldAt, &to.unvalued); ok && !w.alreadyDelivered(event) {
-			to.Events = append(to.Events, event)
+		heldAt := pending.catchUp.heldAt(state, pending.since)
+		if event, ok := w.selection.latestStateEvent(state, heldAt, &batch.unvalued); ok && !w.alreadyDelivered(event) {
+			batch.Events = append(batch.Events, event)
 		}
 	}
 	return nil

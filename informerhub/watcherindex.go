@@ -220,7 +220,7 @@ func (t *watcherIndex) settleOne(group *watcherGroup, before feedEnd, now time.T
 		group.wake(now)
 		return
 	}
-	group.throttle.hold(before, wait, func() { t.flush(group) })
+	group.throttle.delay(before, wait, func() { t.flush(group) })
 }
 
 // wakeAll wakes every watcher.

@@ -62,15 +62,15 @@ func (c *connections) Accept() (net.Conn, error) {
 func (c *connections) enter(conn *connection) (evicted *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := c.networks[conn.network]
-	if of == nil {
-		of = list.New()
-		c.networks[conn.network] = of
+	open := c.networks[conn.network]
+	if open == nil {
+		open = list.New()
+		c.networks[conn.network] = open
 	}
-	conn.element = of.PushBack(conn)
+	conn.element = open.PushBack(conn)
 	c.open++
 	switch {
-	case of.Len() > c.maxOfNetwork:
+	case open.Len() > c.maxOfNetwork:
 		evicted = conn
 	case c.open > c.max:
 		evicted = c.mostLocked().Back().Value.(*connection)
@@ -84,9 +84,9 @@ func (c *connections) enter(conn *connection) (evicted *connection) {
 // mostLocked returns the connections of the network that has the most.
 func (c *connections) mostLocked() *list.List {
 	var most *list.List
-	for _, of := range c.networks {
-		if most == nil || of.Len() > most.Len() {
-			most = of
+	for _, open := range c.networks {
+		if most == nil || open.Len() > most.Len() {
+			most = open
 		}
 	}
 	return most
@@ -96,11 +96,11 @@ func (c *connections) leaveLocked(conn *connection) {
 	if conn.element == nil {
 		return
 	}
-	of := c.networks[conn.network]
-	of.Remove(conn.element)
+	open := c.networks[conn.network]
+	open.Remove(conn.element)
 	conn.element = nil
 	c.open--
-	if of.Len() == 0 {
+	if open.Len() == 0 {
 		delete(c.networks, conn.network)
 	}
 }

@@ -24,13 +24,13 @@ func newLogClients(config *rest.Config) (*auth.ClientFactory, error) {
 		config.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	return auth.NewClientFactory(config, func(next http.RoundTripper) http.RoundTripper {
-		narrow(next)
+		setLogWindow(next)
 		return write.NoteOutcome(next)
 	})
 }
 
-// narrow sets a small window for the future connections of a transport.
-func narrow(transport http.RoundTripper) {
+// setLogWindow sets a small window for the future connections of a transport.
+func setLogWindow(transport http.RoundTripper) {
 	for {
 		switch is := transport.(type) {
 		case *http.Transport:

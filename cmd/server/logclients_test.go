@@ -23,7 +23,7 @@ func TestLogClient_WindowIsSmallWithEveryTransport(t *testing.T) {
 			var made http.RoundTripper
 			config := &rest.Config{Host: "https://api.example", TLSClientConfig: tls}
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				narrow(next)
+				setLogWindow(next)
 				made = next
 				return next
 			})

@@ -53,12 +53,12 @@ func (p *peers) ask(ctx context.Context) []edge.Load {
 		return nil
 	}
 	var (
-		mu     sync.Mutex // guards loads
-		loads  []edge.Load
-		asking sync.WaitGroup
+		mu       sync.Mutex // guards loads
+		loads    []edge.Load
+		requests sync.WaitGroup
 	)
 	for _, url := range urls[:min(len(urls), maxPeers)] {
-		asking.Go(func() {
+		requests.Go(func() {
 			load, err := p.loadAt(ctx, url)
 			if err != nil {
 				slog.Debug("cannot read the load of a peer", "peer", url, "error", err)
@@ -69,7 +69,7 @@ func (p *peers) ask(ctx context.Context) []edge.Load {
 			loads = append(loads, load)
 		})
 	}
-	asking.Wait()
+	requests.Wait()
 	return loads
 }
 
@@ -94,13 +94,13 @@ func (p *peers) loadAt(ctx context.Context, url string) (load edge.Load, err err
 	if err != nil {
 		return load, err
 	}
-	answer, err := p.client.Do(request)
+	response, err := p.client.Do(request)
 	if err != nil {
 		return load, err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return load, fmt.Errorf("response status %s", answer.Status)
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return load, fmt.Errorf("response status %s", response.Status)
 	}
-	return load, json.NewDecoder(io.LimitReader(answer.Body, maxLoadBytes)).Decode(&load)
+	return load, json.NewDecoder(io.LimitReader(response.Body, maxLoadBytes)).Decode(&load)
 }

@@ -60,18 +60,18 @@ func whyNotReady(ctx context.Context, hub *informerhub.Hub) error {
 
 // logReadiness logs the readiness when it has changed, and returns the reason that was logged last.
 func logReadiness(err error, logged string) string {
-	why := ""
+	reason := ""
 	if err != nil {
-		why = err.Error()
+		reason = err.Error()
 	}
 	switch {
-	case why == logged:
+	case reason == logged:
 	case err == nil:
 		slog.Info("ready")
 	default:
 		slog.Warn("not ready", "error", err)
 	}
-	return why
+	return reason
 }
 
 // awaitReached blocks until the API server has responded once. It returns false if the context is

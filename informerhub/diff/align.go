@@ -74,14 +74,14 @@ func (d *differ) count(olds, news []int) {
 
 // nextStep returns the step for the next elements.
 func (d *differ) nextStep(old, now int) step {
-	stays := d.news[d.before.elementAt(old)] > 0
+	remains := d.news[d.before.elementAt(old)] > 0
 	wasThere := d.olds[d.after.elementAt(now)] > 0
 	switch {
 	case d.sameElement(old, now):
 		return keep
-	case !stays && !wasThere:
+	case !remains && !wasThere:
 		return change
-	case stays && !wasThere:
+	case remains && !wasThere:
 		return add
 	}
 	return remove

@@ -79,15 +79,15 @@ func (d *differ) eachMember(before, after span, do func(old, now *member) bool) 
 
 // inOrder returns the indexes of an object's own members, in the order of their names; false if a
 // name occurs twice.
-func (d *differ) inOrder(in *parsed, members span) (indexes []int, ok bool) {
-	indexes = d.indexesOf(in, members)
+func (d *differ) inOrder(document *parsed, members span) (indexes []int, ok bool) {
+	indexes = d.indexesOf(document, members)
 	for _, index := range indexes {
-		m := &in.members[index]
-		m.name = jsonscan.Unquote(in.nameOf(m))
+		m := &document.members[index]
+		m.name = jsonscan.Unquote(document.nameOf(m))
 	}
-	slices.SortFunc(indexes, func(a, b int) int { return strings.Compare(in.members[a].name, in.members[b].name) })
+	slices.SortFunc(indexes, func(a, b int) int { return strings.Compare(document.members[a].name, document.members[b].name) })
 	for i := 1; i < len(indexes); i++ {
-		if in.members[indexes[i-1]].name == in.members[indexes[i]].name {
+		if document.members[indexes[i-1]].name == document.members[indexes[i]].name {
 			return nil, false
 		}
 	}
@@ -95,9 +95,9 @@ func (d *differ) inOrder(in *parsed, members span) (indexes []int, ok bool) {
 }
 
 // indexesOf returns the indexes of an object's own members, or of a list's own elements.
-func (d *differ) indexesOf(in *parsed, members span) []int {
+func (d *differ) indexesOf(document *parsed, members span) []int {
 	start := len(d.indexes)
-	for i := members.first; i < members.end; i = in.members[i].within.end {
+	for i := members.first; i < members.end; i = document.members[i].within.end {
 		d.indexes = append(d.indexes, i)
 	}
 	return d.indexes[start:len(d.indexes):len(d.indexes)]

@@ -100,14 +100,14 @@ func (d *differ) changeElements(before, after span) bool {
 }
 
 // operation writes an operation on the value at path; now is nil for a removal.
-func (d *differ) operation(what string, now *member) bool {
-	if len(d.out)+d.sizeOf(what, now) > d.limit {
+func (d *differ) operation(op string, now *member) bool {
+	if len(d.out)+d.sizeOf(op, now) > d.limit {
 		return false
 	}
 	if d.out[len(d.out)-1] != '[' {
 		d.out = append(d.out, ',')
 	}
-	d.out = append(append(d.out, `{"op":"`...), what...)
+	d.out = append(append(d.out, `{"op":"`...), op...)
 	d.out = append(append(d.out, `","path":"`...), d.path...)
 	d.out = append(d.out, '"')
 	if now != nil {
@@ -118,8 +118,8 @@ func (d *differ) operation(what string, now *member) bool {
 }
 
 // sizeOf returns the maximum size of an operation in bytes.
-func (d *differ) sizeOf(what string, now *member) int {
-	size := len(`,{"op":"","path":""}`) + len(what) + len(d.path)
+func (d *differ) sizeOf(op string, now *member) int {
+	size := len(`,{"op":"","path":""}`) + len(op) + len(d.path)
 	if now != nil {
 		size += len(`,"value":`) + now.end - now.value
 	}
@@ -129,9 +129,9 @@ func (d *differ) sizeOf(what string, now *member) int {
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // stepTo extends path to a member; false if a pointer cannot express its name.
-func (d *differ) stepTo(in *parsed, m *member) bool {
+func (d *differ) stepTo(document *parsed, m *member) bool {
 	d.path = append(d.path, '/')
-	quoted := in.nameOf(m)
+	quoted := document.nameOf(m)
 	if inner := quoted[1 : len(quoted)-1]; !bytes.ContainsAny(inner, `~/\`) {
 		d.path = append(d.path, inner...)
 		return true

@@ -31,7 +31,7 @@ func (d *differ) mergeMember(old, now *member, object int) bool {
 		d.out = append(d.out, "null"...)
 		return true
 	case old == nil || !old.isObject() || !now.isObject():
-		return d.whole(old, now, object)
+		return d.replaceMember(old, now, object)
 	case d.same(old, now):
 		return true
 	}
@@ -47,8 +47,8 @@ func (d *differ) mergeMember(old, now *member, object int) bool {
 	return true
 }
 
-// whole writes the new value of a member, unless it has not changed.
-func (d *differ) whole(old, now *member, object int) bool {
+// replaceMember writes the new value of a member, unless it has not changed.
+func (d *differ) replaceMember(old, now *member, object int) bool {
 	if old != nil && d.same(old, now) {
 		return true
 	}

@@ -101,11 +101,11 @@ func (d *document) encode(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer end()
-	whole, err := d.bundle(ctx, name)
+	bundled, err := d.bundle(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	message, err := structpb.NewStruct(whole)
+	message, err := structpb.NewStruct(bundled)
 	if err != nil {
 		return nil, err
 	}

@@ -187,13 +187,13 @@ func readDocument(text []byte) (*document, error) {
 	}
 	read := &document{schemas: published.Components.Schemas, kinds: make(map[metav1.GroupVersionKind]string)}
 	for name, schema := range read.schemas {
-		var of struct {
+		var extension struct {
 			Kinds []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 		}
-		if err := json.Unmarshal(schema, &of); err != nil {
+		if err := json.Unmarshal(schema, &extension); err != nil {
 			return nil, err
 		}
-		for _, kind := range of.Kinds {
+		for _, kind := range extension.Kinds {
 			read.kinds[kind] = name
 		}
 	}
@@ -210,14 +210,14 @@ func (d *document) bundle(ctx context.Context, name string) (map[string]any, err
 	if err := c.collect(ctx, root); err != nil {
 		return nil, err
 	}
-	whole, ok := root.(map[string]any)
+	object, ok := root.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("the API server's schema %q is not an object", name)
 	}
 	if len(c.referred) > 0 {
-		whole["components"] = map[string]any{"schemas": c.referred}
+		object["components"] = map[string]any{"schemas": c.referred}
 	}
-	return whole, nil
+	return object, nil
 }
 
 // collector collects the schemas that a schema references, in its document.

@@ -94,8 +94,8 @@ func (s *Snapshot) offering(resource object.Resource, verb string) (names []stri
 			continue
 		}
 		for _, served := range list.APIResources {
-			whole, part, _ := strings.Cut(served.Name, "/")
-			if whole == resource.Name && slices.Contains(served.Verbs, verb) {
+			parent, part, _ := strings.Cut(served.Name, "/")
+			if parent == resource.Name && slices.Contains(served.Verbs, verb) {
 				names = append(names, part)
 			}
 		}

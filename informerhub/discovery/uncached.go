@@ -12,8 +12,8 @@ import (
 // Options say which resources are cached. The zero value has sensible defaults. Names are in
 // kubectl's syntax.
 type Options struct {
-	// Uncached names resources that are never cached. A name without a group applies to every group,
-	// and the core events are also those of events.k8s.io.
+	// Uncached names resources that are never cached. A name without a group applies to every
+	// group, and the core events are also those of events.k8s.io.
 	Uncached []string
 	// Cached names resources that are cached although they are not by default: leases.
 	Cached []string
@@ -58,9 +58,9 @@ func matchingResources(lists []*metav1.APIResourceList, names []string) map[sche
 
 // nameMatches reports whether a name can match a resource.
 func nameMatches(name string, groupVersion schema.GroupVersion, served metav1.APIResource) bool {
-	name, within, qualified := strings.Cut(strings.ToLower(name), ".")
+	name, group, qualified := strings.Cut(strings.ToLower(name), ".")
 	qualifiers := []string{groupVersion.Group, groupVersion.Version, groupVersion.Version + "." + groupVersion.Group}
-	if qualified && !slices.Contains(qualifiers, within) {
+	if qualified && !slices.Contains(qualifiers, group) {
 		return false
 	}
 	return slices.Contains(namesOf(served), name)

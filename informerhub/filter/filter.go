@@ -109,5 +109,5 @@ func explained(err error) error {
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
 		return fmt.Errorf("%w for one object", ErrTooCostly)
 	}
-	return errors.New(short(err.Error()))
+	return errors.New(abbreviate(err.Error()))
 }

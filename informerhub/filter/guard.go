@@ -25,17 +25,17 @@ func (g guard) decorate(step interpreter.InterpretableV2) (interpreter.Interpret
 		return step, nil
 	}
 	args, function := call.Args(), call.Function()
-	apply := g.implementations.of(call)
+	apply := g.implementations.find(call)
 	if pattern, ok := constant(args, 1); ok && withPattern[function] {
 		// cel-go compiles the pattern here, and replaces the call by its own with these arguments.
 		args = []interpreter.InterpretableV2{searched{args[0], g.patterns, pattern}, args[1]}
 		return interpreter.NewCall(call.ID(), function, call.OverloadID(), args, apply), nil
 	}
-	weighed := func(args ...ref.Val) ref.Val {
+	costed := func(args ...ref.Val) ref.Val {
 		afford(g.patterns.work(function, args))
 		return apply(args...)
 	}
-	return interpreter.NewCall(call.ID(), function, call.OverloadID(), args, weighed), nil
+	return interpreter.NewCall(call.ID(), function, call.OverloadID(), args, costed), nil
 }
 
 // isCheap reports whether a call compares with a small constant of the expression.
@@ -109,8 +109,8 @@ func implementationsIn(env *cel.Env) (implementations, error) {
 	return found, nil
 }
 
-// of returns the implementation of a call, as cel-go's planner and interpreter choose it.
-func (i implementations) of(call interpreter.InterpretableCall) functions.FunctionOp {
+// find returns the implementation of a call, as cel-go's planner and interpreter choose it.
+func (i implementations) find(call interpreter.InterpretableCall) functions.FunctionOp {
 	switch call.Function() {
 	case operators.Equals:
 		return func(args ...ref.Val) ref.Val { return types.Equal(args[0], args[1]) }

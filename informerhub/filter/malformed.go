@@ -35,11 +35,11 @@ func displayed(issue *cel.Error, text string) string {
 	if len(display) <= maxIssueBytes {
 		return display
 	}
-	return fmt.Sprintf("ERROR: %d:%d: %s", issue.Location.Line(), issue.Location.Column()+1, short(issue.Message))
+	return fmt.Sprintf("ERROR: %d:%d: %s", issue.Location.Line(), issue.Location.Column()+1, abbreviate(issue.Message))
 }
 
-// short returns the beginning of a text.
-func short(text string) string {
+// abbreviate returns the beginning of a text.
+func abbreviate(text string) string {
 	const most = 256
 	if len(text) <= most {
 		return text

@@ -106,14 +106,14 @@ func (s scope) chainTo(part ast.Expr) (mask.Path, bool) {
 	case ast.IdentKind:
 		return s.named(part.AsIdent())
 	case ast.SelectKind:
-		return s.behind(part.AsSelect().Operand(), part.AsSelect().FieldName())
+		return s.index(part.AsSelect().Operand(), part.AsSelect().FieldName())
 	case ast.CallKind:
 		call := part.AsCall()
 		if call.FunctionName() == "dyn" && len(call.Args()) == 1 { // of ranges: see loosen
 			return s.chainTo(call.Args()[0])
 		}
 		if key, ok := keyOf(call); ok {
-			return s.behind(call.Args()[0], key)
+			return s.index(call.Args()[0], key)
 		}
 	}
 	return nil, false
@@ -133,7 +133,7 @@ func (s scope) named(name string) (mask.Path, bool) {
 	return found.path, true
 }
 
-func (s scope) behind(operand ast.Expr, key string) (mask.Path, bool) {
+func (s scope) index(operand ast.Expr, key string) (mask.Path, bool) {
 	chain, ok := s.chainTo(operand)
 	return append(slices.Clone(chain), mask.Step{Name: key}), ok
 }

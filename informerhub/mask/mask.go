@@ -81,16 +81,16 @@ func (m *Mask) String() string {
 // members other than apiVersion and kind.
 func (m *Mask) As(kind schema.GroupVersionKind) *Mask {
 	apiVersion, name := kind.ToAPIVersionAndKind()
-	as := *m
-	as.head = fmt.Sprintf(`{"kind":%q,"apiVersion":%q`, name, apiVersion)
-	return &as
+	masked := *m
+	masked.head = fmt.Sprintf(`{"kind":%q,"apiVersion":%q`, name, apiVersion)
+	return &masked
 }
 
 // KeepingParents returns the mask that also keeps all values that its paths lead through, even if
 // they lead no further: objects and lists without their unselected contents, and other values as
 // they are.
 func (m *Mask) KeepingParents() *Mask {
-	with := *m
-	with.parents = true
-	return &with
+	masked := *m
+	masked.parents = true
+	return &masked
 }

@@ -38,7 +38,7 @@ type protobufCutter struct {
 
 // part is a field in a message.
 type part struct {
-	whole   []byte // with its tag
+	tagged  []byte // with its tag
 	tag     []byte
 	value   []byte // without its length, if it has one
 	wire    uint8
@@ -92,7 +92,7 @@ func (c *protobufCutter) field(n *node, field *kubejson.Field, p part) bool {
 }
 
 func (c *protobufCutter) keep(p part) bool {
-	c.out = append(c.out, p.whole...)
+	c.out = append(c.out, p.tagged...)
 	return true
 }
 
@@ -154,7 +154,7 @@ func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
 	key := p.value[:len(p.value)-len(value)]
 	switch {
 	case n == nil && c.parents && !p.another:
-		c.witness(key, p)
+		c.recordKey(key, p)
 		return true
 	case n == nil:
 		return true
@@ -166,8 +166,8 @@ func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
 	return c.entryMessage(n, field.Message(), key, part{tag: value[:1], value: content, wire: protoscan.Bytes}, p)
 }
 
-// witness keeps a key without its value, to show that the map exists.
-func (c *protobufCutter) witness(key []byte, p part) {
+// recordKey keeps a key without its value, to show that the map exists.
+func (c *protobufCutter) recordKey(key []byte, p part) {
 	c.out = append(c.out, p.tag...)
 	c.out = protowire.AppendBytes(c.out, key)
 }

@@ -36,8 +36,8 @@ type SelectableFields struct {
 
 // missedField is a field that the API server does not select by.
 type missedField struct {
-	err   error
-	asked time.Time
+	err         error
+	requestedAt time.Time
 }
 
 const (
@@ -90,7 +90,7 @@ func (s *SelectableFields) Find(ctx context.Context, field string) (func(*Object
 func (s *SelectableFields) cachedReader(field string) (func(*Object) string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if missed, ok := s.missed.Get(field); ok && time.Since(missed.(missedField).asked) < fieldMissesRemembered {
+	if missed, ok := s.missed.Get(field); ok && time.Since(missed.(missedField).requestedAt) < fieldMissesRemembered {
 		return nil, missed.(missedField).err
 	}
 	return s.found[field], nil

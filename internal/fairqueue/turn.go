@@ -39,7 +39,7 @@ func With(ctx context.Context, q *Queue, key string) context.Context {
 //
 // Begin waits even if many acquisitions of the key wait already, because its call has been admitted
 // before. It returns the cause of ctx if ctx is done first.
-func Begin(ctx context.Context) (with context.Context, end func(), err error) {
+func Begin(ctx context.Context) (slotCtx context.Context, end func(), err error) {
 	account, ok := ctx.Value(accountKey{}).(account)
 	if _, begun := ctx.Value(slotKey{}).(*slot); begun || !ok {
 		return ctx, func() {}, context.Cause(ctx)

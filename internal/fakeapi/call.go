@@ -143,9 +143,9 @@ func (c *Call) Open() *Call {
 }
 
 // Send sends one event of a watch.
-func (c *Call) Send(t testing.TB, what watch.EventType, object runtime.Object) *Call {
+func (c *Call) Send(t testing.TB, eventType watch.EventType, object runtime.Object) *Call {
 	t.Helper()
-	frame := c.frame(t, what, object)
+	frame := c.frame(t, eventType, object)
 	c.Do(func(w http.ResponseWriter) {
 		_, _ = w.Write(frame)
 		_ = http.NewResponseController(w).Flush()
@@ -153,9 +153,9 @@ func (c *Call) Send(t testing.TB, what watch.EventType, object runtime.Object) *
 	return c
 }
 
-func (c *Call) frame(t testing.TB, what watch.EventType, object runtime.Object) []byte {
+func (c *Call) frame(t testing.TB, eventType watch.EventType, object runtime.Object) []byte {
 	t.Helper()
-	event := &metav1.WatchEvent{Type: string(what)}
+	event := &metav1.WatchEvent{Type: string(eventType)}
 	var frame bytes.Buffer
 	var err error
 	if c.WantsProtobuf() {

@@ -76,12 +76,12 @@ func (m *message) add(f field, number int) error {
 		return nil
 	}
 	for len(m.places) <= number {
-		m.places = append(m.places, place{at: unknown})
+		m.places = append(m.places, fieldPlace{at: unknown})
 	}
 	if m.places[number].at != unknown {
 		return errors.New("another field has its number")
 	}
-	m.places[number] = place{at, f.wire(), f.repeated()}
+	m.places[number] = fieldPlace{at, f.wire(), f.repeated()}
 	return nil
 }
 

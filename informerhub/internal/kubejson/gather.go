@@ -43,10 +43,10 @@ func (g *gathered) gather(m *message, content []byte) bool {
 
 // note records the position of a field. again reports whether the previous field was the same one.
 // A field with separate occurrences would have to be merged, so note returns false for it.
-func (g *gathered) note(p place, again bool, whole, part slot) bool {
+func (g *gathered) note(p fieldPlace, repeated bool, whole, part slot) bool {
 	if g.found.has(p.at) {
 		g.slots[p.at].to = whole.to
-		return p.repeated && again
+		return p.repeated && repeated
 	}
 	g.found.add(p.at)
 	if p.repeated {

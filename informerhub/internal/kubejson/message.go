@@ -8,13 +8,13 @@ import (
 
 // message describes the Go type of a message.
 type message struct {
-	fields []field  // in the order of their JSON
-	places []place  // by field number
-	always fieldSet // the fields that are written even if they are absent
+	fields []field      // in the order of their JSON
+	places []fieldPlace // by field number
+	always fieldSet     // the fields that are written even if they are absent
 }
 
-// place is the data for finding a field.
-type place struct {
+// fieldPlace is the data for finding a field.
+type fieldPlace struct {
 	at       int16 // index in fields, or unknown
 	wire     uint8
 	repeated bool
@@ -27,9 +27,9 @@ const unknown = -1
 const maxNumber = 1 << 10
 
 // place returns the place of a field.
-func (m *message) place(number uint64) place {
+func (m *message) place(number uint64) fieldPlace {
 	if number >= uint64(len(m.places)) {
-		return place{at: unknown}
+		return fieldPlace{at: unknown}
 	}
 	return m.places[number]
 }

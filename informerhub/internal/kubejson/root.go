@@ -57,11 +57,11 @@ func buildRootLocked(kind schema.GroupVersionKind) *message {
 		return nil
 	}
 	roots.messages = b.built
-	return m.of(kind)
+	return m.ofKind(kind)
 }
 
-// of returns the message as a root object, which has a kind.
-func (m *message) of(kind schema.GroupVersionKind) *message {
+// ofKind returns the message as a root object, which has a kind.
+func (m *message) ofKind(kind schema.GroupVersionKind) *message {
 	root := *m
 	root.fields = slices.Clone(m.fields)
 	for i := range root.fields {

@@ -13,34 +13,34 @@ import (
 )
 
 // field describes a struct's field, and returns its number.
-func (b *builder) field(of reflect.StructField) (field, int, error) {
-	name, options, err := readJSONTag(of)
+func (b *builder) field(structField reflect.StructField) (field, int, error) {
+	name, options, err := readJSONTag(structField)
 	if err != nil {
 		return field{}, 0, err
 	}
-	if of.Type == typeMetaType && of.Anonymous && of.Tag.Get("protobuf") == "" {
+	if structField.Type == typeMetaType && structField.Anonymous && structField.Tag.Get("protobuf") == "" {
 		return field{shape: typeMeta}, 0, nil
 	}
-	number, err := readProtobufTag(of)
+	number, err := readProtobufTag(structField)
 	if err != nil {
 		return field{}, 0, err
 	}
 	f := field{}
-	if err := b.shape(&f, of.Type); err != nil {
+	if err := b.shape(&f, structField.Type); err != nil {
 		return field{}, 0, err
 	}
 	if name == "" {
-		err := f.makeInline(of.Type)
+		err := f.makeInline(structField.Type)
 		return f, number, err
 	}
 	f.name = memberName(name)
-	err = f.leaveOut(of.Type, options)
+	err = f.leaveOut(structField.Type, options)
 	return f, number, err
 }
 
 // readJSONTag reads a field's name, which is empty for an inline field, and its options.
-func readJSONTag(of reflect.StructField) (name string, options []string, err error) {
-	parts := strings.Split(of.Tag.Get("json"), ",")
+func readJSONTag(structField reflect.StructField) (name string, options []string, err error) {
+	parts := strings.Split(structField.Tag.Get("json"), ",")
 	name, options = parts[0], parts[1:]
 	for _, option := range options {
 		if !slices.Contains([]string{"", "inline", "omitempty", "omitzero"}, option) {
@@ -48,19 +48,19 @@ func readJSONTag(of reflect.StructField) (name string, options []string, err err
 		}
 	}
 	switch {
-	case !of.IsExported():
+	case !structField.IsExported():
 		return "", nil, errors.New("it is not exported")
 	case name == "-":
 		return "", nil, errors.New("it is not in the JSON")
-	case name == "" && !of.Anonymous:
+	case name == "" && !structField.Anonymous:
 		return "", nil, errors.New("it has no name in JSON")
 	}
 	return name, options, nil
 }
 
 // readProtobufTag reads a field's number.
-func readProtobufTag(of reflect.StructField) (int, error) {
-	parts := strings.Split(of.Tag.Get("protobuf"), ",")
+func readProtobufTag(structField reflect.StructField) (int, error) {
+	parts := strings.Split(structField.Tag.Get("protobuf"), ",")
 	if len(parts) < 2 {
 		return 0, errors.New("it has no number")
 	}

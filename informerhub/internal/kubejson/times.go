@@ -17,7 +17,7 @@ const (
 // time writes a metav1.Time.
 func (w *writer) time(content []byte) bool {
 	at, ok := readTime(content)
-	w.moment(at, time.RFC3339)
+	w.formatTime(at, time.RFC3339)
 	return ok
 }
 
@@ -28,11 +28,11 @@ func (w *writer) microTime(content []byte) bool {
 	if len(content) > 0 {
 		at = time.Unix(seconds, int64(time.Duration(nanos).Truncate(time.Microsecond)))
 	}
-	w.moment(at, metav1.RFC3339Micro)
+	w.formatTime(at, metav1.RFC3339Micro)
 	return ok
 }
 
-func (w *writer) moment(at time.Time, layout string) {
+func (w *writer) formatTime(at time.Time, layout string) {
 	if at.IsZero() {
 		w.out = append(w.out, "null"...)
 		return
