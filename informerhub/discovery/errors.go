@@ -26,21 +26,28 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// AsUnavailable converts an error to an UnavailableError, unless it is a response of the API server
-// or the end of the caller's context.
+// AsUnavailable converts an error of a client to an UnavailableError, unless it is a response of the
+// API server or the end of the caller's context.
 func AsUnavailable(ctx context.Context, client rest.Interface, err error) error {
-	var status apierrors.APIStatus
-	switch {
-	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && apierrors.IsBadRequest(err):
+	if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && apierrors.IsBadRequest(err) {
 		// No API server responds like this; something else is listening there.
 		cause, _ := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 		err = fmt.Errorf("%v: %s", err, cause.Message)
+	}
+	return UnavailableAt(ctx, client.Get().URL().Host, err)
+}
+
+// UnavailableAt is AsUnavailable for a request to a host, of which every response is the API
+// server's.
+func UnavailableAt(ctx context.Context, host string, err error) error {
+	var status apierrors.APIStatus
+	switch {
 	case errors.As(err, &status):
 		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
 	}
-	return &UnavailableError{Host: client.Get().URL().Host, Err: err}
+	return &UnavailableError{Host: host, Err: err}
 }
 
 // ResourceGoneError is the error for a resource that the cluster no longer serves: its CRD was

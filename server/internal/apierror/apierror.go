@@ -25,26 +25,29 @@ func Failure(reason metav1.StatusReason, format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
-// Unavailable returns the error of a request to the API server: a *discovery.UnavailableError if
-// the API server was not reached. An error response and the end of ctx are other errors.
+// Unavailable returns the error of a request to the API server that was made as a caller: a
+// *discovery.UnavailableError if the API server was not reached. The end of ctx, an error response,
+// and a request that could not be made are other errors.
 func Unavailable(ctx context.Context, err error) error {
-	var status apierrors.APIStatus
 	var failed *url.Error
-	switch {
-	case errors.As(err, &failed) && IsNoFailure(failed.Err) && ctx.Err() == nil:
+	switch sent := errors.As(err, &failed); {
+	case !sent && ctx.Err() == nil:
+		return err
+	case !sent:
+		return discovery.UnavailableAt(ctx, "", err)
+	case IsNoFailure(failed.Err) && ctx.Err() == nil:
 		return failed.Err
-	case errors.As(err, &status):
-		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
-	case failed == nil:
-		return err
 	}
-	host := failed.URL
-	if parsed, parseErr := url.Parse(failed.URL); parseErr == nil {
-		host = parsed.Host
+	return discovery.UnavailableAt(ctx, hostOf(failed.URL), failed.Err)
+}
+
+// hostOf returns the host in an address; the address itself if it cannot be parsed.
+func hostOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return address
 	}
-	return &discovery.UnavailableError{Host: host, Err: failed.Err}
+	return parsed.Host
 }
 
 // IsNoFailure reports whether a request to the API server has ended with an error of the caller's:
