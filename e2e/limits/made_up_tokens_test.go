@@ -66,7 +66,7 @@ func TestTokenFlood_DoesNotDelayOtherCallers(t *testing.T) {
 	case <-ctx.Done():
 	}
 	stream.Reaches(ctx, write.Create("one", nil).ResourceVersion)
-	scrapeOf(ctx, t, service).wantAtLeast(t, map[string]float64{"kubeconnect_auth_turned_away_total{review=TokenReview}": 1})
+	scrapeOf(ctx, t, service).wantAtLeast(t, map[string]float64{"kubeconnect_auth_review_rejections_total{review=TokenReview}": 1})
 }
 
 // skipWithout skips the test on machines without an address.

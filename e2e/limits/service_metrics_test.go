@@ -148,7 +148,7 @@ func TestMetrics_CountCallsAndNameNoCallers(t *testing.T) {
 		"kubeconnect_cache_bytes" + resource:                          1,
 		"kubeconnect_auth_reviews_total{review=TokenReview}":          float64(len(tokens)),
 		"kubeconnect_auth_reviews_total{review=SubjectAccessReview}":  1,
-		"kubeconnect_auth_remembered_total{review=TokenReview}":       1,
+		"kubeconnect_auth_cache_hits_total{review=TokenReview}":       1,
 		"kubeconnect_cache_last_contact_timestamp_seconds" + resource: float64(began.Unix()),
 		"go_goroutines{}":              1,
 		"process_start_time_seconds{}": 1,

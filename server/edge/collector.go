@@ -73,10 +73,10 @@ var reviewMeasures = []measure[auth.ReviewStats]{
 	newMeasure("kubeconnect_auth_review_failures_total", "review",
 		"Reviews that failed. Alert when it rises: calls fail with unavailable, and streams send nothing but stale bookmarks.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Failed) }),
-	newMeasure("kubeconnect_auth_turned_away_total", "review",
+	newMeasure("kubeconnect_auth_review_rejections_total", "review",
 		"Reviews that were rejected because the queue was full. Alert when it rises: a client sends many invalid tokens, many unknown clients come through one proxy, or one caller needs more reviews than run at a time.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Rejected) }),
-	newMeasure("kubeconnect_auth_remembered_total", "review",
+	newMeasure("kubeconnect_auth_cache_hits_total", "review",
 		"Results that were returned from the cache, without a review.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.CacheHits) }),
 }

@@ -55,6 +55,6 @@ func TestCollector_ShowsNumbersOfReviews(t *testing.T) {
 	})
 	metricstest.WantLines(t, c, "kubeconnect_auth_reviews_total", `{review="TokenReview"} 1`)
 	metricstest.WantLines(t, c, "kubeconnect_auth_review_failures_total", `{review="TokenReview"} 2`)
-	metricstest.WantLines(t, c, "kubeconnect_auth_remembered_total", `{review="TokenReview"} 3`)
-	metricstest.WantLines(t, c, "kubeconnect_auth_turned_away_total", `{review="TokenReview"} 4`)
+	metricstest.WantLines(t, c, "kubeconnect_auth_cache_hits_total", `{review="TokenReview"} 3`)
+	metricstest.WantLines(t, c, "kubeconnect_auth_review_rejections_total", `{review="TokenReview"} 4`)
 }
