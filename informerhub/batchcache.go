@@ -47,34 +47,39 @@ func (r *batchCache) find(key batchKey) *sharedBatch {
 	return shared
 }
 
-// sharedBatch is a batch that several watchers share, with its encodings.
+// sharedBatch is a batch that several watchers share, with the values that are derived from it.
 type sharedBatch struct {
 	once  sync.Once
 	batch Batch
 
-	mu      sync.Mutex // guards encoded; held while encoding, so that each encoding is made once
-	encoded map[any]any
+	mu      sync.Mutex // guards derived; held while deriving, so that each value is derived once
+	derived map[any]any
 }
 
 // IsShared reports whether other watchers may have received the same batch.
 func (b Batch) IsShared() bool { return b.shared != nil }
 
-// Encoded returns the result of encode for the batch. It is encoded once for each key, for all
-// watchers that share the batch, and must not be changed. Encoded returns false, without calling
-// encode, if no other watcher can have received the batch.
-func (b Batch) Encoded(key any, encode func() any) (result any, ok bool) {
+// derivedKey is the key of a value of type V. Values of different types do not conflict.
+type derivedKey[K comparable, V any] struct{ key K }
+
+// Derived returns the value that derive computes from a batch, such as an encoding of its events.
+// All watchers that share the batch share the value: it is computed once for each key, must not be
+// changed, and must depend on nothing but the batch and the key. A package that calls Derived
+// defines a type of its own for its keys. Calls for one batch wait for each other. If no other
+// watcher can have received the batch, derive is called at each call.
+func Derived[K comparable, V any](b Batch, key K, derive func() V) V {
 	if b.shared == nil {
-		return nil, false
+		return derive()
 	}
 	b.shared.mu.Lock()
 	defer b.shared.mu.Unlock()
-	if result, ok := b.shared.encoded[key]; ok {
-		return result, true
+	if value, ok := b.shared.derived[derivedKey[K, V]{key}]; ok {
+		return value.(V)
 	}
-	if b.shared.encoded == nil {
-		b.shared.encoded = make(map[any]any)
+	if b.shared.derived == nil {
+		b.shared.derived = make(map[any]any)
 	}
-	result = encode()
-	b.shared.encoded[key] = result
-	return result, true
+	value := derive()
+	b.shared.derived[derivedKey[K, V]{key}] = value
+	return value
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 )
 
 const (
@@ -36,11 +35,6 @@ type Freshness struct {
 	// had happened by then, apart from the delay of an event.
 	LastContact time.Time
 }
-
-// ObserveCallers makes the connections of a configuration record when data arrives on them. HTTP
-// clients of private caches are made from that configuration, and [Cache.Freshness] of these caches
-// reports it.
-func (h *Hub) ObserveCallers(config *rest.Config) { h.callerActivity.instrument(config) }
 
 // following is how a cache follows the API server.
 type following struct {

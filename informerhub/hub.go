@@ -49,19 +49,21 @@ const (
 
 // Hub owns the caches of a cluster's resources. Its methods are safe for concurrent use.
 type Hub struct {
-	config         *rest.Config
-	client         *http.Client
-	activity       *activity
-	callerActivity *activity // connections of clients that act as callers
-	options        Options
-	resolver       *discovery.Resolver
-	schemas        *discovery.Schemas
+	config   *rest.Config
+	client   *http.Client
+	activity *activity
+	options  Options
+	resolver *discovery.Resolver
+	schemas  *discovery.Schemas
 	// definitions relists the caches of custom resources when their definitions change.
 	definitions *definitions
 
-	preloads     *preloads
-	privateBytes *fairqueue.Queue // memory of private caches
-	privateLists *fairqueue.Queue // slots for the first snapshots of private caches
+	preloads *preloads
+
+	privateConfig   *rest.Config     // of the clients of private caches
+	privateActivity *activity        // of the connections of these clients
+	privateBytes    *fairqueue.Queue // memory of private caches
+	privateLists    *fairqueue.Queue // slots for the first snapshots of private caches
 
 	running sync.WaitGroup
 
@@ -83,8 +85,9 @@ type runningCache struct {
 // New returns a hub that reads through a client configuration, with the permissions of that
 // configuration. It does not connect before the first request. Call Close when done.
 func New(config *rest.Config, options Options) (*Hub, error) {
-	config = rest.CopyConfig(config)
-	activity, callers := &activity{}, &activity{}
+	privateConfig, privateActivity := rest.CopyConfig(config), &activity{}
+	privateActivity.instrument(privateConfig)
+	config, activity := rest.CopyConfig(config), &activity{}
 	activity.instrument(config)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -105,20 +108,21 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		options.IdleTimeout = defaultIdleTimeout
 	}
 	h := &Hub{
-		config:         config,
-		client:         client,
-		activity:       activity,
-		callerActivity: callers,
-		options:        options,
-		resolver:       resolver,
-		schemas:        discovery.NewSchemas(resolver.RESTClient()),
-		caches:         make(map[Resource]*runningCache),
-		private:        make(map[*Private]struct{}),
-		pinned:         make(map[Resource]bool),
-		preloads:       newPreloads(options.Preload),
+		config:   config,
+		client:   client,
+		activity: activity,
+		options:  options,
+		resolver: resolver,
+		schemas:  discovery.NewSchemas(resolver.RESTClient()),
+		caches:   make(map[Resource]*runningCache),
+		private:  make(map[*Private]struct{}),
+		pinned:   make(map[Resource]bool),
+		preloads: newPreloads(options.Preload),
 
-		privateBytes: newPrivateBytes(),
-		privateLists: newPrivateLists(),
+		privateConfig:   privateConfig,
+		privateActivity: privateActivity,
+		privateBytes:    newPrivateBytes(),
+		privateLists:    newPrivateLists(),
 	}
 	activity.paused = h.markAllUncertain
 	h.definitions = newDefinitions(h.resolver, h.schemas, h.definitionsClient)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+
+	"k8s.io/client-go/rest"
 )
 
 // privateWindowBytes is WindowBytes for a private cache, which has one reader.
@@ -25,7 +27,8 @@ func (p *Private) End() {
 
 // PrivateOptions are the settings of a private cache.
 type PrivateOptions struct {
-	// Client sends the cache's requests. It has the permissions of one caller. Required.
+	// Client sends the cache's requests, with the permissions of one caller. It is made from
+	// [Hub.PrivateConfig]; a cache with any other client counts as stale. Required.
 	Client *http.Client
 	// Caller identifies that caller. The private caches of a caller share slots for their first
 	// snapshots, and bounded memory.
@@ -35,6 +38,11 @@ type PrivateOptions struct {
 	// MetadataOnly reads only the metadata of objects. The query must not select by anything else.
 	MetadataOnly bool
 }
+
+// PrivateConfig returns the configuration for clients of private caches: a copy of the hub's, with
+// the hub's credentials, which a client replaces by those of its user. Its connections record when
+// data arrives on them. [Cache.Freshness] of private caches depends on that.
+func (h *Hub) PrivateConfig() *rest.Config { return rest.CopyConfig(h.privateConfig) }
 
 // Private starts a private cache, and waits for its first snapshot. If the caller's memory is
 // exhausted, Private fails, and watchers of the cache end, with a RequestEntityTooLarge error.
@@ -57,15 +65,15 @@ func (h *Hub) Private(ctx context.Context, resource Resource, options PrivateOpt
 }
 
 func (h *Hub) startPrivate(ctx context.Context, resource Resource, options PrivateOptions) (*Private, error) {
-	rest, err := h.clientFor(resource, options.Client, resource.GroupVersionKind())
+	client, err := h.clientFor(resource, options.Client, resource.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
 	if err := checkSelectors(options.Query); err != nil {
 		return nil, err
 	}
-	cache := newCache(resource, defaultLimits(privateWindowBytes), h.callerActivity)
-	up := h.upstreamOf(cache, rest)
+	cache := newCache(resource, defaultLimits(privateWindowBytes), h.privateActivity)
+	up := h.upstreamOf(cache, client)
 	up.scope = scopeOf(options.Query)
 	up.metadataOnly = options.MetadataOnly
 	h.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
@@ -50,11 +51,13 @@ type startedPrivate struct {
 }
 
 func startPrivate(ctx context.Context, hub *Hub, caller string) <-chan startedPrivate {
+	return startPrivateWith(ctx, hub, caller, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
+}
+
+func startPrivateWith(ctx context.Context, hub *Hub, caller string, client *http.Client) <-chan startedPrivate {
 	started := make(chan startedPrivate, 1)
 	go func() {
-		cache, err := hub.Private(ctx, pods, PrivateOptions{
-			Caller: caller, Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
-		})
+		cache, err := hub.Private(ctx, pods, PrivateOptions{Caller: caller, Client: client})
 		started <- startedPrivate{cache, err}
 	}()
 	return started
@@ -129,6 +132,33 @@ func TestPrivate_EndsAWatchThatGrowsTooLarge(t *testing.T) {
 	}
 	private.cache.End()
 	wantNothingHeld(t, hub)
+}
+
+// TestPrivateConfig_ConnectionsRecordWhenDataArrives uses clients of two configurations.
+func TestPrivateConfig_ConnectionsRecordWhenDataArrives(t *testing.T) {
+	api, hub := privateHub(t)
+	for _, test := range []struct {
+		name     string
+		config   *rest.Config
+		recorded bool
+	}{
+		{"another configuration", api.Config(), false},
+		{"that of private caches", hub.PrivateConfig(), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			client, err := rest.HTTPClientFor(test.config)
+			must(t, err)
+			defer client.CloseIdleConnections()
+			started := startPrivateWith(t.Context(), hub, "jane", client)
+			api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, snapshotEnd("1"))
+			private := <-started
+			must(t, private.err)
+			private.cache.End()
+			if recorded := !hub.privateActivity.time().IsZero(); recorded != test.recorded {
+				t.Errorf("data was recorded: %t", recorded)
+			}
+		})
+	}
 }
 
 // Three callers need the memory of two: the third gets less, and the others keep what they had.

@@ -73,9 +73,7 @@ func newService(ctx context.Context, config *rest.Config, s settings) (*service,
 
 // newClients returns the clients that act as callers, and those that read logs as callers.
 func newClients(config *rest.Config, hub *informerhub.Hub) (clients, logClients *auth.ClientFactory, err error) {
-	observed := rest.CopyConfig(config)
-	hub.ObserveCallers(observed)
-	clients, err = auth.NewClientFactory(observed, write.NoteOutcome)
+	clients, err = auth.NewClientFactory(hub.PrivateConfig(), write.NoteOutcome)
 	if err != nil {
 		return nil, nil, err
 	}

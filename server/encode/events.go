@@ -91,19 +91,17 @@ func (e Events) shared(ctx context.Context) (responses []Response, ok bool, err 
 	}
 	defer end()
 	key := encodedBatch{e.Encoding, e.Patches, e.Tokens.Key()}
-	shared, ok := e.Batch.Encoded(key, func() any {
-		var all []Response
-		for next := e.begin(); !next.done(); {
-			response := next.response()
-			response.Events = slices.Clone(response.Events)
-			all = append(all, response)
-		}
-		return all
-	})
-	if !ok {
-		return nil, false, nil
+	return informerhub.Derived(e.Batch, key, e.all), true, nil
+}
+
+// all returns the responses of the batch.
+func (e Events) all() (responses []Response) {
+	for next := e.begin(); !next.done(); {
+		response := next.response()
+		response.Events = slices.Clone(response.Events)
+		responses = append(responses, response)
 	}
-	return shared.([]Response), true, nil
+	return responses
 }
 
 func (e Events) encodeAll(ctx context.Context, yield func(Response, error) bool) {
