@@ -46,9 +46,11 @@ class ResourceServiceStub(object):
     ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
     serve is NOT_FOUND; the message lists similar names.
 
-    A required field that is empty, a field that is set where it is not allowed, a value out
-    of its bounds, and a value that its enum does not define are INVALID_ARGUMENT, unless the
-    field's comment says otherwise.
+    A required field that is empty, a field that is set where it is not allowed, a value
+    out of its bounds, and a number that its enum does not define are INVALID_ARGUMENT,
+    unless the field's comment says otherwise. In requests that are written as JSON,
+    unknown fields and unknown names of enum values are ignored, as Connect does: check
+    their spelling.
 
     Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
     there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
@@ -143,9 +145,11 @@ class ResourceServiceServicer(object):
     ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
     serve is NOT_FOUND; the message lists similar names.
 
-    A required field that is empty, a field that is set where it is not allowed, a value out
-    of its bounds, and a value that its enum does not define are INVALID_ARGUMENT, unless the
-    field's comment says otherwise.
+    A required field that is empty, a field that is set where it is not allowed, a value
+    out of its bounds, and a number that its enum does not define are INVALID_ARGUMENT,
+    unless the field's comment says otherwise. In requests that are written as JSON,
+    unknown fields and unknown names of enum values are ignored, as Connect does: check
+    their spelling.
 
     Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
     there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
@@ -361,9 +365,11 @@ class ResourceService(object):
     ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
     serve is NOT_FOUND; the message lists similar names.
 
-    A required field that is empty, a field that is set where it is not allowed, a value out
-    of its bounds, and a value that its enum does not define are INVALID_ARGUMENT, unless the
-    field's comment says otherwise.
+    A required field that is empty, a field that is set where it is not allowed, a value
+    out of its bounds, and a number that its enum does not define are INVALID_ARGUMENT,
+    unless the field's comment says otherwise. In requests that are written as JSON,
+    unknown fields and unknown names of enum values are ignored, as Connect does: check
+    their spelling.
 
     Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
     there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),

@@ -611,7 +611,7 @@ export type DeleteCollectionRequest = Message<"kubeconnect.v1.DeleteCollectionRe
   namespace: string;
 
   /**
-   * As in ListRequest.
+   * As in GetTableRequest.
    *
    * @generated from field: string label_selector = 3;
    */
