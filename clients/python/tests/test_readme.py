@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -29,6 +31,17 @@ remaining: <Object Pod demo/web>
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
 NOT_FOUND = Failure(grpc.StatusCode.NOT_FOUND)
+
+
+def test_each_program_passes_mypy_strict(tmp_path: Path) -> None:
+    paths = [tmp_path / f"program{number}.py" for number in range(len(PROGRAMS))]
+    for path, program in zip(paths, PROGRAMS, strict=True):
+        path.write_text(program)
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--config-file=pyproject.toml"]
+    checked = subprocess.run(
+        [*mypy, *map(str, paths)], cwd=README.parent, capture_output=True, text=True
+    )
+    assert checked.stdout.splitlines()[-1].startswith("Success"), checked.stdout + checked.stderr
 
 
 def run(program: str, service: FakeService) -> None:

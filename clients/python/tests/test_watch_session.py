@@ -8,7 +8,15 @@ from datetime import datetime, timedelta, timezone
 import grpc
 import pytest
 
-from kubeconnect import Connection, EventType, Freshness, Object
+from kubeconnect import (
+    Connection,
+    EventType,
+    Freshness,
+    Internal,
+    Object,
+    ObjectEvent,
+    StreamEvent,
+)
 from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect._watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS, WatchSession
 from kubeconnect.v1 import consistency_pb2, watch_pb2
@@ -308,6 +316,20 @@ def test_applies_changes_within_a_snapshot() -> None:
         assert watch.resume_token == (token or None)
     assert {name: each.resource_version for name, each in held.items()} == {"a": "8", "b": "11"}
     assert held["a"]["spec"] == {"x": 1}
+
+
+def test_an_event_has_an_object_if_its_type_says_so() -> None:
+    watch = session()
+    watch.receive(batch("t", RESET, ADDED, SYNCED))
+    events = [watch.take() for _ in range(3)]
+    assert [type(each) for each in events] == [StreamEvent, ObjectEvent, StreamEvent]
+    assert [each and each.object and each.object.name for each in events] == [None, "a", None]
+
+
+def test_a_change_without_an_object_is_an_error() -> None:
+    watch = session(batch("t9", RESET, SYNCED))
+    with pytest.raises(Internal, match="invalid response: DELETED without an object"):
+        watch.receive(batch("t10", event(watch_pb2.EVENT_TYPE_DELETED, None, "10")))
 
 
 def test_bookmark_version_never_decreases() -> None:

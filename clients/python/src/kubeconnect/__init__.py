@@ -33,7 +33,7 @@ from kubeconnect._errors import (
     Unimplemented,
     UnreadableObject,
 )
-from kubeconnect._events import Event, EventType
+from kubeconnect._events import Event, EventType, ObjectEvent, StreamEvent
 from kubeconnect._freshness import Freshness
 from kubeconnect._logs import LogStream
 from kubeconnect._objects import Object, Resource
@@ -86,6 +86,7 @@ __all__ = [
     "LogStream",
     "NotFound",
     "Object",
+    "ObjectEvent",
     "ObjectGroup",
     "ObjectList",
     "PatchResult",
@@ -101,6 +102,7 @@ __all__ = [
     "Source",
     "Status",
     "StatusCause",
+    "StreamEvent",
     "Table",
     "TableColumn",
     "TableRow",

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from kubeconnect._events import Event, EventType
+import grpc
+
+from kubeconnect._errors import Internal
+from kubeconnect._events import (
+    Event,
+    EventType,
+    ObjectEvent,
+    ObjectEventType,
+    StreamEvent,
+    StreamEventType,
+)
 from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Object, Resource
 from kubeconnect._patches import ObjectCache
 from kubeconnect._reads import Source
 from kubeconnect.v1 import watch_pb2 as pb
 
-_TYPES: dict[int, EventType] = {type.value: type for type in EventType}
+_OF_OBJECTS: tuple[ObjectEventType, ...] = (EventType.ADDED, EventType.MODIFIED, EventType.DELETED)
+_OF_STREAMS: tuple[StreamEventType, ...] = (EventType.RESET, EventType.SYNCED, EventType.BOOKMARK)
+_OBJECT_TYPES: dict[int, ObjectEventType] = {type.value: type for type in _OF_OBJECTS}
+_STREAM_TYPES: dict[int, StreamEventType] = {type.value: type for type in _OF_STREAMS}
 
 
 class EventReader:
@@ -71,7 +85,8 @@ class EventReader:
         """Return the events of one message.
 
         Events of types that this version of the client does not know are skipped, so that
-        new types can be added to the service.
+        new types can be added to the service. Raises Internal if the object of a change is
+        missing.
         """
         self._received = True
         self._read_coverage(response)
@@ -81,7 +96,7 @@ class EventReader:
         if response.HasField("freshness"):
             self._freshness = Freshness.from_message(response.freshness)
             self._reported_stale = response.freshness.stale
-        return [self._event(event) for event in response.events if event.type in _TYPES]
+        return list(self._events(response.events))
 
     def _read_coverage(self, response: pb.WatchResponse) -> None:
         """Read the warnings and namespaces. A response with the resource has all of them. Any
@@ -95,11 +110,26 @@ class EventReader:
         self._later_warnings = warnings or self._later_warnings
         self._namespaces = namespaces or self._namespaces
 
-    def _event(self, event: pb.Event) -> Event:
+    def _events(self, messages: Iterable[pb.Event]) -> Iterator[Event]:
+        for message in messages:
+            if (type := _OBJECT_TYPES.get(message.type)) is not None:
+                yield self._object_event(type, message)
+            elif (mark := _STREAM_TYPES.get(message.type)) is not None:
+                yield self._stream_event(mark, message)
+
+    def _object_event(self, type: ObjectEventType, message: pb.Event) -> ObjectEvent:
+        if not message.HasField("object"):
+            problem = f"invalid response: {type.name} without an object"
+            raise Internal(grpc.StatusCode.INTERNAL, problem)
         if self._objects is not None:
-            event = self._objects.complete(event)
-        subject = Object(event.object, self._resource) if event.HasField("object") else None
-        return Event(_TYPES[event.type], subject, self._version_of(event) or None)
+            message = self._objects.complete(message)
+        subject = Object(message.object, self._resource)
+        return ObjectEvent(type, subject, self._version_of(message))
+
+    def _stream_event(self, type: StreamEventType, message: pb.Event) -> StreamEvent:
+        if self._objects is not None:
+            self._objects.complete(message)
+        return StreamEvent(type, self._version_of(message) or None)
 
     def _version_of(self, event: pb.Event) -> str:
         """Return the event's version; for a BOOKMARK the newest version since the last RESET.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from kubeconnect._objects import Object
 from kubeconnect.v1 import watch_pb2 as pb
@@ -29,15 +30,35 @@ class EventType(enum.Enum):
     """All changes up to this resource version have been delivered; sent every few seconds."""
 
 
-@dataclass(frozen=True)
-class Event:
-    """A change of a selection, or a mark in its stream."""
+ObjectEventType: TypeAlias = Literal[EventType.ADDED, EventType.MODIFIED, EventType.DELETED]
+StreamEventType: TypeAlias = Literal[EventType.RESET, EventType.SYNCED, EventType.BOOKMARK]
 
-    type: EventType
+
+@dataclass(frozen=True)
+class ObjectEvent:
+    """A change of one object: ADDED, MODIFIED or DELETED."""
+
+    type: ObjectEventType
     """The type of the event."""
-    object: Object | None
-    """The object; None for RESET, SYNCED and BOOKMARK."""
+    object: Object
+    """The object; for DELETED its last state."""
+    resource_version: str
+    """The version of the event. For DELETED it is newer than the object's version."""
+
+
+@dataclass(frozen=True)
+class StreamEvent:
+    """A position in the stream of events, without an object: RESET, SYNCED or BOOKMARK."""
+
+    type: StreamEventType
+    """The type of the event."""
     resource_version: str | None
-    """The version of the event; None for RESET, and before the first snapshot. For DELETED it
-    is newer than the object's version. The version of a BOOKMARK is never older than the
-    versions of the events since the last RESET."""
+    """The version up to which the events are complete; None for RESET, and before the first
+    snapshot. The version of a BOOKMARK is never older than the versions of the events since
+    the last RESET."""
+    object: None = field(default=None, init=False, repr=False)
+    """Always None, so that ``event.object`` is whether an event has an object."""
+
+
+Event: TypeAlias = ObjectEvent | StreamEvent
+"""An event of a watch. Type checkers know by its ``type`` whether it has an object."""
