@@ -1,5 +1,6 @@
 import json
 import pickle
+from datetime import datetime, timezone
 
 import pytest
 
@@ -26,6 +27,44 @@ def test_is_decoded_once() -> None:
 def test_shows_its_name_and_not_its_content() -> None:
     assert repr(Object(pod("web", data="s3cret"), KIND)) == "<Object Pod demo/web>"
     assert repr(Object(pod("web", namespace=""), KIND)) == "<Object Pod web>"
+
+
+def test_has_shortcuts_into_its_metadata() -> None:
+    message = pod("web")
+    metadata = {
+        "labels": {"app": "web"},
+        "annotations": {"a": "b"},
+        "creationTimestamp": "2026-01-02T12:31:07Z",
+    }
+    message.json = json.dumps({"metadata": metadata}).encode()
+    web = Object(message, KIND)
+    assert (web.metadata, web.labels, web.annotations) == (metadata, {"app": "web"}, {"a": "b"})
+    assert web.created == datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
+    assert not web.deleting
+
+
+def test_the_shortcuts_are_empty_without_metadata() -> None:
+    message = pod("web")
+    message.json = b"{}"
+    web = Object(message, KIND)
+    assert (web.metadata, web.labels, web.annotations) == ({}, {}, {})
+    assert web.created is None
+
+
+def test_can_be_written_as_json() -> None:
+    web = Object(pod("web"), KIND)
+    assert json.dumps(web.to_dict()) == json.dumps(web, default=dict)
+
+
+def test_is_shown_in_notebooks_without_its_content() -> None:
+    message = pod("<web>", data="s3cret")
+    html = Object(message, KIND)._repr_html_()
+    assert "<caption>Pod demo/&lt;web&gt;</caption>" in html
+    assert "<tr><td>uid</td><td>uid-&lt;web&gt;</td></tr>" in html
+    assert "<td>kind, metadata, data</td>" in html
+    assert "s3cret" not in html
+    without_content = Object(object_pb2.Object(name="web"), KIND)._repr_html_()
+    assert "web was sent without content" in without_content
 
 
 def test_can_be_pickled() -> None:

@@ -16,13 +16,18 @@ from tests.fake import Failure, FakeService, batch, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READS, WATCHES, WRITES, REST = PROGRAMS[:7], PROGRAMS[7:12], PROGRAMS[12:16], PROGRAMS[16:]
-READ, NAMESPACES, SELECT, NOT_READY, COUNT, LATEST, DISCOVER = READS
+READS, WATCHES, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:13], PROGRAMS[13:17], PROGRAMS[17:]
+READ, OBJECT, NAMESPACES, SELECT, NOT_READY, COUNT, LATEST, DISCOVER = READS
 WATCH, CUT_OFF, RESUME, MANY, LOGS = WATCHES
 CREATE, UPDATE, PATCH, DELETE = WRITES
 ASYNCIO, ACCESS, ERRORS, TOKENS = REST
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
+OBJECT_SHOWN = """\
+1 pods, the first is <Object Pod demo/web>
+None {} None False
+{"nodeName": "n1"}
+"""
 DELETED = """\
 remaining: <Object Pod demo/web>
 1 pods, without it or with its deletionTimestamp
@@ -54,6 +59,7 @@ def run(program: str, service: FakeService) -> None:
     ("program", "prints"),
     [
         pytest.param(READ, "web n1\n1 pods at version 1000\ndemo web\n", id="read"),
+        pytest.param(OBJECT, OBJECT_SHOWN, id="object"),
         pytest.param(SELECT, "web n1\n2 left out\n", id="select"),
         pytest.param(NAMESPACES, "1 pods in all namespaces\n", id="all namespaces"),
         pytest.param(NOT_READY, "web\n2 left out\n", id="not ready"),

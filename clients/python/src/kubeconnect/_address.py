@@ -36,6 +36,10 @@ class Address:
         port = _DEFAULT_PORTS[scheme] if port is None else port
         return cls(host, port, tls=scheme == "https")
 
+    def __str__(self) -> str:
+        """Return the address as a URL."""
+        return f"{'https' if self.tls else 'http'}://{self.authority}"
+
     @property
     def loopback(self) -> bool:
         """Whether traffic to the address stays on this host."""

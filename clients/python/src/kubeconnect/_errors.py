@@ -31,6 +31,10 @@ class KubeconnectError(Exception):
             return text
         return f"{text} (and {omitted} more {'cause' if omitted == 1 else 'causes'})"
 
+    def __repr__(self) -> str:
+        """Return the class, the code and the text of the error."""
+        return f"<{type(self).__name__} {self.code.name}: {self}>"
+
     @property
     def reason(self) -> str | None:
         """The reason in Kubernetes' terms, such as "AlreadyExists"; None if unknown."""

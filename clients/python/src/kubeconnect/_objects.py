@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import grpc
 
 from kubeconnect._errors import UnreadableObject
+from kubeconnect._html import html_table
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1.status_pb2 import Status
 
@@ -48,6 +50,10 @@ class Object(Mapping[str, Any]):
     content is decoded once, on first access, and cached. An object does not reference the
     response that contained it, so an object that you store does not keep other objects in
     memory.
+
+    ``metadata``, ``labels``, ``annotations`` and ``created`` are shortcuts into the content.
+    ``to_dict`` returns the content as plain dicts and lists, for ``json.dumps``,
+    ``yaml.safe_dump`` and the like, which accept dicts only. ``raw`` is the content as JSON.
 
     Access to the content raises UnreadableObject if ``error`` is set: the content could not
     be read, or was not sent, as for an object that was deleted while a watch was
@@ -93,6 +99,34 @@ class Object(Mapping[str, Any]):
             self._content = json.loads(self.raw)
         return self._content
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The object's metadata, a part of ``to_dict()``; empty if it was not requested."""
+        metadata: dict[str, Any] = self.to_dict().get("metadata") or {}
+        return metadata
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The object's labels, a part of ``to_dict()``; empty if there are none."""
+        labels: dict[str, str] = self.metadata.get("labels") or {}
+        return labels
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The object's annotations, a part of ``to_dict()``; empty if there are none."""
+        annotations: dict[str, str] = self.metadata.get("annotations") or {}
+        return annotations
+
+    @property
+    def created(self) -> datetime | None:
+        """The time of the object's creation, in UTC; None if it was not requested."""
+        return time_of(self.metadata.get("creationTimestamp"))
+
+    @property
+    def deleting(self) -> bool:
+        """Whether the object is being deleted: it has a ``deletionTimestamp``."""
+        return bool(self.metadata.get("deletionTimestamp"))
+
     def __getitem__(self, key: str) -> Any:
         """Return a top-level field: "metadata", "spec", "status" ..."""
         return self.to_dict()[key]
@@ -111,8 +145,31 @@ class Object(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         """Return the kind and name of the object without its content, which may be secret."""
+        return f"<Object {self._title}>"
+
+    def _repr_html_(self) -> str:
+        """Return the metadata of the object as a table for notebooks, without its content."""
+        return html_table(self._title, ("", ""), self._summary())
+
+    @property
+    def _title(self) -> str:
         path = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"<Object {self.resource.kind} {path}>"
+        return f"{self.resource.kind} {path}"
+
+    def _summary(self) -> Iterator[tuple[str, object]]:
+        if self.error:
+            yield "error", self.error
+            return
+        yield "created", self.created
+        yield "uid", self.uid
+        yield "resource version", self.resource_version
+        yield "labels", ", ".join(f"{key}={value}" for key, value in self.labels.items())
+        yield "fields", ", ".join(self)
+
+
+def time_of(text: str | None) -> datetime | None:
+    """Return the time of a Kubernetes timestamp (RFC 3339), in UTC; None for none."""
+    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def _error(message: object_pb2.Object) -> UnreadableObject | None:

@@ -11,7 +11,7 @@ from kubeconnect._event_reader import EventReader
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Session, now
+from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Session, now, selection
 from kubeconnect.v1 import watch_pb2 as pb
 
 K = TypeVar("K", bound=Hashable)
@@ -67,6 +67,11 @@ class WatchManySession(
             if index not in self._awaiting_events | self._within_snapshot:
                 watch.min_resource_version = ""
         return request
+
+    @property
+    def selection(self) -> str:
+        """The resources, with the namespaces and the names that are watched."""
+        return ", ".join(map(selection, self._request.watches))
 
     @property
     def synced(self) -> bool:

@@ -109,6 +109,11 @@ class Session(ABC, Generic[Request, Response, Step]):
     def request(self) -> Request:
         """The request to send: the caller's request at first, later a request that resumes it."""
 
+    @property
+    @abstractmethod
+    def selection(self) -> str:
+        """What is watched, for people: "pods demo/web"."""
+
     @abstractmethod
     def receive(self, response: Response) -> None:
         """Queue the steps of one message for ``take``."""
@@ -276,6 +281,11 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         return request
 
     @property
+    def selection(self) -> str:
+        """The resource, with the namespace and the name that are watched."""
+        return selection(self._request)
+
+    @property
     def freshness(self) -> Freshness | None:
         """How current the events are; None before the service has reported it."""
         return self._reader.freshness
@@ -307,6 +317,12 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
 
     def _readers(self) -> Iterable[EventReader]:
         return (self._reader,)
+
+
+def selection(watch: pb.WatchRequest | pb.WatchSpec) -> str:
+    """Return what is watched, for people: "pods", "pods demo", "pods demo/web", "nodes n1"."""
+    where = f"{watch.namespace}/{watch.name}" if watch.namespace and watch.name else ""
+    return f"{watch.resource} {where or watch.namespace or watch.name}".rstrip()
 
 
 def _is_retryable(error: KubeconnectError) -> bool:

@@ -63,6 +63,15 @@ async def test_a_long_error_keeps_its_reason_and_its_causes(
     assert (error.omitted_causes, str(error)) == (0, message)
 
 
+async def test_an_error_is_shown_in_one_line(client: AsyncClient, service: FakeService) -> None:
+    causes = [kubeconnect.StatusCause(field="spec.replicas", message="negative")]
+    status = kubeconnect.Status(reason="Invalid", message="bad", causes=causes)
+    service.failure = Failure(Code.INVALID_ARGUMENT, "bad", status)
+    with pytest.raises(kubeconnect.Invalid) as caught:
+        await client.list("pods")
+    assert repr(caught.value) == "<Invalid INVALID_ARGUMENT: bad>"
+
+
 @pytest.mark.parametrize(("omitted", "suffix"), [(1, "1 more cause"), (270, "270 more causes")])
 async def test_error_reports_the_number_of_omitted_causes(
     client: AsyncClient, service: FakeService, omitted: int, suffix: str

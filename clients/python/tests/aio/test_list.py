@@ -138,6 +138,38 @@ async def test_restarts_at_most_twice(client: AsyncClient, service: FakeService)
     assert len(service.requests) == 6
 
 
+async def test_has_a_length_and_is_false_when_empty(
+    client: AsyncClient, service: FakeService
+) -> None:
+    pods = await client.list("pods", page_size=2)
+    assert len(pods) == 5
+    assert pods
+    service.objects = []
+    assert not await client.list("pods")
+
+
+async def test_the_first_page_has_indexes(client: AsyncClient, service: FakeService) -> None:
+    pods = await client.list("pods", page_size=2)
+    assert (pods[0].name, pods[1].name, pods[-4].name) == ("a", "b", "b")
+    assert [pod.name for pod in pods[:2]] == ["a", "b"]
+    assert pods[5:] == []
+    assert pods[0] is pods[0]
+    assert len(service.requests) == 1
+    with pytest.raises(IndexError):
+        pods[5]
+
+
+async def test_shows_its_size(client: AsyncClient) -> None:
+    pods = await client.list("pods", page_size=2)
+    assert repr(pods) == f"<{type(pods).__name__}: 5 pods at version {SNAPSHOT}>"
+
+
+async def test_is_shown_in_notebooks(client: AsyncClient) -> None:
+    html = (await client.list("pods", page_size=2))._repr_html_()
+    assert f"5 pods at version {SNAPSHOT}, of which 2 are shown" in html
+    assert "<tr><td>demo</td><td>a</td><td></td></tr>" in html
+
+
 async def test_accepts_objects_above_the_default_limit_of_grpc(
     client: AsyncClient, service: FakeService
 ) -> None:

@@ -36,6 +36,23 @@ async def test_has_a_row_for_each_object(client: AsyncClient) -> None:
     assert isinstance(rows[0].cells[1], int)
 
 
+async def test_is_false_without_rows(client: AsyncClient, service: FakeService) -> None:
+    assert await client.table("pods")
+    service.objects = []
+    assert not await client.table("pods")
+
+
+async def test_shows_its_size_and_columns(client: AsyncClient) -> None:
+    table = await client.table("pods", page_size=2)
+    assert repr(table) == f"<{type(table).__name__}: 2+ pods (Name)>"
+
+
+async def test_is_shown_in_notebooks_as_kubectl_prints_it(client: AsyncClient) -> None:
+    html = (await client.table("pods"))._repr_html_()
+    assert "<tr><th>Namespace</th><th>Name</th></tr>" in html
+    assert "<tr><td>demo</td><td>a</td></tr>" in html
+
+
 async def test_iterates_over_all_pages_repeatedly(
     client: AsyncClient, service: FakeService
 ) -> None:

@@ -134,6 +134,25 @@ async def test_requests_the_selection(client: AsyncClient, service: FakeService)
     ]
 
 
+@pytest.mark.parametrize(
+    ("namespace", "name", "shown"),
+    [
+        (None, None, "pods"),
+        ("demo", None, "pods demo"),
+        ("demo", "a", "pods demo/a"),
+        (None, "a", "pods a"),
+    ],
+)
+async def test_shows_what_it_watches(
+    client: AsyncClient, service: FakeService, namespace: str | None, name: str | None, shown: str
+) -> None:
+    service.play([RESET])
+    async with client.watch("pods", namespace=namespace, name=name) as events:
+        await anext(events)
+        assert repr(events) == f"<{type(events).__name__}: {shown}, connected>"
+    assert repr(events).endswith("not connected>")
+
+
 async def test_closing_ends_the_stream_at_the_service(
     client: AsyncClient, service: FakeService
 ) -> None:
@@ -350,7 +369,8 @@ async def test_reports_disconnection_and_resumption(
     assert [each.connected for each in connections] == [True, False, True, False]
     assert first.since <= meanwhile.since <= second.since
     assert events.freshness == Freshness(True, None)
-    assert [(each.levelname, each.name) for each in caplog.records] == [("WARNING", "kubeconnect")]
+    logged = [each for each in caplog.records if each.name == "kubeconnect"]  # not asyncio's
+    assert [each.levelname for each in logged] == ["WARNING"]
     assert "the service stops" in caplog.text
 
 

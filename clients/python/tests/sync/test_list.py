@@ -131,6 +131,36 @@ def test_restarts_at_most_twice(client: Client, service: FakeService) -> None:
     assert len(service.requests) == 6
 
 
+def test_has_a_length_and_is_false_when_empty(client: Client, service: FakeService) -> None:
+    pods = client.list("pods", page_size=2)
+    assert len(pods) == 5
+    assert pods
+    service.objects = []
+    assert not client.list("pods")
+
+
+def test_the_first_page_has_indexes(client: Client, service: FakeService) -> None:
+    pods = client.list("pods", page_size=2)
+    assert (pods[0].name, pods[1].name, pods[-4].name) == ("a", "b", "b")
+    assert [pod.name for pod in pods[:2]] == ["a", "b"]
+    assert pods[5:] == []
+    assert pods[0] is pods[0]
+    assert len(service.requests) == 1
+    with pytest.raises(IndexError):
+        pods[5]
+
+
+def test_shows_its_size(client: Client) -> None:
+    pods = client.list("pods", page_size=2)
+    assert repr(pods) == f"<{type(pods).__name__}: 5 pods at version {SNAPSHOT}>"
+
+
+def test_is_shown_in_notebooks(client: Client) -> None:
+    html = (client.list("pods", page_size=2))._repr_html_()
+    assert f"5 pods at version {SNAPSHOT}, of which 2 are shown" in html
+    assert "<tr><td>demo</td><td>a</td><td></td></tr>" in html
+
+
 def test_accepts_objects_above_the_default_limit_of_grpc(
     client: Client, service: FakeService
 ) -> None:

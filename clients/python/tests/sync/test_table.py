@@ -37,6 +37,23 @@ def test_has_a_row_for_each_object(client: Client) -> None:
     assert isinstance(rows[0].cells[1], int)
 
 
+def test_is_false_without_rows(client: Client, service: FakeService) -> None:
+    assert client.table("pods")
+    service.objects = []
+    assert not client.table("pods")
+
+
+def test_shows_its_size_and_columns(client: Client) -> None:
+    table = client.table("pods", page_size=2)
+    assert repr(table) == f"<{type(table).__name__}: 2+ pods (Name)>"
+
+
+def test_is_shown_in_notebooks_as_kubectl_prints_it(client: Client) -> None:
+    html = (client.table("pods"))._repr_html_()
+    assert "<tr><th>Namespace</th><th>Name</th></tr>" in html
+    assert "<tr><td>demo</td><td>a</td></tr>" in html
+
+
 def test_iterates_over_all_pages_repeatedly(client: Client, service: FakeService) -> None:
     table = client.table("pods", page_size=2)
     assert len(service.requests) == 1

@@ -130,6 +130,25 @@ def test_requests_the_selection(client: Client, service: FakeService) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("namespace", "name", "shown"),
+    [
+        (None, None, "pods"),
+        ("demo", None, "pods demo"),
+        ("demo", "a", "pods demo/a"),
+        (None, "a", "pods a"),
+    ],
+)
+def test_shows_what_it_watches(
+    client: Client, service: FakeService, namespace: str | None, name: str | None, shown: str
+) -> None:
+    service.play([RESET])
+    with client.watch("pods", namespace=namespace, name=name) as events:
+        next(events)
+        assert repr(events) == f"<{type(events).__name__}: {shown}, connected>"
+    assert repr(events).endswith("not connected>")
+
+
 def test_closing_ends_the_stream_at_the_service(client: Client, service: FakeService) -> None:
     service.play([RESET, SYNCED])
     with client.watch("pods") as events:
@@ -338,7 +357,8 @@ def test_reports_disconnection_and_resumption(
     assert [each.connected for each in connections] == [True, False, True, False]
     assert first.since <= meanwhile.since <= second.since
     assert events.freshness == Freshness(True, None)
-    assert [(each.levelname, each.name) for each in caplog.records] == [("WARNING", "kubeconnect")]
+    logged = [each for each in caplog.records if each.name == "kubeconnect"]  # not asyncio's
+    assert [each.levelname for each in logged] == ["WARNING"]
     assert "the service stops" in caplog.text
 
 

@@ -90,7 +90,12 @@ class Client(Reads, Streams, Writes, Cluster):
         another host in plain text. Raises OSError for a file that cannot be read.
         """
         self._timeout = timeout
-        self._transport = Transport(Address.parse(address), token, token_file, ca_file)
+        self._address = Address.parse(address)
+        self._transport = Transport(self._address, token, token_file, ca_file)
+
+    def __repr__(self) -> str:
+        """Return the address of the service."""
+        return f"<{type(self).__name__} {self._address}>"
 
     def __enter__(self) -> Client:
         """Return the client."""

@@ -78,6 +78,11 @@ class EventStream(Generic[Request, Response, Step]):
         """Close the stream."""
         self.close()
 
+    def __repr__(self) -> str:
+        """Return the watched selection, and whether the stream is connected."""
+        state = "connected" if self.connection.connected else "not connected"
+        return f"<{type(self).__name__}: {self._session.selection}, {state}>"
+
     def __iter__(self: Self) -> Self:
         """Return the stream itself: all iterations share it."""
         return self

@@ -88,7 +88,12 @@ class AsyncClient(AsyncReads, AsyncStreams, AsyncWrites, AsyncCluster):
         another host in plain text. Raises OSError for a file that cannot be read.
         """
         self._timeout = timeout
-        self._transport = AsyncTransport(Address.parse(address), token, token_file, ca_file)
+        self._address = Address.parse(address)
+        self._transport = AsyncTransport(self._address, token, token_file, ca_file)
+
+    def __repr__(self) -> str:
+        """Return the address of the service."""
+        return f"<{type(self).__name__} {self._address}>"
 
     async def __aenter__(self) -> AsyncClient:
         """Return the client."""

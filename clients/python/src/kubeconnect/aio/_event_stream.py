@@ -76,6 +76,11 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         """Close the stream."""
         await self.close()
 
+    def __repr__(self) -> str:
+        """Return the watched selection, and whether the stream is connected."""
+        state = "connected" if self.connection.connected else "not connected"
+        return f"<{type(self).__name__}: {self._session.selection}, {state}>"
+
     def __aiter__(self: Self) -> Self:
         """Return the stream itself: all iterations share it."""
         return self

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 
 from kubeconnect._errors import Expired
 from kubeconnect._freshness import Freshness
+from kubeconnect._html import MAX_ROWS, html_table
+from kubeconnect._indexing import AsyncIndexing
 from kubeconnect._objects import Object, Resource
 from kubeconnect._reads import Source
 from kubeconnect._transport.aio import AsyncTransport
@@ -15,7 +17,7 @@ from kubeconnect.v1 import read_pb2 as pb
 _RESTARTS = 2
 
 
-class AsyncObjectList:
+class AsyncObjectList(AsyncIndexing[Object]):
     """The objects that match a selection, ordered by namespace and name unless ``order_by``
     was given.
 
@@ -25,6 +27,11 @@ class AsyncObjectList:
     raises the errors of ``AsyncClient.list``. It raises Expired if neither the service nor
     the API server has the snapshot any more: list again, or call ``all``, which does so by
     itself.
+
+    ``len`` is the ``total``, so that an empty list is false. ``objects[0]`` and slices return
+    objects of the first page without a further call. For an index beyond it, an ObjectList
+    calls ``all`` and keeps the result, while an AsyncObjectList raises LookupError: index
+    the result of ``await objects.all()``.
     """
 
     def __init__(
@@ -85,6 +92,7 @@ class AsyncObjectList:
             except Expired:
                 self._first = await self._fetch("")
                 self.resource = Resource.from_message(self._first.resource)
+                self._indexed = None
         return [each async for each in self._objects(self._first)]
 
     async def __aiter__(self) -> AsyncIterator[Object]:
@@ -99,6 +107,24 @@ class AsyncObjectList:
         except Expired as error:
             message = f"list expired after {returned} objects: {error.message}"
             raise Expired(error.code, message, error.status) from error
+
+    def __repr__(self) -> str:
+        """Return the number of objects and the version of the snapshot."""
+        return f"<{type(self).__name__}: {self._title}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first objects as a table for notebooks, without their content."""
+        shown = self[: min(MAX_ROWS, len(self._first.objects))]
+        rows = [(each.namespace, each.name, None if each.error else each.created) for each in shown]
+        more = f", of which {len(shown)} are shown" if len(shown) < len(self) else ""
+        return html_table(self._title + more, ("namespace", "name", "created"), rows)
+
+    @property
+    def _title(self) -> str:
+        return f"{self.total} {self.resource.plural} at version {self.resource_version}"
+
+    def _first_page(self) -> list[Object]:
+        return [Object(message, self.resource) for message in self._first.objects]
 
     async def _objects(self, page: pb.ListResponse) -> AsyncIterator[Object]:
         for message in page.objects:

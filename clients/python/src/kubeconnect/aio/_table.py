@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from kubeconnect._html import MAX_ROWS, html_table
 from kubeconnect._objects import Resource
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._transport.aio import AsyncTransport
@@ -18,6 +19,9 @@ class AsyncTable:
     reaches it, and is not cached, as in a list. Fetching a page raises the errors of
     ``AsyncClient.table``. It raises Expired if more than about five minutes have passed
     since the first page: request the table again.
+
+    A table without rows is false. It has no length, because the API server does not always
+    report the number of rows.
     """
 
     def __init__(
@@ -44,6 +48,29 @@ class AsyncTable:
     def warnings(self) -> tuple[str, ...]:
         """The API server's warnings, human-readable."""
         return tuple(self._first.warnings)
+
+    def __bool__(self) -> bool:
+        """Return whether the table has rows."""
+        return bool(self._first.rows)
+
+    def __repr__(self) -> str:
+        """Return the number of rows on the first page and the names of the columns."""
+        return f"<{type(self).__name__}: {self._title} ({', '.join(self._headings())})>"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table for notebooks, with the columns that kubectl prints."""
+        narrow = [index for index, column in enumerate(self.columns) if column.priority == 0]
+        rows = map(TableRow.from_message, self._first.rows[:MAX_ROWS])
+        cells = ([row.namespace, *(row.cells[index] for index in narrow)] for row in rows)
+        return html_table(self._title, ["Namespace", *self._headings()], cells)
+
+    @property
+    def _title(self) -> str:
+        more = "+" if self._first.next_page_token else ""
+        return f"{len(self._first.rows)}{more} {self.resource.plural}"
+
+    def _headings(self) -> list[str]:
+        return [column.name for column in self.columns if column.priority == 0]
 
     async def __aiter__(self) -> AsyncIterator[TableRow]:
         """Iterate over the rows of all pages."""
