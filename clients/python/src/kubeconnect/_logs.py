@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from datetime import datetime
+from typing import Literal, TypeAlias
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from kubeconnect._choices import Choice
 from kubeconnect.v1 import pod_service_pb2 as pb
 
 
-class LogStream(enum.Enum):
-    """The output stream of a container."""
+class LogStream(Choice):
+    """The output stream of a container. The strings are accepted too: ``stream="stderr"``."""
 
-    ALL = pb.LOG_STREAM_UNSPECIFIED
+    ALL = "all", pb.LOG_STREAM_UNSPECIFIED
     """Standard output and standard error, interleaved as they were written."""
-    STDOUT = pb.LOG_STREAM_STDOUT
+    STDOUT = "stdout", pb.LOG_STREAM_STDOUT
     """Standard output only. Clusters that do not support this reject the call."""
-    STDERR = pb.LOG_STREAM_STDERR
+    STDERR = "stderr", pb.LOG_STREAM_STDERR
     """Standard error only. Clusters that do not support this reject the call."""
+
+
+LogStreamLike: TypeAlias = LogStream | Literal["all", "stdout", "stderr"]
 
 
 def since(time: datetime | None) -> Timestamp | None:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from typing import Literal, TypeAlias
 
+from kubeconnect._choices import Choice
 from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Object, Resource
 from kubeconnect.v1 import consistency_pb2, read_pb2
 
 
-class Consistency(enum.Enum):
-    """How current a read must be."""
+class Consistency(Choice):
+    """How current a read must be. The strings are accepted too: ``consistency="latest"``."""
 
-    CACHED = consistency_pb2.CONSISTENCY_CACHED
+    CACHED = "cached", consistency_pb2.CONSISTENCY_CACHED
     """From the cache, which is usually milliseconds older than the cluster."""
-    LATEST = consistency_pb2.CONSISTENCY_LATEST
+    LATEST = "latest", consistency_pb2.CONSISTENCY_LATEST
     """From the API server, at the time of the call. Slower, and adds load to the API server. To
     read your own write, prefer ``min_resource_version``."""
+
+
+ConsistencyLike: TypeAlias = Consistency | Literal["cached", "latest"]
 
 
 class Source(enum.Enum):

@@ -2,46 +2,56 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
+from kubeconnect._choices import Choice
 from kubeconnect._objects import Object, Resource
 from kubeconnect.v1 import write_pb2 as pb
 
 
-class PatchType(enum.Enum):
-    """The format of a patch."""
+class PatchType(Choice):
+    """The format of a patch. The strings are accepted too: ``type="merge"``."""
 
-    JSON = pb.PATCH_TYPE_JSON
+    JSON = "json", pb.PATCH_TYPE_JSON
     """A list of operations (RFC 6902)."""
-    MERGE = pb.PATCH_TYPE_MERGE
+    MERGE = "merge", pb.PATCH_TYPE_MERGE
     """An object (RFC 7386): None deletes, lists are replaced."""
-    STRATEGIC_MERGE = pb.PATCH_TYPE_STRATEGIC_MERGE
+    STRATEGIC_MERGE = "strategic", pb.PATCH_TYPE_STRATEGIC_MERGE
     """An object; lists are merged by their keys. Built-in kinds only."""
-    APPLY = pb.PATCH_TYPE_APPLY
+    APPLY = "apply", pb.PATCH_TYPE_APPLY
     """Server-side apply: what the field manager wants to own. May be YAML."""
 
 
-class FieldValidation(enum.Enum):
-    """The handling of unknown and duplicate fields."""
+PatchTypeLike: TypeAlias = PatchType | Literal["json", "merge", "strategic", "apply"]
 
-    IGNORE = pb.FIELD_VALIDATION_IGNORE
+
+class FieldValidation(Choice):
+    """The handling of unknown and duplicate fields. The strings are accepted too."""
+
+    IGNORE = "ignore", pb.FIELD_VALIDATION_IGNORE
     """They are dropped silently."""
-    WARN = pb.FIELD_VALIDATION_WARN
+    WARN = "warn", pb.FIELD_VALIDATION_WARN
     """They are dropped, and the result's warnings name them."""
-    STRICT = pb.FIELD_VALIDATION_STRICT
+    STRICT = "strict", pb.FIELD_VALIDATION_STRICT
     """The write is rejected with InvalidArgument."""
 
 
-class PropagationPolicy(enum.Enum):
-    """The handling of the objects that a deleted object owns."""
+FieldValidationLike: TypeAlias = FieldValidation | Literal["ignore", "warn", "strict"]
 
-    ORPHAN = pb.PROPAGATION_POLICY_ORPHAN
+
+class PropagationPolicy(Choice):
+    """The handling of the objects that a deleted object owns. The strings are accepted too."""
+
+    ORPHAN = "orphan", pb.PROPAGATION_POLICY_ORPHAN
     """They remain, without the owner."""
-    BACKGROUND = pb.PROPAGATION_POLICY_BACKGROUND
+    BACKGROUND = "background", pb.PROPAGATION_POLICY_BACKGROUND
     """They are deleted after their owner."""
-    FOREGROUND = pb.PROPAGATION_POLICY_FOREGROUND
+    FOREGROUND = "foreground", pb.PROPAGATION_POLICY_FOREGROUND
     """They are deleted before their owner."""
+
+
+PropagationPolicyLike: TypeAlias = PropagationPolicy | Literal["orphan", "background", "foreground"]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeconnect._counts import CountResult
-from kubeconnect._reads import Consistency, GetResult, paths
+from kubeconnect._reads import Consistency, ConsistencyLike, GetResult, paths
 from kubeconnect._relations import Relation
 from kubeconnect._sync._calls import Calls
 from kubeconnect._sync._object_list import ObjectList
@@ -30,7 +30,7 @@ class Reads(Calls):
         fields: Iterable[str] | None = None,
         metadata_only: bool = False,
         min_resource_version: str | None = None,
-        consistency: Consistency = Consistency.CACHED,
+        consistency: ConsistencyLike = Consistency.CACHED,
         timeout: float | None = None,
     ) -> GetResult:
         """Return one object, or its ``subresource`` ("status", "scale").
@@ -46,7 +46,7 @@ class Reads(Calls):
             fields=paths(fields),
             metadata_only=metadata_only,
             min_resource_version=min_resource_version,
-            consistency=consistency.value,
+            consistency=Consistency.number_of(consistency),
             encoding=ENCODING_JSON,
         )
         response = self._transport.read(
@@ -67,7 +67,7 @@ class Reads(Calls):
         metadata_only: bool = False,
         order_by: str | None = None,
         min_resource_version: str | None = None,
-        consistency: Consistency = Consistency.CACHED,
+        consistency: ConsistencyLike = Consistency.CACHED,
         require_all_namespaces: bool = False,
         page_size: int | None = None,
         timeout: float | None = None,
@@ -90,7 +90,7 @@ class Reads(Calls):
             metadata_only=metadata_only,
             order_by=order_by,
             min_resource_version=min_resource_version,
-            consistency=consistency.value,
+            consistency=Consistency.number_of(consistency),
             require_all_namespaces=require_all_namespaces,
             page_size=page_size,
             encoding=ENCODING_JSON,
@@ -111,7 +111,7 @@ class Reads(Calls):
         group_by: Iterable[str] | None = None,
         max_groups: int | None = None,
         min_resource_version: str | None = None,
-        consistency: Consistency = Consistency.CACHED,
+        consistency: ConsistencyLike = Consistency.CACHED,
         require_all_namespaces: bool = False,
         timeout: float | None = None,
     ) -> CountResult:
@@ -131,7 +131,7 @@ class Reads(Calls):
             group_by=paths(group_by),
             max_groups=max_groups,
             min_resource_version=min_resource_version,
-            consistency=consistency.value,
+            consistency=Consistency.number_of(consistency),
             require_all_namespaces=require_all_namespaces,
         )
         response = self._transport.read(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from kubeconnect._connection import OnRetry
-from kubeconnect._logs import LogStream, since
+from kubeconnect._logs import LogStream, LogStreamLike, since
 from kubeconnect._relations import Relation
 from kubeconnect._sync._calls import Calls
 from kubeconnect._sync._log import Log
@@ -151,7 +151,7 @@ class Streams(Calls):
         tail_lines: int | None = None,
         limit_bytes: int | None = None,
         timestamps: bool = False,
-        stream: LogStream = LogStream.ALL,
+        stream: LogStreamLike = LogStream.ALL,
     ) -> Log:
         """Read the log of a pod's container. ``container`` may be left out if the pod has
         only one.
@@ -174,6 +174,6 @@ class Streams(Calls):
             tail_lines=tail_lines,
             limit_bytes=limit_bytes,
             timestamps=timestamps,
-            stream=stream.value,
+            stream=LogStream.number_of(stream),
         )
         return Log(self._transport.stream(self._transport.pods.GetLogs, request))

@@ -12,9 +12,12 @@ from kubeconnect._writes import (
     DeleteCollectionResult,
     DeleteResult,
     FieldValidation,
+    FieldValidationLike,
     PatchResult,
     PatchType,
+    PatchTypeLike,
     PropagationPolicy,
+    PropagationPolicyLike,
     UpdateResult,
 )
 from kubeconnect.v1 import write_pb2 as pb
@@ -34,7 +37,7 @@ class Writes(Calls):
         subresource: str | None = None,
         dry_run: bool = False,
         field_manager: str | None = None,
-        field_validation: FieldValidation = FieldValidation.WARN,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> CreateResult:
         """Create an object, or a ``subresource`` ("eviction", "token") of the object ``name``.
@@ -54,7 +57,7 @@ class Writes(Calls):
             data=encode_body(object),
             dry_run=dry_run,
             field_manager=field_manager,
-            field_validation=field_validation.value,
+            field_validation=FieldValidation.number_of(field_validation),
             encoding=ENCODING_JSON,
         )
         response = self._transport.unary(
@@ -74,7 +77,7 @@ class Writes(Calls):
         resource_version: str | None = None,
         dry_run: bool = False,
         field_manager: str | None = None,
-        field_validation: FieldValidation = FieldValidation.WARN,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> UpdateResult:
         """Replace an object, or its ``subresource`` ("status", "scale"), with ``object``.
@@ -94,7 +97,7 @@ class Writes(Calls):
             data=encode_body(object),
             dry_run=dry_run,
             field_manager=field_manager,
-            field_validation=field_validation.value,
+            field_validation=FieldValidation.number_of(field_validation),
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
             encoding=ENCODING_JSON,
         )
@@ -109,7 +112,7 @@ class Writes(Calls):
         name: str,
         body: PatchBody,
         *,
-        type: PatchType,
+        type: PatchTypeLike,
         namespace: str | None = None,
         subresource: str | None = None,
         uid: str | None = None,
@@ -117,7 +120,7 @@ class Writes(Calls):
         dry_run: bool = False,
         field_manager: str | None = None,
         force: bool = False,
-        field_validation: FieldValidation = FieldValidation.WARN,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> PatchResult:
         """Change parts of one object, or of its ``subresource`` ("status", "scale").
@@ -135,12 +138,12 @@ class Writes(Calls):
             name=name,
             namespace=namespace,
             subresource=subresource,
-            type=type.value,
+            type=PatchType.number_of(type),
             data=encode_body(body),
             dry_run=dry_run,
             field_manager=field_manager,
             force=force,
-            field_validation=field_validation.value,
+            field_validation=FieldValidation.number_of(field_validation),
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
             encoding=ENCODING_JSON,
         )
@@ -157,7 +160,7 @@ class Writes(Calls):
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
-        propagation_policy: PropagationPolicy | None = None,
+        propagation_policy: PropagationPolicyLike | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
@@ -178,7 +181,9 @@ class Writes(Calls):
             name=name,
             namespace=namespace,
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
-            propagation_policy=propagation_policy.value if propagation_policy else None,
+            propagation_policy=(
+                PropagationPolicy.number_of(propagation_policy) if propagation_policy else None
+            ),
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
             encoding=ENCODING_JSON,
@@ -195,7 +200,7 @@ class Writes(Calls):
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
-        propagation_policy: PropagationPolicy | None = None,
+        propagation_policy: PropagationPolicyLike | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
@@ -210,7 +215,9 @@ class Writes(Calls):
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
-            propagation_policy=propagation_policy.value if propagation_policy else None,
+            propagation_policy=(
+                PropagationPolicy.number_of(propagation_policy) if propagation_policy else None
+            ),
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
         )

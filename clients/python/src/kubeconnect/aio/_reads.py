@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeconnect._counts import CountResult
-from kubeconnect._reads import Consistency, GetResult, paths
+from kubeconnect._reads import Consistency, ConsistencyLike, GetResult, paths
 from kubeconnect._relations import Relation
 from kubeconnect._transport.options import deadline
 from kubeconnect.aio._calls import AsyncCalls
@@ -28,7 +28,7 @@ class AsyncReads(AsyncCalls):
         fields: Iterable[str] | None = None,
         metadata_only: bool = False,
         min_resource_version: str | None = None,
-        consistency: Consistency = Consistency.CACHED,
+        consistency: ConsistencyLike = Consistency.CACHED,
         timeout: float | None = None,
     ) -> GetResult:
         """Return one object, or its ``subresource`` ("status", "scale").
@@ -44,7 +44,7 @@ class AsyncReads(AsyncCalls):
             fields=paths(fields),
             metadata_only=metadata_only,
             min_resource_version=min_resource_version,
-            consistency=consistency.value,
+            consistency=Consistency.number_of(consistency),
             encoding=ENCODING_JSON,
         )
         response = await self._transport.read(
@@ -65,7 +65,7 @@ class AsyncReads(AsyncCalls):
         metadata_only: bool = False,
         order_by: str | None = None,
         min_resource_version: str | None = None,
-        consistency: Consistency = Consistency.CACHED,
+        consistency: ConsistencyLike = Consistency.CACHED,
         require_all_namespaces: bool = False,
         page_size: int | None = None,
         timeout: float | None = None,
@@ -88,7 +88,7 @@ class AsyncReads(AsyncCalls):
             metadata_only=metadata_only,
             order_by=order_by,
             min_resource_version=min_resource_version,
-            consistency=consistency.value,
+            consistency=Consistency.number_of(consistency),
             require_all_namespaces=require_all_namespaces,
             page_size=page_size,
             encoding=ENCODING_JSON,
@@ -109,7 +109,7 @@ class AsyncReads(AsyncCalls):
         group_by: Iterable[str] | None = None,
         max_groups: int | None = None,
         min_resource_version: str | None = None,
-        consistency: Consistency = Consistency.CACHED,
+        consistency: ConsistencyLike = Consistency.CACHED,
         require_all_namespaces: bool = False,
         timeout: float | None = None,
     ) -> CountResult:
@@ -129,7 +129,7 @@ class AsyncReads(AsyncCalls):
             group_by=paths(group_by),
             max_groups=max_groups,
             min_resource_version=min_resource_version,
-            consistency=consistency.value,
+            consistency=Consistency.number_of(consistency),
             require_all_namespaces=require_all_namespaces,
         )
         response = await self._transport.read(

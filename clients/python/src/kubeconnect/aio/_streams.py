@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from kubeconnect._connection import OnRetry
-from kubeconnect._logs import LogStream, since
+from kubeconnect._logs import LogStream, LogStreamLike, since
 from kubeconnect._relations import Relation
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, WatchSession
@@ -149,7 +149,7 @@ class AsyncStreams(AsyncCalls):
         tail_lines: int | None = None,
         limit_bytes: int | None = None,
         timestamps: bool = False,
-        stream: LogStream = LogStream.ALL,
+        stream: LogStreamLike = LogStream.ALL,
     ) -> AsyncLog:
         """Read the log of a pod's container. ``container`` may be left out if the pod has
         only one.
@@ -172,6 +172,6 @@ class AsyncStreams(AsyncCalls):
             tail_lines=tail_lines,
             limit_bytes=limit_bytes,
             timestamps=timestamps,
-            stream=stream.value,
+            stream=LogStream.number_of(stream),
         )
         return AsyncLog(self._transport.stream(self._transport.pods.GetLogs, request))

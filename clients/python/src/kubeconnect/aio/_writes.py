@@ -9,9 +9,12 @@ from kubeconnect._writes import (
     DeleteCollectionResult,
     DeleteResult,
     FieldValidation,
+    FieldValidationLike,
     PatchResult,
     PatchType,
+    PatchTypeLike,
     PropagationPolicy,
+    PropagationPolicyLike,
     UpdateResult,
 )
 from kubeconnect.aio._calls import AsyncCalls
@@ -32,7 +35,7 @@ class AsyncWrites(AsyncCalls):
         subresource: str | None = None,
         dry_run: bool = False,
         field_manager: str | None = None,
-        field_validation: FieldValidation = FieldValidation.WARN,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> CreateResult:
         """Create an object, or a ``subresource`` ("eviction", "token") of the object ``name``.
@@ -52,7 +55,7 @@ class AsyncWrites(AsyncCalls):
             data=encode_body(object),
             dry_run=dry_run,
             field_manager=field_manager,
-            field_validation=field_validation.value,
+            field_validation=FieldValidation.number_of(field_validation),
             encoding=ENCODING_JSON,
         )
         response = await self._transport.unary(
@@ -72,7 +75,7 @@ class AsyncWrites(AsyncCalls):
         resource_version: str | None = None,
         dry_run: bool = False,
         field_manager: str | None = None,
-        field_validation: FieldValidation = FieldValidation.WARN,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> UpdateResult:
         """Replace an object, or its ``subresource`` ("status", "scale"), with ``object``.
@@ -92,7 +95,7 @@ class AsyncWrites(AsyncCalls):
             data=encode_body(object),
             dry_run=dry_run,
             field_manager=field_manager,
-            field_validation=field_validation.value,
+            field_validation=FieldValidation.number_of(field_validation),
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
             encoding=ENCODING_JSON,
         )
@@ -107,7 +110,7 @@ class AsyncWrites(AsyncCalls):
         name: str,
         body: PatchBody,
         *,
-        type: PatchType,
+        type: PatchTypeLike,
         namespace: str | None = None,
         subresource: str | None = None,
         uid: str | None = None,
@@ -115,7 +118,7 @@ class AsyncWrites(AsyncCalls):
         dry_run: bool = False,
         field_manager: str | None = None,
         force: bool = False,
-        field_validation: FieldValidation = FieldValidation.WARN,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> PatchResult:
         """Change parts of one object, or of its ``subresource`` ("status", "scale").
@@ -133,12 +136,12 @@ class AsyncWrites(AsyncCalls):
             name=name,
             namespace=namespace,
             subresource=subresource,
-            type=type.value,
+            type=PatchType.number_of(type),
             data=encode_body(body),
             dry_run=dry_run,
             field_manager=field_manager,
             force=force,
-            field_validation=field_validation.value,
+            field_validation=FieldValidation.number_of(field_validation),
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
             encoding=ENCODING_JSON,
         )
@@ -155,7 +158,7 @@ class AsyncWrites(AsyncCalls):
         namespace: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
-        propagation_policy: PropagationPolicy | None = None,
+        propagation_policy: PropagationPolicyLike | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
@@ -176,7 +179,9 @@ class AsyncWrites(AsyncCalls):
             name=name,
             namespace=namespace,
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
-            propagation_policy=propagation_policy.value if propagation_policy else None,
+            propagation_policy=(
+                PropagationPolicy.number_of(propagation_policy) if propagation_policy else None
+            ),
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
             encoding=ENCODING_JSON,
@@ -193,7 +198,7 @@ class AsyncWrites(AsyncCalls):
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
-        propagation_policy: PropagationPolicy | None = None,
+        propagation_policy: PropagationPolicyLike | None = None,
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
@@ -208,7 +213,9 @@ class AsyncWrites(AsyncCalls):
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
-            propagation_policy=propagation_policy.value if propagation_policy else None,
+            propagation_policy=(
+                PropagationPolicy.number_of(propagation_policy) if propagation_policy else None
+            ),
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
         )
