@@ -97,6 +97,7 @@ class FakeService(
     steps: deque[Step] = field(default_factory=deque)
     changed: threading.Condition = field(default_factory=threading.Condition)
     stuck: bool = False
+    begun: threading.Event = field(default_factory=threading.Event)
     watch_ended: threading.Event = field(default_factory=threading.Event)
     log: list[bytes | Failure | Silence] = field(default_factory=list)
     log_ended: threading.Event = field(default_factory=threading.Event)
@@ -359,6 +360,7 @@ class FakeService(
 
     def _begin(self, request: object, context: grpc.ServicerContext) -> None:
         self.requests.append(request)
+        self.begun.set()
         self.peers.append(context.peer())
         self.metadata.append(dict(context.invocation_metadata()))
         if self.stuck:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
+import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kubeconnect import Client, EventType, Freshness
+from kubeconnect import Cancelled, Client, DeadlineExceeded, EventType, Freshness
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import End, FakeService, Silence, event
@@ -154,6 +158,72 @@ def test_another_thread_can_close_a_watch_between_two_streams(service: FakeServi
         assert service.watch_ended.wait(10)
         events.close()
         assert reader.result(10) is None
+
+
+def test_closing_a_client_cancels_its_calls(service: FakeService) -> None:
+    service.stuck = True
+    with Client(service.address) as client, ThreadPoolExecutor(1) as threads:
+        call = threads.submit(client.list, "pods")
+        assert service.begun.wait(10)
+        client.close()
+        assert isinstance(call.exception(10), Cancelled)
+
+
+async def test_closing_an_async_client_cancels_its_calls(service: FakeService) -> None:
+    service.stuck = True
+    async with AsyncClient(service.address) as client:
+        call = asyncio.ensure_future(client.list("pods"))
+        assert await asyncio.to_thread(service.begun.wait, 10)
+        await client.close()
+        with pytest.raises(Cancelled, match=r"^the client is closed$"):
+            await call
+
+
+async def test_a_cancelled_task_of_a_closed_client_is_cancelled(service: FakeService) -> None:
+    service.stuck = True
+    async with AsyncClient(service.address) as client:
+        call = asyncio.ensure_future(client.list("pods"))
+        assert await asyncio.to_thread(service.begun.wait, 10)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+
+def test_an_interrupt_is_raised_without_the_frames_of_grpc(service: FakeService) -> None:
+    service.play([SYNCED])
+    waiting = threading.Event()
+
+    def interrupt() -> None:
+        waiting.wait()
+        time.sleep(0.2)  # until the main thread waits for the next event
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with Client(service.address) as client, client.watch("pods") as events:
+        next(events)
+        threading.Thread(target=interrupt).start()
+        waiting.set()
+        with pytest.raises(KeyboardInterrupt) as caught:
+            next(events)
+    names = [frame.name for frame in traceback.extract_tb(caught.tb)]
+    assert names == ["test_an_interrupt_is_raised_without_the_frames_of_grpc", "__next__"]
+    assert caught.value.__suppress_context__
+
+
+def _threads_but_those_of_the_service() -> set[threading.Thread]:
+    return {each for each in threading.enumerate() if "PoolExecutor" not in each.name}
+
+
+def test_a_watch_that_times_out_leaves_no_thread(service: FakeService) -> None:
+    service.play([SYNCED])
+    client_threads = _threads_but_those_of_the_service
+    before = client_threads()
+    with Client(service.address) as client:
+        with pytest.raises(DeadlineExceeded):
+            list(client.watch("pods", timeout=0.1))
+        started = client_threads() - before
+    for thread in started:
+        thread.join(10)
+    assert not [thread for thread in started if thread.is_alive()]
 
 
 def test_abandoned_watch_ends_its_stream(service: FakeService) -> None:

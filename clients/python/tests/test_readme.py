@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import NoReturn
 
 import grpc
 import pytest
@@ -20,7 +21,7 @@ READS, WATCHES, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:13], PROGRAMS[13:17], PR
 READ, OBJECT, NAMESPACES, SELECT, NOT_READY, COUNT, LATEST, DISCOVER = READS
 WATCH, CUT_OFF, RESUME, MANY, LOGS = WATCHES
 CREATE, UPDATE, PATCH, DELETE = WRITES
-ASYNCIO, ACCESS, ERRORS, TOKENS = REST
+ASYNCIO, ACCESS, INTERRUPT, ERRORS, TOKENS = REST
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
 OBJECT_SHOWN = """\
@@ -117,6 +118,25 @@ def test_watch_prints_its_connection(
         "disconnected (the service stops): connected is False",
         "RESET: connected is True",
     ]
+
+
+def test_a_watch_may_be_interrupted_and_may_time_out(
+    service: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.play(batch("t9", RESET))
+    run(INTERRUPT.replace("timeout=3600", "timeout=0.1"), service)
+    monkeypatch.setattr("kubeconnect._event_reader.EventReader.read", interrupted)
+    service.play(batch("t9", RESET))
+    run(INTERRUPT, service)
+    assert capsys.readouterr().out.splitlines() == [
+        "RESET None",
+        "the watch of pods demo ended after 0.1 seconds",
+        "interrupted",
+    ]
+
+
+def interrupted(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def test_tokens_are_renewed(

@@ -11,6 +11,7 @@ from kubeconnect import (
     Cancelled,
     Client,
     Connection,
+    DeadlineExceeded,
     EventType,
     Forbidden,
     Freshness,
@@ -370,6 +371,46 @@ def test_raises_if_no_message_is_ever_received(
     with client.watch("pods") as events:
         with pytest.raises(Unavailable, match=r"no message received for 0.05 seconds"):
             next(events)
+
+
+def test_ends_with_an_error_after_its_timeout(client: Client, service: FakeService) -> None:
+    service.play(batch("t9", RESET, SYNCED))
+    with client.watch("pods", namespace="demo", timeout=0.1) as events:
+        seen = [(next(events)).type.name for _ in range(2)]
+        with pytest.raises(DeadlineExceeded, match=r"^the watch of pods demo .* 0.1 seconds$"):
+            next(events)
+        assert not events.connection.connected
+        assert [each for each in events] == []
+    assert seen == ["RESET", "SYNCED"]
+    assert service.watch_ended.wait(10)
+    assert len(service.requests) == 1
+
+
+def test_the_timeout_includes_the_delays_between_streams(
+    client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 3600.0)
+    monkeypatch.setattr("kubeconnect._watch_session.MAX_DELAY_SECONDS", 3600.0)
+    service.play([RESET, SYNCED], End())
+    with client.watch("pods", timeout=0.1) as events:
+        for _ in range(2):
+            next(events)
+        with pytest.raises(DeadlineExceeded):
+            next(events)
+
+
+def test_the_timeout_ends_a_watch_that_has_more_events(
+    client: Client, service: FakeService
+) -> None:
+    service.play([RESET, SYNCED], [BOOKMARK])
+    with client.watch("pods", timeout=1e-9) as events:
+        with pytest.raises(DeadlineExceeded):
+            next(events)
+
+
+def test_refuses_a_timeout_that_is_none(client: Client) -> None:
+    with pytest.raises(ValueError, match="timeout must be more than 0 seconds, not 0"):
+        client.watch("pods", timeout=0)
 
 
 def test_reports_its_namespaces_and_warnings(client: Client, service: FakeService) -> None:

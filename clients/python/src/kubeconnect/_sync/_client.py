@@ -58,8 +58,9 @@ class Client(Reads, Streams, Writes, Cluster):
     that delay if its ``timeout`` allows. A write is not retried.
 
     A ``timeout`` is in seconds, and ``math.inf`` means no limit. The default is the
-    client's timeout. Watches and logs have no timeout. All calls raise subclasses of
-    KubeconnectError: NotFound, Forbidden, Unavailable, DeadlineExceeded and others.
+    client's timeout. A watch has no timeout by default, and a log has none. All calls raise
+    subclasses of KubeconnectError: NotFound, Forbidden, Unavailable, DeadlineExceeded and
+    others. Calls of a closed client raise Cancelled.
     """
 
     def __init__(
@@ -111,5 +112,5 @@ class Client(Reads, Streams, Writes, Cluster):
         self.close()
 
     def close(self) -> None:
-        """Close the connection. Calls and watches on it are cancelled."""
+        """Close the connection. Its calls and watches raise Cancelled, as do later ones."""
         self._transport.close()

@@ -6,17 +6,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from time import monotonic
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import grpc
 
 from kubeconnect._connection import Connection, OnRetry
-from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
+from kubeconnect._errors import DeadlineExceeded, KubeconnectError, Unauthenticated, Unavailable
+from kubeconnect._transport.options import limit, remaining
 from kubeconnect._transport.sync import Latch, Stream
 from kubeconnect._watch_session import Request, Response, Session, Step
 
 Self = TypeVar("Self", bound="EventStream[Any, Any, Any]")
+
+TOLERANCE_SECONDS = 0.5
+"""The time before the timeout of a watch in which the end of its stream counts as the timeout."""
 
 _logger = logging.getLogger("kubeconnect")
 
@@ -28,7 +33,8 @@ class EventStream(Generic[Request, Response, Step]):
     closes itself. Only one iteration may run at a time. ``close`` may be called
     concurrently, and ends the iteration.
 
-    There is no time limit, and the iteration never ends by itself. A stream that is lost,
+    The iteration never ends by itself. With a ``timeout`` it raises DeadlineExceeded that
+    many seconds after the watch was opened, and closes the stream. A stream that is lost,
     or silent for 12 seconds, is opened again after a delay and resumes at its last position;
     the iteration continues. The first message of a stream may take 60 seconds. A stream that
     is silent, or has been reported as stale for ``max_staleness`` seconds, resumes over
@@ -50,18 +56,22 @@ class EventStream(Generic[Request, Response, Step]):
     def __init__(
         self,
         session: Session[Request, Response, Step],
-        open_stream: Callable[[Request, bool], Stream[Request, Response]],
+        open_stream: Callable[[Request, bool, float | None], Stream[Request, Response]],
         on_retry: OnRetry | None,
+        timeout: float | None,
     ) -> None:
         """Open the first stream, with the session's request.
 
-        ``open_stream`` is called with the request and whether to wait for a connection.
-        gRPC does not connect between calls, so later streams have to wait for it.
+        ``open_stream`` is called with the request, whether to wait for a connection, and the
+        number of seconds after which the stream ends. gRPC does not connect between calls,
+        so later streams have to wait for it.
         """
+        self._timeout = limit(timeout)
+        self._begin = monotonic()
         self._session = session
         self._open_stream = open_stream
         self._on_retry = on_retry
-        self._stream = open_stream(session.open(), False)
+        self._stream = open_stream(session.open(), False, self._timeout)
         self._delay: float | None = None  # until a lost stream is opened again
         self._closed = Latch()
 
@@ -89,7 +99,15 @@ class EventStream(Generic[Request, Response, Step]):
 
     def __next__(self) -> Step:
         """Wait for the next step and return it."""
+        try:
+            return self._next()
+        except KeyboardInterrupt as interrupt:
+            raise interrupt.with_traceback(None) from None  # without the frames of gRPC
+
+    def _next(self) -> Step:
         while not self._closed.is_set():
+            if self._rest is not None and self._rest <= 0:
+                self._end()
             if (step := self._session.take()) is not None:
                 return step
             if self._delay is None:
@@ -97,6 +115,16 @@ class EventStream(Generic[Request, Response, Step]):
             else:
                 self._reopen(self._delay)
         raise StopIteration
+
+    @property
+    def _rest(self) -> float | None:
+        """The number of seconds until the timeout; None for no limit."""
+        return remaining(self._timeout, self._begin)
+
+    def _end(self) -> NoReturn:
+        self.close()
+        message = f"the watch of {self._session.selection} ended after {self._timeout:g} seconds"
+        raise DeadlineExceeded(grpc.StatusCode.DEADLINE_EXCEEDED, message)
 
     @property
     def resume_token(self) -> str | None:
@@ -128,10 +156,18 @@ class EventStream(Generic[Request, Response, Step]):
         except KubeconnectError as error:
             if self._closed.is_set():
                 return
+            if isinstance(error, DeadlineExceeded) and self._is_ending():
+                self._end()
             self._delay = self._session.delay_after(error)
             if self._delay is None:
                 raise
             self._report_loss(error, self._delay)
+
+    def _is_ending(self) -> bool:
+        """Return whether the stream has ended because of the timeout. gRPC and the service may
+        end it a little earlier.
+        """
+        return self._rest is not None and self._rest < TOLERANCE_SECONDS
 
     def _leave_if_stale(self) -> None:
         error = self._session.staleness_error()
@@ -154,10 +190,11 @@ class EventStream(Generic[Request, Response, Step]):
 
     def _reopen(self, delay: float) -> None:
         self._stream.close()
-        self._closed.wait(delay)
-        if self._closed.is_set():
+        rest = self._rest
+        self._closed.wait(delay if rest is None else min(delay, rest))
+        if self._closed.is_set() or self._rest == 0:
             return
-        self._stream = self._open_stream(self._session.open(), True)
+        self._stream = self._open_stream(self._session.open(), True, self._rest)
         self._delay = None
         if self._closed.is_set():  # close() ran meanwhile and has not closed this stream
             self._stream.close()

@@ -43,6 +43,7 @@ class Streams(Calls):
         reconnect: bool = True,
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
+        timeout: float | None = None,
     ) -> Watch:
         """Watch a selection, or the single object ``name``.
 
@@ -66,6 +67,9 @@ class Streams(Calls):
         that is stale too, up to 32 times. ``on_retry`` is called with the error and the
         number of seconds until the next attempt. It must return soon. Errors are raised with
         the first event.
+
+        ``timeout`` is the number of seconds after which the iteration raises
+        DeadlineExceeded; the default is no limit.
         """
         spec = WatchSpec(
             resource,
@@ -92,10 +96,11 @@ class Streams(Calls):
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
             ),
-            lambda request, wait: transport.stream(
-                transport.resources.Watch, request, wait_for_ready=wait
+            lambda request, wait, rest: transport.stream(
+                transport.resources.Watch, request, wait_for_ready=wait, timeout=rest
             ),
             on_retry,
+            timeout,
         )
 
     def watch_many(
@@ -106,6 +111,7 @@ class Streams(Calls):
         reconnect: bool = True,
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
+        timeout: float | None = None,
     ) -> WatchMany[K]:
         """Watch up to 100 selections in one stream. Yields (key, event) with the keys of
         ``watches``.
@@ -116,8 +122,8 @@ class Streams(Calls):
 
         ``resume_token``, from an earlier call with the same watches in the same order,
         resumes each of them, as in ``watch``. A watch that cannot be resumed begins
-        with RESET. ``reconnect``, ``max_staleness`` and ``on_retry`` are as in ``watch``. The
-        stream is stale if one of its watches is.
+        with RESET. ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in
+        ``watch``. The stream is stale if one of its watches is.
         """
         resumes = bool(resume_token)
         specs = [spec.to_message(pb.WatchSpec, resumes=resumes) for spec in watches.values()]
@@ -132,10 +138,11 @@ class Streams(Calls):
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
             ),
-            lambda request, wait: transport.stream(
-                transport.resources.WatchMany, request, wait_for_ready=wait
+            lambda request, wait, rest: transport.stream(
+                transport.resources.WatchMany, request, wait_for_ready=wait, timeout=rest
             ),
             on_retry,
+            timeout,
         )
 
     def logs(

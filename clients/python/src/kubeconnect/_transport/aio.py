@@ -184,17 +184,20 @@ class AsyncTransport:
         request: Request,
         *,
         wait_for_ready: bool = False,
+        timeout: float | None = None,
     ) -> AsyncStream[Request, Response]:
-        """Return a server-streaming call without a timeout.
+        """Return a server-streaming call, which ends after ``timeout`` seconds; None: no limit.
 
         The call begins with the first read. With ``wait_for_ready`` it waits for a connection
         instead of failing.
         """
         if self._closed:
             raise client_closed()
+        first = monotonic()
 
         def begin(metadata: Metadata) -> grpc.aio.UnaryStreamCall[Request, Response]:
-            return rpc(request, metadata=metadata, wait_for_ready=wait_for_ready)
+            rest = remaining(timeout, first)
+            return rpc(request, timeout=rest, metadata=metadata, wait_for_ready=wait_for_ready)
 
         connection = self._connection_of(rpc)
         stream = AsyncStream(
@@ -209,10 +212,17 @@ class AsyncTransport:
     @contextmanager
     def _using(self, rpc: object) -> Iterator[None]:
         """Count a call, so that its connection is kept open."""
+        if self._closed:
+            raise client_closed()
         connection = self._connection_of(rpc)
         connection.calls += 1
         try:
             yield
+        except (Cancelled, asyncio.CancelledError, grpc.aio.UsageError):
+            # gRPC raises one of these if its channel is closed.
+            if self._closed and not _is_being_cancelled():
+                raise client_closed() from None
+            raise
         finally:
             connection.calls -= 1
 
@@ -342,6 +352,12 @@ class AsyncStream(Generic[Request, Response]):
     async def _first(self, metadata: Metadata) -> object:
         self._call = self._begin(metadata)
         return await self._call.read()
+
+
+def _is_being_cancelled() -> bool:
+    """Return whether the current task is being cancelled. Python 3.10 does not report it."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return bool(cancelling and cancelling())
 
 
 def _cancelled() -> Cancelled:

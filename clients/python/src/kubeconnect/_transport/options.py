@@ -85,6 +85,11 @@ def deadline(timeout: float | None, default: float) -> float | None:
     return None if math.isinf(seconds) else seconds
 
 
+def limit(timeout: float | None) -> float | None:
+    """Return the timeout of a stream in seconds; None for no limit, which is the default."""
+    return deadline(timeout, math.inf)
+
+
 def remaining(timeout: float | None, begin: float) -> float | None:
     """Return the rest of a timeout that began at ``begin``, a time of ``monotonic``."""
     return None if timeout is None else max(timeout - (monotonic() - begin), 0.0)

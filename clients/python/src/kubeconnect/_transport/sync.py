@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 import grpc
 
 from kubeconnect._address import Address
-from kubeconnect._errors import KubeconnectError, Unauthenticated
+from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
 from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
 from kubeconnect._transport.options import channel_credentials, channel_options, remaining
 from kubeconnect._transport.tokens import Metadata, bearer, token_function
@@ -169,16 +169,17 @@ class Transport:
         request: Request,
         *,
         wait_for_ready: bool = False,
+        timeout: float | None = None,
     ) -> Stream[Request, Response]:
-        """Begin a server-streaming call without a timeout.
+        """Begin a server-streaming call, which ends after ``timeout`` seconds; None: no limit.
 
         With ``wait_for_ready`` it waits for a connection instead of failing.
         """
-        if self._closed_event.is_set():
-            raise client_closed()
+        first = monotonic()
 
         def begin(metadata: Metadata) -> Call[Response]:
-            return rpc(request, metadata=metadata, wait_for_ready=wait_for_ready)
+            rest = remaining(timeout, first)
+            return rpc(request, timeout=rest, metadata=metadata, wait_for_ready=wait_for_ready)
 
         with self._using(rpc) as connection:
             metadata = self._metadata()
@@ -199,11 +200,17 @@ class Transport:
     @contextmanager
     def _using(self, rpc: object) -> Iterator[Connection]:
         """Keep the connection of a call open."""
+        if self._closed_event.is_set():
+            raise client_closed()
         with self._lock:
             connection = next(each for each in self._connections if each.has(rpc))
             connection.calls += 1
         try:
             yield connection
+        except (Cancelled, ValueError):  # gRPC raises ValueError if its channel is closed
+            if self._closed_event.is_set():
+                raise client_closed() from None
+            raise
         finally:
             with self._lock:
                 connection.calls -= 1

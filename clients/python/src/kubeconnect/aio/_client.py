@@ -56,8 +56,9 @@ class AsyncClient(AsyncReads, AsyncStreams, AsyncWrites, AsyncCluster):
     that delay if its ``timeout`` allows. A write is not retried.
 
     A ``timeout`` is in seconds, and ``math.inf`` means no limit. The default is the
-    client's timeout. Watches and logs have no timeout. All calls raise subclasses of
-    KubeconnectError: NotFound, Forbidden, Unavailable, DeadlineExceeded and others.
+    client's timeout. A watch has no timeout by default, and a log has none. All calls raise
+    subclasses of KubeconnectError: NotFound, Forbidden, Unavailable, DeadlineExceeded and
+    others. Calls of a closed client raise Cancelled.
     """
 
     def __init__(
@@ -109,5 +110,5 @@ class AsyncClient(AsyncReads, AsyncStreams, AsyncWrites, AsyncCluster):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection. Calls and watches on it are cancelled."""
+        """Close the connection. Its calls and watches raise Cancelled, as do later ones."""
         await self._transport.close()

@@ -41,6 +41,7 @@ class AsyncStreams(AsyncCalls):
         reconnect: bool = True,
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
+        timeout: float | None = None,
     ) -> AsyncWatch:
         """Watch a selection, or the single object ``name``.
 
@@ -64,6 +65,9 @@ class AsyncStreams(AsyncCalls):
         that is stale too, up to 32 times. ``on_retry`` is called with the error and the
         number of seconds until the next attempt. It must return soon. Errors are raised with
         the first event.
+
+        ``timeout`` is the number of seconds after which the iteration raises
+        DeadlineExceeded; the default is no limit.
         """
         spec = WatchSpec(
             resource,
@@ -90,10 +94,11 @@ class AsyncStreams(AsyncCalls):
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
             ),
-            lambda request, wait: transport.stream(
-                transport.resources.Watch, request, wait_for_ready=wait
+            lambda request, wait, rest: transport.stream(
+                transport.resources.Watch, request, wait_for_ready=wait, timeout=rest
             ),
             on_retry,
+            timeout,
         )
 
     def watch_many(
@@ -104,6 +109,7 @@ class AsyncStreams(AsyncCalls):
         reconnect: bool = True,
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
+        timeout: float | None = None,
     ) -> AsyncWatchMany[K]:
         """Watch up to 100 selections in one stream. Yields (key, event) with the keys of
         ``watches``.
@@ -114,8 +120,8 @@ class AsyncStreams(AsyncCalls):
 
         ``resume_token``, from an earlier call with the same watches in the same order,
         resumes each of them, as in ``watch``. A watch that cannot be resumed begins
-        with RESET. ``reconnect``, ``max_staleness`` and ``on_retry`` are as in ``watch``. The
-        stream is stale if one of its watches is.
+        with RESET. ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in
+        ``watch``. The stream is stale if one of its watches is.
         """
         resumes = bool(resume_token)
         specs = [spec.to_message(pb.WatchSpec, resumes=resumes) for spec in watches.values()]
@@ -130,10 +136,11 @@ class AsyncStreams(AsyncCalls):
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
             ),
-            lambda request, wait: transport.stream(
-                transport.resources.WatchMany, request, wait_for_ready=wait
+            lambda request, wait, rest: transport.stream(
+                transport.resources.WatchMany, request, wait_for_ready=wait, timeout=rest
             ),
             on_retry,
+            timeout,
         )
 
     def logs(
