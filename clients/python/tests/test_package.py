@@ -1,7 +1,19 @@
 import pkgutil
+from importlib.metadata import version
+from pathlib import Path
 
 import kubeconnect
 from kubeconnect import aio
+
+HERE = Path(__file__).parents[1]
+
+
+def test_has_a_version() -> None:
+    assert kubeconnect.__version__ == version("kubeconnect")
+
+
+def test_contains_the_license_of_the_repository() -> None:
+    assert (HERE / "LICENSE").read_bytes() == (HERE.parents[1] / "LICENSE").read_bytes()
 
 
 def test_has_only_these_public_modules() -> None:

@@ -41,6 +41,7 @@ from kubeconnect._reads import Consistency, GetResult, Source
 from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
 from kubeconnect._sync import Client, Log, ObjectList, Table, Watch, WatchMany
 from kubeconnect._tables import TableColumn, TableRow
+from kubeconnect._version import __version__
 from kubeconnect._watch_spec import WatchSpec
 from kubeconnect._writes import (
     CreateResult,
@@ -115,6 +116,7 @@ __all__ = [
     "Watch",
     "WatchMany",
     "WatchSpec",
+    "__version__",
     "about",
     "owned_by",
     "owner_of",
@@ -123,5 +125,5 @@ __all__ = [
 
 # Tracebacks and documentation show the public names.
 for _name in __all__:
-    if (_module := globals()[_name].__module__).startswith(f"{__name__}._"):
+    if getattr(globals()[_name], "__module__", "").startswith(f"{__name__}._"):
         globals()[_name].__module__ = __name__

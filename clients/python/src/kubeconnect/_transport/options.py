@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
 
 import grpc
 
 from kubeconnect._address import Address
+from kubeconnect._version import __version__
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """The maximum size of a received message. Pages of the service are about 3 MiB, but a single
@@ -43,7 +43,7 @@ a live view."""
 def channel_options(address: Address) -> list[tuple[str, int | str]]:
     """Return gRPC's options for a channel to the address."""
     options: list[tuple[str, int | str]] = [
-        ("grpc.primary_user_agent", f"kubeconnect-python/{version('kubeconnect')}"),
+        ("grpc.primary_user_agent", f"kubeconnect-python/{__version__}"),
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
         ("grpc.max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
