@@ -27,6 +27,8 @@ SUBSTITUTIONS = [
     (r"\basync (?=def|for|with)", ""),
     (r"\bawait ", ""),
     (r"\b__a(?=(iter|next|enter|exit)__)", "__"),
+    (r"\bAwaitable\[(None|\w+)\]", r"\1"),
+    (r"\bAwaitable, ", ""),
     (r"\baiter\(", "iter("),
     (r"\banext\(", "next("),
 ]  # fmt: skip

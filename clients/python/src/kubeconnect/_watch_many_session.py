@@ -11,7 +11,13 @@ from kubeconnect._event_reader import EventReader
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Session, now, selection
+from kubeconnect._watch_session import (
+    MAX_STALENESS_SECONDS,
+    Session,
+    ends_first_snapshot,
+    now,
+    selection,
+)
 from kubeconnect.v1 import watch_pb2 as pb
 
 K = TypeVar("K", bound=Hashable)
@@ -49,6 +55,7 @@ class WatchManySession(
         self._each = [EventReader(patches=bool(watch.patch_format)) for watch in request.watches]
         self._awaiting_events = set(range(len(keys)))
         self._within_snapshot: set[int] = set()
+        self._in_first_snapshot = set(range(len(keys)))
         self._watch = 0  # the index of the watch whose events are ready
 
     @property
@@ -112,6 +119,10 @@ class WatchManySession(
         if event is None:
             return None
         self._update_progress(event)
+        if self._watch in self._in_first_snapshot and ends_first_snapshot(event):
+            self._in_first_snapshot.discard(self._watch)
+            if event.type is EventType.SYNCED:
+                self._empty.append(self._request.watches[self._watch])
         return self._keys[self._watch], event
 
     def _readers(self) -> Iterable[EventReader]:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import grpc
 
@@ -28,6 +28,7 @@ from kubeconnect.v1 import watch_pb2 as pb
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 Step = TypeVar("Step")
+Watched: TypeAlias = pb.WatchRequest | pb.WatchSpec
 
 QUIET_SECONDS = 12.0
 """The time for which a stream may be silent after its first message. The service sends a
@@ -99,6 +100,7 @@ class Session(ABC, Generic[Request, Response, Step]):
         self._stream_received = False
         self._jitter = jitter
         self._events: deque[Event] = deque()
+        self._empty: list[Watched] = []  # first snapshots without objects, for ``take_empty``
         self._resume_token = resume_token
         self._token_after_events = ""
         self._received = False
@@ -108,6 +110,12 @@ class Session(ABC, Generic[Request, Response, Step]):
     @abstractmethod
     def request(self) -> Request:
         """The request to send: the caller's request at first, later a request that resumes it."""
+
+    def take_empty(self) -> Watched | None:
+        """Return the selection whose first snapshot had no objects, once after its SYNCED was
+        taken; None if there is none.
+        """
+        return self._empty.pop() if self._empty else None
 
     @property
     @abstractmethod
@@ -264,6 +272,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         )
         self._request = request
         self._reader = EventReader(patches=bool(request.patch_format))
+        self._in_first_snapshot = True
 
     @property
     def request(self) -> pb.WatchRequest:
@@ -313,13 +322,23 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
 
     def take(self) -> Event | None:
         """Return the next queued event; None if there is none."""
-        return self._take_event()
+        event = self._take_event()
+        if event is not None and self._in_first_snapshot:
+            self._in_first_snapshot = not ends_first_snapshot(event)
+            if event.type is EventType.SYNCED:
+                self._empty.append(self._request)
+        return event
 
     def _readers(self) -> Iterable[EventReader]:
         return (self._reader,)
 
 
-def selection(watch: pb.WatchRequest | pb.WatchSpec) -> str:
+def ends_first_snapshot(event: Event) -> bool:
+    """Return whether the first snapshot has an object, or ends without any."""
+    return event.object is not None or event.type is EventType.SYNCED
+
+
+def selection(watch: Watched) -> str:
     """Return what is watched, for people: "pods", "pods demo", "pods demo/web", "nodes n1"."""
     where = f"{watch.namespace}/{watch.name}" if watch.namespace and watch.name else ""
     return f"{watch.resource} {where or watch.namespace or watch.name}".rstrip()

@@ -15,7 +15,7 @@ RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 ADDED = event(watch_pb2.EVENT_TYPE_ADDED, pod("a", version="7"), "7")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
 BOOKMARK = event(watch_pb2.EVENT_TYPE_BOOKMARK, None, "12")
-WATCHES = {"web": WatchSpec("pods", namespace="demo"), "all": WatchSpec("nodes")}
+WATCHES = {"web": WatchSpec("pods", label_selector="app=web"), "all": WatchSpec("nodes")}
 
 
 @pytest.fixture(autouse=True)

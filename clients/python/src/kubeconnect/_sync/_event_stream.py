@@ -16,7 +16,7 @@ from kubeconnect._connection import Connection, OnRetry
 from kubeconnect._errors import DeadlineExceeded, KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect._transport.options import limit, remaining
 from kubeconnect._transport.sync import Latch, Stream
-from kubeconnect._watch_session import Request, Response, Session, Step
+from kubeconnect._watch_session import Request, Response, Session, Step, Watched
 
 Self = TypeVar("Self", bound="EventStream[Any, Any, Any]")
 
@@ -58,19 +58,22 @@ class EventStream(Generic[Request, Response, Step]):
         session: Session[Request, Response, Step],
         open_stream: Callable[[Request, bool, float | None], Stream[Request, Response]],
         on_retry: OnRetry | None,
+        on_empty: Callable[[Watched], None],
         timeout: float | None,
     ) -> None:
         """Open the first stream, with the session's request.
 
         ``open_stream`` is called with the request, whether to wait for a connection, and the
         number of seconds after which the stream ends. gRPC does not connect between calls,
-        so later streams have to wait for it.
+        so later streams have to wait for it. ``on_empty`` is called with a selection whose
+        first snapshot has no objects.
         """
         self._timeout = limit(timeout)
         self._begin = monotonic()
         self._session = session
         self._open_stream = open_stream
         self._on_retry = on_retry
+        self._on_empty = on_empty
         self._stream = open_stream(session.open(), False, self._timeout)
         self._delay: float | None = None  # until a lost stream is opened again
         self._closed = Latch()
@@ -109,6 +112,8 @@ class EventStream(Generic[Request, Response, Step]):
             if self._rest is not None and self._rest <= 0:
                 self._end()
             if (step := self._session.take()) is not None:
+                if (empty := self._session.take_empty()) is not None:
+                    self._on_empty(empty)
                 return step
             if self._delay is None:
                 self._receive()

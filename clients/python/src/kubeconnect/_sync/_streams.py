@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from kubeconnect._connection import OnRetry
+from kubeconnect._errors import KubeconnectError, NotFound
 from kubeconnect._logs import LogStream, LogStreamLike, since
 from kubeconnect._relations import Relation
 from kubeconnect._sync._calls import Calls
@@ -15,10 +17,17 @@ from kubeconnect._sync._log import Log
 from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
 from kubeconnect._watch_many_session import K, WatchManySession
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS, WatchSession
+from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
 from kubeconnect._watch_spec import WatchSpec
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
+from kubeconnect.v1 import read_pb2
 from kubeconnect.v1 import watch_pb2 as pb
+from kubeconnect.v1.object_pb2 import ENCODING_JSON
+
+CHECK_SECONDS = 2.0
+"""The time limit of the check whether the namespace of a watch exists."""
+
+_logger = logging.getLogger("kubeconnect")
 
 
 class Streams(Calls):
@@ -70,6 +79,9 @@ class Streams(Calls):
 
         ``timeout`` is the number of seconds after which the iteration raises
         DeadlineExceeded; the default is no limit.
+
+        If the first snapshot is empty, the logger "kubeconnect" warns of a ``name`` or a
+        namespace that does not exist.
         """
         spec = WatchSpec(
             resource,
@@ -100,6 +112,7 @@ class Streams(Calls):
                 transport.resources.Watch, request, wait_for_ready=wait, timeout=rest
             ),
             on_retry,
+            self._warn_if_missing,
             timeout,
         )
 
@@ -142,8 +155,34 @@ class Streams(Calls):
                 transport.resources.WatchMany, request, wait_for_ready=wait, timeout=rest
             ),
             on_retry,
+            self._warn_if_missing,
             timeout,
         )
+
+    def _warn_if_missing(self, watch: Watched) -> None:
+        """Log a warning if a selection without objects has a name, or a namespace that does not
+        exist.
+        """
+        if watch.namespace and not self._namespace_exists(watch.namespace):
+            problem = f'there is no namespace "{watch.namespace}" so far'
+        elif watch.name:
+            problem = "there is no such object so far"
+        else:
+            return
+        _logger.warning("watch of %s: %s", selection(watch), problem)
+
+    def _namespace_exists(self, name: str) -> bool:
+        """Return whether a namespace exists, or the caller is not allowed to know."""
+        request = read_pb2.GetRequest(
+            resource="namespaces", name=name, metadata_only=True, encoding=ENCODING_JSON
+        )
+        try:
+            self._transport.unary(self._transport.resources.Get, request, CHECK_SECONDS)
+        except NotFound:
+            return False
+        except KubeconnectError:
+            pass
+        return True
 
     def logs(
         self,

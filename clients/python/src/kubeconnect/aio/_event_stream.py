@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar
@@ -14,7 +14,7 @@ from kubeconnect._connection import Connection, OnRetry
 from kubeconnect._errors import DeadlineExceeded, KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect._transport.aio import AsyncLatch, AsyncStream
 from kubeconnect._transport.options import limit, remaining
-from kubeconnect._watch_session import Request, Response, Session, Step
+from kubeconnect._watch_session import Request, Response, Session, Step, Watched
 
 Self = TypeVar("Self", bound="AsyncEventStream[Any, Any, Any]")
 
@@ -56,19 +56,22 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         session: Session[Request, Response, Step],
         open_stream: Callable[[Request, bool, float | None], AsyncStream[Request, Response]],
         on_retry: OnRetry | None,
+        on_empty: Callable[[Watched], Awaitable[None]],
         timeout: float | None,
     ) -> None:
         """Open the first stream, with the session's request.
 
         ``open_stream`` is called with the request, whether to wait for a connection, and the
         number of seconds after which the stream ends. gRPC does not connect between calls,
-        so later streams have to wait for it.
+        so later streams have to wait for it. ``on_empty`` is called with a selection whose
+        first snapshot has no objects.
         """
         self._timeout = limit(timeout)
         self._begin = monotonic()
         self._session = session
         self._open_stream = open_stream
         self._on_retry = on_retry
+        self._on_empty = on_empty
         self._stream = open_stream(session.open(), False, self._timeout)
         self._delay: float | None = None  # until a lost stream is opened again
         self._closed = AsyncLatch()
@@ -107,6 +110,8 @@ class AsyncEventStream(Generic[Request, Response, Step]):
             if self._rest is not None and self._rest <= 0:
                 await self._end()
             if (step := self._session.take()) is not None:
+                if (empty := self._session.take_empty()) is not None:
+                    await self._on_empty(empty)
                 return step
             if self._delay is None:
                 await self._receive()
