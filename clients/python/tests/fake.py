@@ -212,9 +212,12 @@ class FakeService(
         )
         failed = discovery_pb.FailedGroup(group="metrics.k8s.io", version="v1", message="down")
         nodes = discovery_pb.ResourceType(singular="node")
+        namespaces = discovery_pb.ResourceType(
+            resource=object_pb2.Resource(version="v1", kind="Namespace", plural="namespaces")
+        )
         matching = [
             each
-            for each in (pods, nodes)
+            for each in (pods, nodes, namespaces)
             if not request.category or request.category in each.categories
         ]
         return discovery_pb.ListResourceTypesResponse(

@@ -17,10 +17,10 @@ from tests.fake import Failure, FakeService, batch, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READS, WATCHES, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:13], PROGRAMS[13:17], PROGRAMS[17:]
+READS, WATCHES, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:13], PROGRAMS[13:18], PROGRAMS[18:]
 READ, OBJECT, NAMESPACES, SELECT, NOT_READY, COUNT, LATEST, DISCOVER = READS
 WATCH, CUT_OFF, RESUME, MANY, LOGS = WATCHES
-CREATE, UPDATE, PATCH, DELETE = WRITES
+CREATE, UPDATE, APPLY, PATCH, DELETE = WRITES
 ASYNCIO, ACCESS, INTERRUPT, ERRORS, TOKENS = REST
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
@@ -92,6 +92,21 @@ def test_update_prints_a_conflict(service: FakeService, capsys: pytest.CaptureFi
     service.conflict = True
     run(UPDATE, service)
     assert capsys.readouterr().out == "read it again: it has changed\n"
+
+
+def test_a_file_is_applied(
+    service: FakeService,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    documents = [
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n" for name in ("a", "b")
+    ]
+    Path("app.yaml").write_text("---\n".join(documents))
+    run(APPLY, service)
+    assert capsys.readouterr().out == "settings created\na old\nb old\n"
 
 
 def test_list_prints_its_namespaces(

@@ -6,7 +6,7 @@ from tests.fake import SNAPSHOT, FakeService
 
 async def test_returns_the_resources_that_the_cluster_serves(client: AsyncClient) -> None:
     result = await client.resource_types()
-    pods, nodes = result.types
+    pods, nodes, _ = result.types
     assert pods == ResourceType(
         resource=Resource("", "v1", "Pod", "pods", namespaced=True),
         versions=("v1",),

@@ -7,7 +7,7 @@ from tests.fake import SNAPSHOT, FakeService
 
 def test_returns_the_resources_that_the_cluster_serves(client: Client) -> None:
     result = client.resource_types()
-    pods, nodes = result.types
+    pods, nodes, _ = result.types
     assert pods == ResourceType(
         resource=Resource("", "v1", "Pod", "pods", namespaced=True),
         versions=("v1",),

@@ -8,17 +8,16 @@ import os
 from types import TracebackType
 
 from kubeconnect._address import Address
-from kubeconnect._sync._cluster import Cluster
+from kubeconnect._sync._apply import Apply
 from kubeconnect._sync._reads import Reads
 from kubeconnect._sync._streams import Streams
-from kubeconnect._sync._writes import Writes
 from kubeconnect._transport.sync import Token, Transport
 
 DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class Client(Reads, Streams, Writes, Cluster):
+class Client(Reads, Streams, Apply):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a

@@ -1,0 +1,121 @@
+"""The calls of a client that apply objects which name themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubeconnect._errors import KubeconnectError
+from kubeconnect._manifests import Manifest, read_yaml
+from kubeconnect._writes import FieldValidation, FieldValidationLike, PatchResult
+from kubeconnect.aio._cluster import AsyncCluster
+from kubeconnect.aio._writes import AsyncWrites
+
+
+class AsyncApply(AsyncWrites, AsyncCluster):
+    """Server-side apply without repeating the object's resource, name and namespace."""
+
+    async def apply(
+        self,
+        object: Mapping[str, Any],
+        *,
+        namespace: str | None = None,
+        field_manager: str = "kubeconnect",
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> PatchResult:
+        """Create an object, or change it to have these fields (server-side apply).
+
+        The resource is found from the object's ``apiVersion`` and ``kind``, and the name and
+        namespace from its metadata. ``namespace`` is for an object without one in its
+        metadata; it is ignored if the kind has no namespaces.
+
+        ``field_manager`` owns the fields of the object. A field that it applied before and
+        that is missing now is removed. Programs that apply different fields of the same
+        object need different managers. With ``force`` the manager takes ownership of fields
+        from other managers.
+
+        Raises ValueError if the object does not have an ``apiVersion``, a ``kind`` and a
+        name, Conflict, with a cause for each field, if other managers own the fields, and
+        Invalid if the result is rejected by validation.
+        """
+        return await self._apply(
+            Manifest.from_object(object),
+            namespace,
+            {},
+            field_manager=field_manager,
+            force=force,
+            dry_run=dry_run,
+            field_validation=field_validation,
+            timeout=timeout,
+        )
+
+    async def apply_yaml(
+        self,
+        text: str | bytes,
+        *,
+        namespace: str | None = None,
+        field_manager: str = "kubeconnect",
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> list[PatchResult]:
+        """Apply the objects of a YAML text, which may have several documents, in order.
+
+        The items of a ``List`` are applied one by one. Empty documents are skipped. The other
+        arguments are as in ``apply``; ``timeout`` is for each object. Needs PyYAML, which
+        ``pip install 'kubeconnect[yaml]'`` installs.
+
+        Raises ValueError, before anything is applied, if a document is not YAML or not an
+        object that names itself. If an object is rejected, the objects before it have been
+        applied, and the message of the error names the object.
+        """
+        results = []
+        known: dict[str, dict[str, bool]] = {}
+        for manifest in read_yaml(text):
+            try:
+                result = await self._apply(
+                    manifest,
+                    namespace,
+                    known,
+                    field_manager=field_manager,
+                    force=force,
+                    dry_run=dry_run,
+                    field_validation=field_validation,
+                    timeout=timeout,
+                )
+            except KubeconnectError as error:
+                message = f"{manifest}: {error.message}"
+                raise type(error)(error.code, message, error.status) from error
+            results.append(result)
+        return results
+
+    async def _apply(
+        self,
+        manifest: Manifest,
+        namespace: str | None,
+        known: dict[str, dict[str, bool]],
+        **options: Any,
+    ) -> PatchResult:
+        """Apply a manifest. ``known`` is whether the kinds of each group have namespaces."""
+        if namespace and not manifest.namespace:
+            if manifest.group not in known:
+                known[manifest.group] = await self._scopes(manifest.group, options["timeout"])
+            # A kind that is not served yet is defined by an earlier document.
+            namespaced = known[manifest.group].get(manifest.kind, True)
+            namespace = namespace if namespaced else None
+        return await self.patch(
+            manifest.resource,
+            manifest.name,
+            manifest.data,
+            type="apply",
+            namespace=manifest.namespace or namespace,
+            **options,
+        )
+
+    async def _scopes(self, group: str, timeout: float | None) -> dict[str, bool]:
+        served = await self.resource_types(group=group or "core", timeout=timeout)
+        return {each.resource.kind: each.resource.namespaced for each in served.types}
