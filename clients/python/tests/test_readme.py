@@ -77,7 +77,7 @@ def run(program: str, service: FakeService) -> None:
         pytest.param(PATCH, "7 old\n", id="patch"),
         pytest.param(DELETE, DELETED, id="delete"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
-        pytest.param(ACCESS, "ann\nTrue RBAC False\n", id="access"),
+        pytest.param(ACCESS, "ann\nTrue RBAC False\nFalse\n", id="access"),
         pytest.param(ERRORS, 'pods "nobody" not found\n', id="errors"),
     ],
 )

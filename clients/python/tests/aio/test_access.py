@@ -36,3 +36,15 @@ async def test_raises_if_there_is_not_one_answer_for_each_question(
     service.answers = 0
     with pytest.raises(Internal):
         await client.check_access([AccessQuestion("list", "pods")])
+
+
+async def test_can_i_asks_one_question(client: AsyncClient, service: FakeService) -> None:
+    assert await client.can_i("list", "pods", namespace="demo")
+    assert not await client.can_i("update", "deployments", name="web", subresource="scale")
+    first, second = service.requests
+    assert list(first.questions) == [
+        pb.AccessQuestion(verb="list", resource="pods", namespace="demo")
+    ]
+    assert list(second.questions) == [
+        pb.AccessQuestion(verb="update", resource="deployments", name="web", subresource="scale")
+    ]

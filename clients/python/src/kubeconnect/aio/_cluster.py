@@ -71,3 +71,24 @@ class AsyncCluster(AsyncCalls):
             self._transport.access.CheckAccess, request, deadline(timeout, self._timeout)
         )
         return access_answers(request, response)
+
+    async def can_i(
+        self,
+        verb: str,
+        resource: str,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> bool:
+        """Return whether the caller is allowed to perform an action, as ``kubectl auth can-i``.
+
+        The arguments are those of ``AccessQuestion``. Use ``check_access`` for several
+        actions, or for the reason.
+        """
+        question = AccessQuestion(
+            verb, resource, namespace=namespace, name=name, subresource=subresource
+        )
+        (answer,) = await self.check_access([question], timeout=timeout)
+        return answer.allowed
