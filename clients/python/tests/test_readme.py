@@ -17,10 +17,10 @@ from tests.fake import Failure, FakeService, batch, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READS, WATCHES, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:13], PROGRAMS[13:18], PROGRAMS[18:]
+READS, WATCHES, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:14], PROGRAMS[14:20], PROGRAMS[20:]
 READ, OBJECT, NAMESPACES, SELECT, NOT_READY, COUNT, LATEST, DISCOVER = READS
-WATCH, CUT_OFF, RESUME, MANY, LOGS = WATCHES
-CREATE, UPDATE, APPLY, PATCH, DELETE = WRITES
+WATCH, CUT_OFF, RESUME, MANY, LOGS, WAIT = WATCHES
+CREATE, UPDATE, APPLY, PATCH, VERBS, DELETE = WRITES
 ASYNCIO, ACCESS, INTERRUPT, ERRORS, TOKENS = REST
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
@@ -75,6 +75,7 @@ def run(program: str, service: FakeService) -> None:
         pytest.param(CREATE, "7 old\nweb\n", id="create"),
         pytest.param(UPDATE, "now at 8\n", id="update"),
         pytest.param(PATCH, "7 old\n", id="patch"),
+        pytest.param(VERBS, "scaled at 7\n", id="scale, restart, evict, cordon"),
         pytest.param(DELETE, DELETED, id="delete"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
         pytest.param(ACCESS, "ann\nTrue RBAC False\nFalse\n", id="access"),
@@ -107,6 +108,19 @@ def test_a_file_is_applied(
     Path("app.yaml").write_text("---\n".join(documents))
     run(APPLY, service)
     assert capsys.readouterr().out == "settings created\na old\nb old\n"
+
+
+def test_a_rollout_is_waited_for(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    web = pod("web", spec={"replicas": 0})
+    web.json = web.json.replace(b'"Pod"', b'"Deployment"')
+    complete = event(watch_pb2.EVENT_TYPE_ADDED, web, "7")
+    service.play(of_watch(0, "t1", RESET, complete), of_watch(0, "t1", RESET, SYNCED))
+    run(WAIT.replace("timeout=60", "timeout=0.2"), service)
+    assert capsys.readouterr().out.splitlines() == [
+        "web is rolled out",
+        "condition=Ready of pods demo/web-0: not met within 0.2 seconds; "
+        "last state: it does not exist",
+    ]
 
 
 def test_list_prints_its_namespaces(

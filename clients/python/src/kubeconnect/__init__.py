@@ -32,6 +32,7 @@ from kubeconnect._errors import (
     Unavailable,
     Unimplemented,
     UnreadableObject,
+    WaitTimeout,
 )
 from kubeconnect._events import Event, EventType, ObjectEvent, StreamEvent
 from kubeconnect._freshness import Freshness
@@ -113,6 +114,7 @@ __all__ = [
     "Unimplemented",
     "UnreadableObject",
     "UpdateResult",
+    "WaitTimeout",
     "Watch",
     "WatchMany",
     "WatchSpec",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import grpc
 
 from kubeconnect.v1.status_pb2 import Status, StatusCause
+
+if TYPE_CHECKING:
+    from kubeconnect._objects import Object
 
 
 class KubeconnectError(Exception):
@@ -108,6 +113,25 @@ class Unavailable(KubeconnectError):
 
 class DeadlineExceeded(KubeconnectError):
     """The deadline was exceeded. A write may have been applied."""
+
+
+class WaitTimeout(DeadlineExceeded):
+    """The condition of a ``wait_for`` was not met in time, or can no longer be met.
+
+    The message has the last state of the object. ``object`` is that state; None if the object
+    was never seen.
+    """
+
+    def __init__(
+        self,
+        code: grpc.StatusCode,
+        message: str,
+        status: Status | None = None,
+        object: Object | None = None,
+    ) -> None:
+        """Store the arguments as attributes."""
+        super().__init__(code, message, status)
+        self.object = object
 
 
 class Cancelled(KubeconnectError):

@@ -10,15 +10,14 @@ from types import TracebackType
 from kubeconnect._address import Address
 from kubeconnect._sync._apply import Apply
 from kubeconnect._sync._operations import Operations
-from kubeconnect._sync._reads import Reads
-from kubeconnect._sync._streams import Streams
+from kubeconnect._sync._waits import Waits
 from kubeconnect._transport.sync import Token, Transport
 
 DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class Client(Reads, Streams, Apply, Operations):
+class Client(Waits, Apply, Operations):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import grpc
 
@@ -19,6 +19,9 @@ from kubeconnect._transport.sync import Latch, Stream
 from kubeconnect._watch_session import Request, Response, Session, Step, Watched
 
 Self = TypeVar("Self", bound="EventStream[Any, Any, Any]")
+
+OnEmpty: TypeAlias = Callable[[Watched], None]
+"""A function that is called with a selection whose first snapshot has no objects."""
 
 TOLERANCE_SECONDS = 0.5
 """The time before the timeout of a watch in which the end of its stream counts as the timeout."""
@@ -58,15 +61,15 @@ class EventStream(Generic[Request, Response, Step]):
         session: Session[Request, Response, Step],
         open_stream: Callable[[Request, bool, float | None], Stream[Request, Response]],
         on_retry: OnRetry | None,
-        on_empty: Callable[[Watched], None],
+        on_empty: OnEmpty | None,
         timeout: float | None,
     ) -> None:
         """Open the first stream, with the session's request.
 
         ``open_stream`` is called with the request, whether to wait for a connection, and the
         number of seconds after which the stream ends. gRPC does not connect between calls,
-        so later streams have to wait for it. ``on_empty`` is called with a selection whose
-        first snapshot has no objects.
+        so later streams have to wait for it. ``on_empty`` is called before the SYNCED
+        of an empty first snapshot is returned.
         """
         self._timeout = limit(timeout)
         self._begin = monotonic()
@@ -112,7 +115,8 @@ class EventStream(Generic[Request, Response, Step]):
             if self._rest is not None and self._rest <= 0:
                 self._end()
             if (step := self._session.take()) is not None:
-                if (empty := self._session.take_empty()) is not None:
+                empty = self._session.take_empty()
+                if empty is not None and self._on_empty is not None:
                     self._on_empty(empty)
                 return step
             if self._delay is None:

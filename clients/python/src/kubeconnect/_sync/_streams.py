@@ -13,6 +13,7 @@ from kubeconnect._errors import KubeconnectError, NotFound
 from kubeconnect._logs import LogStream, LogStreamLike, since
 from kubeconnect._relations import Relation
 from kubeconnect._sync._calls import Calls
+from kubeconnect._sync._event_stream import OnEmpty
 from kubeconnect._sync._log import Log
 from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
@@ -138,6 +139,28 @@ class Streams(Calls):
         with RESET. ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in
         ``watch``. The stream is stale if one of its watches is.
         """
+        return self._watch_many(
+            watches,
+            resume_token=resume_token,
+            reconnect=reconnect,
+            max_staleness=max_staleness,
+            on_retry=on_retry,
+            on_empty=self._warn_if_missing,
+            timeout=timeout,
+        )
+
+    def _watch_many(
+        self,
+        watches: Mapping[K, WatchSpec],
+        *,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        on_empty: OnEmpty | None = None,
+        timeout: float | None = None,
+    ) -> WatchMany[K]:
+        """Watch as ``watch_many`` does, with another check of empty snapshots."""
         resumes = bool(resume_token)
         specs = [spec.to_message(pb.WatchSpec, resumes=resumes) for spec in watches.values()]
         request = pb.WatchManyRequest(watches=specs, resume_token=resume_token or "")
@@ -155,7 +178,7 @@ class Streams(Calls):
                 transport.resources.WatchMany, request, wait_for_ready=wait, timeout=rest
             ),
             on_retry,
-            self._warn_if_missing,
+            on_empty,
             timeout,
         )
 

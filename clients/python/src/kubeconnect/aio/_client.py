@@ -9,14 +9,13 @@ from kubeconnect._address import Address
 from kubeconnect._transport.aio import AsyncToken, AsyncTransport
 from kubeconnect.aio._apply import AsyncApply
 from kubeconnect.aio._operations import AsyncOperations
-from kubeconnect.aio._reads import AsyncReads
-from kubeconnect.aio._streams import AsyncStreams
+from kubeconnect.aio._waits import AsyncWaits
 
 DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class AsyncClient(AsyncReads, AsyncStreams, AsyncApply, AsyncOperations):
+class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a

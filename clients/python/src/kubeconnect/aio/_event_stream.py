@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from time import monotonic
 from types import TracebackType
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import grpc
 
@@ -17,6 +17,9 @@ from kubeconnect._transport.options import limit, remaining
 from kubeconnect._watch_session import Request, Response, Session, Step, Watched
 
 Self = TypeVar("Self", bound="AsyncEventStream[Any, Any, Any]")
+
+OnEmpty: TypeAlias = Callable[[Watched], Awaitable[None]]
+"""A function that is called with a selection whose first snapshot has no objects."""
 
 TOLERANCE_SECONDS = 0.5
 """The time before the timeout of a watch in which the end of its stream counts as the timeout."""
@@ -56,15 +59,15 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         session: Session[Request, Response, Step],
         open_stream: Callable[[Request, bool, float | None], AsyncStream[Request, Response]],
         on_retry: OnRetry | None,
-        on_empty: Callable[[Watched], Awaitable[None]],
+        on_empty: OnEmpty | None,
         timeout: float | None,
     ) -> None:
         """Open the first stream, with the session's request.
 
         ``open_stream`` is called with the request, whether to wait for a connection, and the
         number of seconds after which the stream ends. gRPC does not connect between calls,
-        so later streams have to wait for it. ``on_empty`` is called with a selection whose
-        first snapshot has no objects.
+        so later streams have to wait for it. ``on_empty`` is called before the SYNCED
+        of an empty first snapshot is returned.
         """
         self._timeout = limit(timeout)
         self._begin = monotonic()
@@ -110,7 +113,8 @@ class AsyncEventStream(Generic[Request, Response, Step]):
             if self._rest is not None and self._rest <= 0:
                 await self._end()
             if (step := self._session.take()) is not None:
-                if (empty := self._session.take_empty()) is not None:
+                empty = self._session.take_empty()
+                if empty is not None and self._on_empty is not None:
                     await self._on_empty(empty)
                 return step
             if self._delay is None:

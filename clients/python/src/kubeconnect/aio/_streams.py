@@ -14,6 +14,7 @@ from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
 from kubeconnect._watch_spec import WatchSpec
 from kubeconnect.aio._calls import AsyncCalls
+from kubeconnect.aio._event_stream import OnEmpty
 from kubeconnect.aio._log import AsyncLog
 from kubeconnect.aio._watch import AsyncWatch
 from kubeconnect.aio._watch_many import AsyncWatchMany
@@ -136,6 +137,28 @@ class AsyncStreams(AsyncCalls):
         with RESET. ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in
         ``watch``. The stream is stale if one of its watches is.
         """
+        return self._watch_many(
+            watches,
+            resume_token=resume_token,
+            reconnect=reconnect,
+            max_staleness=max_staleness,
+            on_retry=on_retry,
+            on_empty=self._warn_if_missing,
+            timeout=timeout,
+        )
+
+    def _watch_many(
+        self,
+        watches: Mapping[K, WatchSpec],
+        *,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        on_empty: OnEmpty | None = None,
+        timeout: float | None = None,
+    ) -> AsyncWatchMany[K]:
+        """Watch as ``watch_many`` does, with another check of empty snapshots."""
         resumes = bool(resume_token)
         specs = [spec.to_message(pb.WatchSpec, resumes=resumes) for spec in watches.values()]
         request = pb.WatchManyRequest(watches=specs, resume_token=resume_token or "")
@@ -153,7 +176,7 @@ class AsyncStreams(AsyncCalls):
                 transport.resources.WatchMany, request, wait_for_ready=wait, timeout=rest
             ),
             on_retry,
-            self._warn_if_missing,
+            on_empty,
             timeout,
         )
 
