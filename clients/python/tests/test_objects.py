@@ -27,6 +27,7 @@ def test_is_decoded_once() -> None:
 def test_shows_its_name_and_not_its_content() -> None:
     assert repr(Object(pod("web", data="s3cret"), KIND)) == "<Object Pod demo/web>"
     assert repr(Object(pod("web", namespace=""), KIND)) == "<Object Pod web>"
+    assert repr(Object(pod("", namespace=""), KIND)) == "<Object Pod>"
 
 
 def test_has_shortcuts_into_its_metadata() -> None:

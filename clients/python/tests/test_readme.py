@@ -17,11 +17,30 @@ from tests.fake import Failure, FakeService, batch, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READS, WATCHES, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:14], PROGRAMS[14:20], PROGRAMS[20:]
-READ, OBJECT, NAMESPACES, SELECT, NOT_READY, COUNT, LATEST, DISCOVER = READS
-WATCH, CUT_OFF, RESUME, MANY, LOGS, WAIT = WATCHES
-CREATE, UPDATE, APPLY, PATCH, VERBS, DELETE = WRITES
-ASYNCIO, ACCESS, INTERRUPT, ERRORS, TOKENS = REST
+SECTIONS = {
+    section.partition("\n")[0]: re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    for section in README.read_text().split("\n## ")
+}
+READ, OBJECT, NAMESPACES = SECTIONS.pop("Read")
+SELECT, NOT_READY = SECTIONS.pop("Select")
+(COUNT,) = SECTIONS.pop("Count")
+(LATEST,) = SECTIONS.pop("Read from the API server")
+(DISCOVER,) = SECTIONS.pop("Discover")
+WATCH, CUT_OFF, RESUME = SECTIONS.pop("Watch")
+(MANY,) = SECTIONS.pop("Watch many")
+(LOGS,) = SECTIONS.pop("Logs")
+(WAIT,) = SECTIONS.pop("Wait")
+(CREATE,) = SECTIONS.pop("Create")
+(UPDATE,) = SECTIONS.pop("Update")
+(APPLY,) = SECTIONS.pop("Apply")
+(PATCH,) = SECTIONS.pop("Patch")
+(VERBS,) = SECTIONS.pop("Scale, restart, evict, cordon")
+(DELETE,) = SECTIONS.pop("Delete")
+(ASYNCIO,) = SECTIONS.pop("asyncio")
+(ACCESS,) = SECTIONS.pop("Identity and permissions")
+(INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
+(ERRORS,) = SECTIONS.pop("Errors")
+(TOKENS,) = SECTIONS.pop("Addresses and credentials")
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
 OBJECT_SHOWN = """\
@@ -37,6 +56,10 @@ remaining: <Object Pod demo/web>
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
 NOT_FOUND = Failure(grpc.StatusCode.NOT_FOUND)
+
+
+def test_there_are_no_other_programs() -> None:
+    assert not any(SECTIONS.values())
 
 
 def test_each_program_passes_mypy_strict(tmp_path: Path) -> None:

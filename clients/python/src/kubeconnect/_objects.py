@@ -154,7 +154,7 @@ class Object(Mapping[str, Any]):
     @property
     def _title(self) -> str:
         path = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"{self.resource.kind} {path}"
+        return f"{self.resource.kind} {path}".strip()  # a Status has no name
 
     def _summary(self) -> Iterator[tuple[str, object]]:
         if self.error:
