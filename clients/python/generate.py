@@ -1,8 +1,8 @@
 """Write all generated code: ``python generate.py``.
 
-The messages and stubs are generated from proto/ by the protoc of grpcio-tools, and the
-code for threads from the code for asyncio. With ``--check`` nothing is written, and a
-difference is an error.
+The messages and stubs are generated from proto/ and from the .proto files of Kubernetes by the
+protoc of grpcio-tools, and the code for threads from the code for asyncio. With ``--check``
+nothing is written, and a difference is an error.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import builtin_kinds
 import unasync
 
 HERE = Path(__file__).resolve().parent
@@ -23,7 +24,7 @@ PACKAGE = Path("kubeconnect/v1")
 def main() -> int:
     """Write or check the generated code, and return the exit code."""
     check = "--check" in sys.argv[1:]
-    expected = {**messages(), **unasync.outputs()}
+    expected = {**messages(), **builtin_kinds.outputs(), **unasync.outputs()}
     paths = existing() | expected.keys()
     stale = sorted(path for path in paths if read(path) != expected.get(path))
     for path in stale:
@@ -60,7 +61,7 @@ def protoc(protos: list[Path], *arguments: str) -> None:
 
 def existing() -> set[Path]:
     """Return the paths of the generated files that exist."""
-    generated = set((HERE / "src" / PACKAGE).glob("*_pb2*.py*"))
+    generated = set((HERE / "src" / PACKAGE).glob("*_pb2*.py*")) | builtin_kinds.existing()
     for folder in unasync.FOLDERS.values():
         generated |= set(folder.glob("*.py"))
     return generated
