@@ -15,6 +15,8 @@ import grpc
 from google.protobuf.struct_pb2 import Value
 from google.rpc import status_pb2 as rpc_status
 
+from kubeconnect.k8s.core.v1 import Pod, PodSpec
+from kubeconnect.k8s.meta.v1 import ObjectMeta
 from kubeconnect.v1 import access_service_pb2 as access_pb
 from kubeconnect.v1 import consistency_pb2, object_pb2, read_pb2, table_pb2, watch_pb2, write_pb2
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
@@ -87,6 +89,8 @@ class FakeService(
     expiring: int = 0  # the number of further pages that expire
     conflict: bool = False
     left: bool = True
+    encodes: bool = True  # whether messages are sent as requested
+    protobuf_type: str = ""
     answers: int | None = None  # the number of answers to return; None for all
     refusals: deque[Failure] = field(default_factory=deque)  # errors of the next calls
     requests: list[Any] = field(default_factory=list)
@@ -121,8 +125,16 @@ class FakeService(
             status = Status(reason="NotFound", message=message, code=404)
             Failure(grpc.StatusCode.NOT_FOUND, message, status).abort(context)
         return read_pb2.GetResponse(
-            resource=PODS, object=found[0], freshness=self.freshness, source=source_of(request)
+            resource=self._pods(),
+            object=found[0] if not self.encodes else encoded(found[0], request.encoding),
+            freshness=self.freshness,
+            source=source_of(request),
         )
+
+    def _pods(self) -> object_pb2.Resource:
+        resource = object_pb2.Resource(protobuf_type=self.protobuf_type)
+        resource.MergeFrom(PODS)
+        return resource
 
     def List(
         self, request: read_pb2.ListRequest, context: grpc.ServicerContext
@@ -140,7 +152,7 @@ class FakeService(
         remaining = max(len(self.objects) - end, 0)
         return read_pb2.ListResponse(
             resource=PODS,
-            objects=self.objects[start:end],
+            objects=[encoded(each, request.encoding) for each in self.objects[start:end]],
             next_page_token=str(end) if remaining else "",
             resource_version=SNAPSHOT,
             remaining_item_count=remaining,
@@ -304,7 +316,9 @@ class FakeService(
     ) -> write_pb2.CreateResponse:
         self._begin(request, context)
         created = pod("web", namespace=request.namespace, spec={"created": True})
-        return write_pb2.CreateResponse(resource=PODS, object=created, warnings=["old"])
+        return write_pb2.CreateResponse(
+            resource=PODS, object=encoded(created, request.encoding), warnings=["old"]
+        )
 
     def Update(
         self, request: write_pb2.UpdateRequest, context: grpc.ServicerContext
@@ -315,7 +329,10 @@ class FakeService(
             Failure(grpc.StatusCode.ABORTED, "it has changed", status).abort(context)
         updated = pod("web", version="8", spec={"updated": True})
         return write_pb2.UpdateResponse(
-            resource=PODS, object=updated, warnings=["old"], created=True
+            resource=PODS,
+            object=encoded(updated, request.encoding),
+            warnings=["old"],
+            created=True,
         )
 
     def Patch(
@@ -325,7 +342,10 @@ class FakeService(
         patched = pod(request.name, namespace=request.namespace, spec={"patched": True})
         created = request.type == write_pb2.PATCH_TYPE_APPLY
         return write_pb2.PatchResponse(
-            resource=PODS, object=patched, warnings=["old"], created=created
+            resource=PODS,
+            object=encoded(patched, request.encoding),
+            warnings=["old"],
+            created=created,
         )
 
     def Delete(
@@ -392,6 +412,35 @@ def pod(
         uid=f"uid-{name}",
         resource_version=version,
         json=json.dumps({"kind": "Pod", "metadata": metadata, **content}).encode(),
+    )
+
+
+def encoded(pod: object_pb2.Object, encoding: object_pb2.Encoding) -> object_pb2.Object:
+    """Return a pod in the encoding of a request, as the service does."""
+    if encoding != object_pb2.ENCODING_PROTOBUF or not pod.json:
+        return pod
+    node = json.loads(pod.json).get("spec", {}).get("nodeName")
+    return packed(
+        Pod(
+            metadata=ObjectMeta(
+                name=pod.name,
+                namespace=pod.namespace,
+                uid=pod.uid,
+                resourceVersion=pod.resource_version,
+            ),
+            spec=PodSpec(nodeName=node),
+        )
+    )
+
+
+def packed(pod: Pod) -> object_pb2.Object:
+    """Return a message as the service sends it."""
+    return object_pb2.Object(
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        resource_version=pod.metadata.resourceVersion,
+        protobuf=pod.SerializeToString(),
     )
 
 

@@ -34,7 +34,7 @@ def test_strings_are_accepted(service: FakeService) -> None:
 
 def test_another_string_is_an_error_that_lists_them(service: FakeService) -> None:
     with Client(service.address) as client, pytest.raises(ValueError, match="newest") as caught:
-        client.list("pods", consistency="newest")  # type: ignore[arg-type]
+        client.list("pods", consistency="newest")  # type: ignore[call-overload]
     assert str(caught.value) == (
         '\'newest\' is not a valid Consistency: use one of "cached", "latest"'
     )

@@ -13,7 +13,8 @@ import pytest
 
 from kubeconnect import NotFound
 from kubeconnect.v1 import consistency_pb2, watch_pb2
-from tests.fake import Failure, FakeService, batch, event, of_watch, pod
+from kubeconnect.v1.object_pb2 import ENCODING_PROTOBUF
+from tests.fake import Failure, FakeService, batch, encoded, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
@@ -36,6 +37,7 @@ WATCH, CUT_OFF, RESUME = SECTIONS.pop("Watch")
 (PATCH,) = SECTIONS.pop("Patch")
 (VERBS,) = SECTIONS.pop("Scale, restart, evict, cordon")
 (DELETE,) = SECTIONS.pop("Delete")
+TYPED, TYPED_WRITES = SECTIONS.pop("Typed objects")
 (ASYNCIO,) = SECTIONS.pop("asyncio")
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
@@ -100,6 +102,7 @@ def run(program: str, service: FakeService) -> None:
         pytest.param(PATCH, "7 old\n", id="patch"),
         pytest.param(VERBS, "scaled at 7\n", id="scale, restart, evict, cordon"),
         pytest.param(DELETE, DELETED, id="delete"),
+        pytest.param(TYPED_WRITES, "now at 8\n", id="typed writes"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
         pytest.param(ACCESS, "ann\nTrue RBAC False\nFalse\n", id="access"),
         pytest.param(ERRORS, 'pods "nobody" not found\n', id="errors"),
@@ -216,6 +219,16 @@ def test_watch_runs_until_the_resource_is_deleted(
     with pytest.raises(NotFound):
         run(WATCH, service)
     assert capsys.readouterr().out == "synced 1 pods\n"
+
+
+def test_typed_watch_runs_until_the_resource_is_gone(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web = encoded(pod("web"), ENCODING_PROTOBUF)
+    service.play([RESET, event(watch_pb2.EVENT_TYPE_ADDED, web, "7"), SYNCED], GONE)
+    with pytest.raises(NotFound):
+        run(TYPED, service)
+    assert capsys.readouterr().out == "web n1 None\nweb \n"
 
 
 def test_resume_continues_after_a_restart(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 import grpc
 
@@ -28,11 +29,23 @@ _OBJECT_TYPES: dict[int, ObjectEventType] = {type.value: type for type in _OF_OB
 _STREAM_TYPES: dict[int, StreamEventType] = {type.value: type for type in _OF_STREAMS}
 
 
+DecodeEvent: TypeAlias = Callable[[pb.Event, Resource], Any]
+
+
+def decode_object(event: pb.Event, resource: Resource) -> Object:
+    """Return the object of an event."""
+    return Object(event.object, resource)
+
+
 class EventReader:
     """Reads the messages of one watch, over all its streams. Not safe for concurrent use."""
 
-    def __init__(self, *, patches: bool) -> None:
-        """Begin before the first message. With ``patches``, events may contain patches."""
+    def __init__(self, *, patches: bool, decode: DecodeEvent = decode_object) -> None:
+        """Begin before the first message. With ``patches``, events may contain patches.
+
+        ``decode`` returns the object of an event.
+        """
+        self._decode = decode
         self._resource = Resource.from_message(pb.WatchResponse().resource)
         self._objects = ObjectCache() if patches else None
         self._freshness: Freshness | None = None
@@ -81,7 +94,7 @@ class EventReader:
         elif self._received:
             self._freshness = Freshness(stale=True, last_contact=None)
 
-    def read(self, response: pb.WatchResponse) -> list[Event]:
+    def read(self, response: pb.WatchResponse) -> list[Event[Any]]:
         """Return the events of one message.
 
         Events of types that this version of the client does not know are skipped, so that
@@ -110,20 +123,20 @@ class EventReader:
         self._later_warnings = warnings or self._later_warnings
         self._namespaces = namespaces or self._namespaces
 
-    def _events(self, messages: Iterable[pb.Event]) -> Iterator[Event]:
+    def _events(self, messages: Iterable[pb.Event]) -> Iterator[Event[Any]]:
         for message in messages:
             if (type := _OBJECT_TYPES.get(message.type)) is not None:
                 yield self._object_event(type, message)
             elif (mark := _STREAM_TYPES.get(message.type)) is not None:
                 yield self._stream_event(mark, message)
 
-    def _object_event(self, type: ObjectEventType, message: pb.Event) -> ObjectEvent:
+    def _object_event(self, type: ObjectEventType, message: pb.Event) -> ObjectEvent[Any]:
         if not message.HasField("object"):
             problem = f"invalid response: {type.name} without an object"
             raise Internal(grpc.StatusCode.INTERNAL, problem)
         if self._objects is not None:
             message = self._objects.complete(message)
-        subject = Object(message.object, self._resource)
+        subject = self._decode(message, self._resource)
         return ObjectEvent(type, subject, self._version_of(message))
 
     def _stream_event(self, type: StreamEventType, message: pb.Event) -> StreamEvent:

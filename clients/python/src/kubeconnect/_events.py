@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias
 
-from kubeconnect._objects import Object
+from kubeconnect._types import T
 from kubeconnect.v1 import watch_pb2 as pb
 
 
@@ -35,12 +35,12 @@ StreamEventType: TypeAlias = Literal[EventType.RESET, EventType.SYNCED, EventTyp
 
 
 @dataclass(frozen=True)
-class ObjectEvent:
+class ObjectEvent(Generic[T]):
     """A change of one object: ADDED, MODIFIED or DELETED."""
 
     type: ObjectEventType
     """The type of the event."""
-    object: Object
+    object: T
     """The object; for DELETED its last state."""
     resource_version: str
     """The version of the event. For DELETED it is newer than the object's version."""
@@ -60,5 +60,5 @@ class StreamEvent:
     """Always None, so that ``event.object`` is whether an event has an object."""
 
 
-Event: TypeAlias = ObjectEvent | StreamEvent
+Event: TypeAlias = ObjectEvent[T] | StreamEvent
 """An event of a watch. Type checkers know by its ``type`` whether it has an object."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 if TYPE_CHECKING:
     from kubeconnect.k8s.meta.v1 import ObjectMeta
+
+
+M = TypeVar("M", bound="KindMessage")
 
 
 class KindMessage(Protocol):
@@ -17,12 +21,18 @@ class KindMessage(Protocol):
     The metadata distinguishes these messages from the messages that they contain.
     """
 
+    DESCRIPTOR: Descriptor
+
     @property
     def metadata(self) -> ObjectMeta:
         """The metadata of the object."""
 
     def SerializeToString(self, *, deterministic: bool = ...) -> bytes:  # noqa: N802
         """Return the bytes of the message."""
+
+    @classmethod
+    def FromString(cls: type[M], s: bytes, /) -> M:  # noqa: N802
+        """Return the message of these bytes."""
 
 
 @dataclass(frozen=True)

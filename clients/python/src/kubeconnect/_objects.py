@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import grpc
 
@@ -30,6 +30,9 @@ class Resource:
     """The plural name, such as "deployments"."""
     namespaced: bool
     """Whether objects of this kind are in namespaces."""
+    protobuf_type: str = ""
+    """The full name of the kind's protobuf message, such as "k8s.io.api.apps.v1.Deployment"; ""
+    if the kind has none."""
 
     @property
     def api_version(self) -> str:
@@ -39,7 +42,14 @@ class Resource:
     @classmethod
     def from_message(cls, message: object_pb2.Resource) -> Resource:
         """Return the value for the API's message."""
-        return cls(message.group, message.version, message.kind, message.plural, message.namespaced)
+        return cls(
+            message.group,
+            message.version,
+            message.kind,
+            message.plural,
+            message.namespaced,
+            message.protobuf_type,
+        )
 
 
 class Object(Mapping[str, Any]):
@@ -78,7 +88,7 @@ class Object(Mapping[str, Any]):
         self.name = message.name
         self.uid = message.uid
         self.resource_version = message.resource_version
-        self.error = _error(message)
+        self.error = content_error(message, "json")
         self._raw = message.json
         self._content: dict[str, Any] | None = None
 
@@ -172,13 +182,17 @@ def time_of(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
-def _error(message: object_pb2.Object) -> UnreadableObject | None:
+def content_error(
+    message: object_pb2.Object, expected: Literal["json", "protobuf"]
+) -> UnreadableObject | None:
+    """Return the error for content that is not in the expected encoding; None if it is."""
     content = message.WhichOneof("content")
-    if content == "json":
+    if content == expected:
         return None
     if content == "error":
         status = Status()
         status.CopyFrom(message.error)
         return UnreadableObject(grpc.StatusCode.DATA_LOSS, status.message, status)
-    problem = f"was sent as {content}, not as JSON" if content else "was sent without content"
+    name = "JSON" if expected == "json" else expected
+    problem = f"was sent as {content}, not as {name}" if content else "was sent without content"
     return UnreadableObject(grpc.StatusCode.DATA_LOSS, f"{message.name} {problem}")

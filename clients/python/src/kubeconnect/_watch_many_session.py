@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from kubeconnect._event_reader import EventReader
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
+from kubeconnect._objects import Object
 from kubeconnect._reads import Source
 from kubeconnect._watch_session import (
     MAX_STALENESS_SECONDS,
@@ -24,7 +25,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WatchManySession(
-    Session[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event]], Generic[K]
+    Session[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[Object]]], Generic[K]
 ):
     """The state of several watches, identified by the caller's keys."""
 
@@ -113,7 +114,7 @@ class WatchManySession(
         events = self._each[self._watch].read(response.response)
         self._receive_events(events, response.resume_token)
 
-    def take(self) -> tuple[K, Event] | None:
+    def take(self) -> tuple[K, Event[Object]] | None:
         """Return the next queued event with its watch's key; None if there is none."""
         event = self._take_event()
         if event is None:

@@ -13,13 +13,13 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import grpc
 
 from kubeconnect._connection import Connection
-from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
-from kubeconnect._event_reader import EventReader
+from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable, UnreadableObject
+from kubeconnect._event_reader import DecodeEvent, EventReader, decode_object
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
@@ -99,7 +99,7 @@ class Session(ABC, Generic[Request, Response, Step]):
         self._connection = Connection(False, clock())
         self._stream_received = False
         self._jitter = jitter
-        self._events: deque[Event] = deque()
+        self._events: deque[Event[Any]] = deque()
         self._empty: list[Watched] = []  # first snapshots without objects, for ``take_empty``
         self._resume_token = resume_token
         self._token_after_events = ""
@@ -221,7 +221,7 @@ class Session(ABC, Generic[Request, Response, Step]):
         for reader in self._readers():
             reader.mark_lost()
 
-    def _receive_events(self, events: Iterable[Event], token: str) -> None:
+    def _receive_events(self, events: Iterable[Event[Any]], token: str) -> None:
         self._received = self._stream_received = True
         if not self._connection.connected:
             self._connection = Connection(True, self._clock())
@@ -231,7 +231,7 @@ class Session(ABC, Generic[Request, Response, Step]):
         if not self._events:
             self._resume_token = token
 
-    def _take_event(self) -> Event | None:
+    def _take_event(self) -> Event[Any] | None:
         if not self._events:
             return None
         event = self._events.popleft()
@@ -246,7 +246,7 @@ class Session(ABC, Generic[Request, Response, Step]):
         self._failures = 0
 
 
-class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
+class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event[Any]]):
     """The state of one watch."""
 
     def __init__(
@@ -257,10 +257,13 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         renews: bool = False,
         max_staleness: float = MAX_STALENESS_SECONDS,
         retry_budget: float = 0.0,
+        decode: DecodeEvent = decode_object,
         jitter: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """Begin with the caller's request; ``jitter`` returns random numbers in [0, 1)."""
+        """Begin with the caller's request. ``decode`` returns the object of an event, or the
+        error of an object that cannot be decoded. ``jitter`` returns random numbers in [0, 1).
+        """
         super().__init__(
             request.resume_token,
             reconnect=reconnect,
@@ -271,7 +274,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
             clock=clock,
         )
         self._request = request
-        self._reader = EventReader(patches=bool(request.patch_format))
+        self._reader = EventReader(patches=bool(request.patch_format), decode=decode)
         self._in_first_snapshot = True
 
     @property
@@ -320,13 +323,17 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
             self._reset_failures()
         self._receive_events(self._reader.read(response), response.resume_token)
 
-    def take(self) -> Event | None:
-        """Return the next queued event; None if there is none."""
+    def take(self) -> Event[Any] | None:
+        """Return the next queued event; None if there is none. Raises the error of an object that
+        could not be decoded; the next call returns the event after it.
+        """
         event = self._take_event()
         if event is not None and self._in_first_snapshot:
             self._in_first_snapshot = not ends_first_snapshot(event)
             if event.type is EventType.SYNCED:
                 self._empty.append(self._request)
+        if event is not None and isinstance(event.object, UnreadableObject):
+            raise event.object
         return event
 
     def _readers(self) -> Iterable[EventReader]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias
 
 from kubeconnect._choices import Choice
+from kubeconnect._messages import Decode
 from kubeconnect._objects import Object, Resource
+from kubeconnect._types import T
 from kubeconnect.v1 import write_pb2 as pb
 
 
@@ -55,26 +57,26 @@ PropagationPolicyLike: TypeAlias = PropagationPolicy | Literal["orphan", "backgr
 
 
 @dataclass(frozen=True)
-class CreateResult:
+class CreateResult(Generic[T]):
     """The result of a create."""
 
-    object: Object
+    object: T
     """The object as created, or as it would be for a dry run. A subresource may return another
     kind: "eviction" returns a Status."""
     warnings: tuple[str, ...]
     """The API server's warnings, human-readable."""
 
     @classmethod
-    def from_message(cls, message: pb.CreateResponse) -> CreateResult:
+    def from_message(cls, message: pb.CreateResponse, decode: Decode[T]) -> CreateResult[T]:
         """Return the result for the API's message."""
-        return cls(_object(message), tuple(message.warnings))
+        return cls(_object(message, decode), tuple(message.warnings))
 
 
 @dataclass(frozen=True)
-class UpdateResult:
+class UpdateResult(Generic[T]):
     """The result of an update."""
 
-    object: Object
+    object: T
     """The object after the update, or as it would be for a dry run."""
     warnings: tuple[str, ...]
     """The API server's warnings, human-readable."""
@@ -82,16 +84,16 @@ class UpdateResult:
     """Whether the update created the object, which some kinds allow."""
 
     @classmethod
-    def from_message(cls, message: pb.UpdateResponse) -> UpdateResult:
+    def from_message(cls, message: pb.UpdateResponse, decode: Decode[T]) -> UpdateResult[T]:
         """Return the result for the API's message."""
-        return cls(_object(message), tuple(message.warnings), message.created)
+        return cls(_object(message, decode), tuple(message.warnings), message.created)
 
 
 @dataclass(frozen=True)
-class PatchResult:
+class PatchResult(Generic[T]):
     """The result of a patch."""
 
-    object: Object
+    object: T
     """The object after the patch, or as it would be for a dry run."""
     warnings: tuple[str, ...]
     """The API server's warnings, human-readable."""
@@ -99,9 +101,9 @@ class PatchResult:
     """Whether the patch created the object (APPLY)."""
 
     @classmethod
-    def from_message(cls, message: pb.PatchResponse) -> PatchResult:
+    def from_message(cls, message: pb.PatchResponse, decode: Decode[T]) -> PatchResult[T]:
         """Return the result for the API's message."""
-        return cls(_object(message), tuple(message.warnings), message.created)
+        return cls(_object(message, decode), tuple(message.warnings), message.created)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class DeleteResult:
     @classmethod
     def from_message(cls, message: pb.DeleteResponse) -> DeleteResult:
         """Return the result for the API's message."""
-        left = _object(message) if message.HasField("object") else None
+        left = _object(message, Object) if message.HasField("object") else None
         return cls(left, tuple(message.warnings), message.resource_version or None)
 
 
@@ -144,5 +146,6 @@ class DeleteCollectionResult:
 
 def _object(
     message: pb.CreateResponse | pb.UpdateResponse | pb.PatchResponse | pb.DeleteResponse,
-) -> Object:
-    return Object(message.object, Resource.from_message(message.resource))
+    decode: Decode[T],
+) -> T:
+    return decode(message.object, Resource.from_message(message.resource))

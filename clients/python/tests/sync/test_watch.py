@@ -341,12 +341,11 @@ def test_reports_disconnection_and_resumption(
 
     service.play(of_now("t9"), Failure(Code.UNAVAILABLE, "the service stops"), of_now("t10"))
     lost: list[tuple[str, float, Connection, Freshness | None]] = []
-    with client.watch(
-        "pods",
-        on_retry=lambda error, delay: lost.append(
-            (str(error), delay, events.connection, events.freshness)
-        ),
-    ) as events:
+
+    def record(error: KubeconnectError, delay: float) -> None:
+        lost.append((str(error), delay, events.connection, events.freshness))
+
+    with client.watch("pods", on_retry=record) as events:
         assert not events.connection.connected
         next(events)
         first = events.connection

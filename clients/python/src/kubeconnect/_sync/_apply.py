@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 from kubeconnect._errors import KubeconnectError
+from kubeconnect._kinds import KindMessage
 from kubeconnect._manifests import Manifest, read_yaml
+from kubeconnect._messages import M, message_to_dict
 from kubeconnect._sync._cluster import Cluster
 from kubeconnect._sync._writes import Writes
 from kubeconnect._writes import FieldValidation, FieldValidationLike, PatchResult
@@ -17,6 +19,7 @@ from kubeconnect._writes import FieldValidation, FieldValidationLike, PatchResul
 class Apply(Writes, Cluster):
     """Server-side apply without repeating the object's resource, name and namespace."""
 
+    @overload
     def apply(
         self,
         object: Mapping[str, Any],
@@ -27,12 +30,36 @@ class Apply(Writes, Cluster):
         dry_run: bool = False,
         field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
-    ) -> PatchResult:
+    ) -> PatchResult: ...
+    @overload
+    def apply(
+        self,
+        object: M,
+        *,
+        namespace: str | None = None,
+        field_manager: str = "kubeconnect",
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> PatchResult[M]: ...
+    def apply(
+        self,
+        object: Mapping[str, Any] | M,
+        *,
+        namespace: str | None = None,
+        field_manager: str = "kubeconnect",
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> PatchResult | PatchResult[M]:
         """Create an object, or change it to have these fields (server-side apply).
 
         The resource is found from the object's ``apiVersion`` and ``kind``, and the name and
         namespace from its metadata. ``namespace`` is for an object without one in its
-        metadata; it is ignored if the kind has no namespaces.
+        metadata; it is ignored if the kind has no namespaces. A message of ``kubeconnect.k8s``
+        is applied with the fields that are set in it.
 
         ``field_manager`` owns the fields of the object. A field that it applied before and
         that is missing now is removed. Programs that apply different fields of the same
@@ -43,8 +70,12 @@ class Apply(Writes, Cluster):
         name, Conflict, with a cause for each field, if other managers own the fields, and
         Invalid if the result is rejected by validation.
         """
+        cls: type[KindMessage] | None = None
+        if not isinstance(object, Mapping):
+            cls, object = type(object), message_to_dict(object)
         return self._apply(
             Manifest.from_object(object),
+            cls,
             namespace,
             {},
             field_manager=field_manager,
@@ -81,6 +112,7 @@ class Apply(Writes, Cluster):
             try:
                 result = self._apply(
                     manifest,
+                    None,
                     namespace,
                     known,
                     field_manager=field_manager,
@@ -98,11 +130,14 @@ class Apply(Writes, Cluster):
     def _apply(
         self,
         manifest: Manifest,
+        cls: type[KindMessage] | None,
         namespace: str | None,
         known: dict[str, dict[str, bool]],
         **options: Any,
-    ) -> PatchResult:
-        """Apply a manifest. ``known`` is whether the kinds of each group have namespaces."""
+    ) -> PatchResult[Any]:
+        """Apply a manifest. The result has a message if ``cls`` is given. ``known`` is whether the
+        kinds of each group have namespaces.
+        """
         if namespace and not manifest.namespace:
             if manifest.group not in known:
                 known[manifest.group] = self._scopes(manifest.group, options["timeout"])
@@ -110,7 +145,7 @@ class Apply(Writes, Cluster):
             namespaced = known[manifest.group].get(manifest.kind, True)
             namespace = namespace if namespaced else None
         return self.patch(
-            manifest.resource,
+            cls or manifest.resource,
             manifest.name,
             manifest.data,
             type="apply",

@@ -10,16 +10,18 @@ from kubeconnect._errors import Expired
 from kubeconnect._freshness import Freshness
 from kubeconnect._html import MAX_ROWS, html_table
 from kubeconnect._indexing import Indexing
+from kubeconnect._messages import Decode
 from kubeconnect._objects import Object, Resource
 from kubeconnect._reads import Source
 from kubeconnect._transport.sync import Transport
+from kubeconnect._types import T
 from kubeconnect.v1 import read_pb2 as pb
 
 # How often ``all`` restarts an expired list.
 _RESTARTS = 2
 
 
-class ObjectList(Indexing[Object]):
+class ObjectList(Indexing[T]):
     """The objects that match a selection, ordered by namespace and name unless ``order_by``
     was given.
 
@@ -34,6 +36,9 @@ class ObjectList(Indexing[Object]):
     objects of the first page without a further call. For an index beyond it, an ObjectList
     calls ``all`` and keeps the result, while an ObjectList raises LookupError: index
     the result of ``objects.all()``.
+
+    A list of messages (``client.list(Pod)``) raises UnreadableObject at an object that cannot
+    be decoded. A list of Objects returns all objects, with the ``error`` of each.
     """
 
     def __init__(
@@ -42,8 +47,10 @@ class ObjectList(Indexing[Object]):
         request: pb.ListRequest,
         first: pb.ListResponse,
         timeout: float | None,
+        decode: Decode[T],
     ) -> None:
         """Begin with the first page, which is the response to ``request``."""
+        self._decode = decode
         self._transport = transport
         self._request = request
         self._first = first
@@ -84,7 +91,7 @@ class ObjectList(Indexing[Object]):
         """The number of objects on all pages together."""
         return len(self._first.objects) + self._first.remaining_item_count
 
-    def all(self) -> list[Object]:
+    def all(self) -> list[T]:
         """Return the objects of all pages. If the list expires between two pages, it is
         restarted, at most twice, and the properties are then those of the new list.
         """
@@ -97,7 +104,7 @@ class ObjectList(Indexing[Object]):
                 self._indexed = None
         return [each for each in self._objects(self._first)]
 
-    def __iter__(self) -> Iterator[Object]:
+    def __iter__(self) -> Iterator[T]:
         """Iterate over the objects of all pages. The message of Expired has the number of
         objects that were returned before.
         """
@@ -116,7 +123,7 @@ class ObjectList(Indexing[Object]):
 
     def _repr_html_(self) -> str:
         """Return the first objects as a table for notebooks, without their content."""
-        shown = self[: min(MAX_ROWS, len(self._first.objects))]
+        shown = [Object(each, self.resource) for each in self._first.objects[:MAX_ROWS]]
         rows = [(each.namespace, each.name, None if each.error else each.created) for each in shown]
         more = f", of which {len(shown)} are shown" if len(shown) < len(self) else ""
         return html_table(self._title + more, ("namespace", "name", "created"), rows)
@@ -125,16 +132,16 @@ class ObjectList(Indexing[Object]):
     def _title(self) -> str:
         return f"{self.total} {self.resource.plural} at version {self.resource_version}"
 
-    def _first_page(self) -> list[Object]:
-        return [Object(message, self.resource) for message in self._first.objects]
+    def _first_page(self) -> list[T]:
+        return [self._decode(message, self.resource) for message in self._first.objects]
 
-    def _objects(self, page: pb.ListResponse) -> Iterator[Object]:
+    def _objects(self, page: pb.ListResponse) -> Iterator[T]:
         for message in page.objects:
-            yield Object(message, self.resource)
+            yield self._decode(message, self.resource)
         while page.next_page_token:
             page = self._fetch(page.next_page_token)
             for message in page.objects:
-                yield Object(message, self.resource)
+                yield self._decode(message, self.resource)
 
     def _fetch(self, token: str) -> pb.ListResponse:
         request = pb.ListRequest()

@@ -5,8 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import overload
 
 from kubeconnect._counts import CountResult
+from kubeconnect._kinds import KindMessage
+from kubeconnect._messages import M, decode, decoder_of, encoding_of, resource_name
+from kubeconnect._objects import Resource
 from kubeconnect._reads import Consistency, ConsistencyLike, GetResult, paths
 from kubeconnect._relations import Relation
 from kubeconnect._sync._calls import Calls
@@ -14,12 +18,12 @@ from kubeconnect._sync._object_list import ObjectList
 from kubeconnect._sync._table import Table
 from kubeconnect._transport.options import deadline
 from kubeconnect.v1 import read_pb2, table_pb2
-from kubeconnect.v1.object_pb2 import ENCODING_JSON
 
 
 class Reads(Calls):
     """The reads of a client."""
 
+    @overload
     def get(
         self,
         resource: str,
@@ -32,14 +36,40 @@ class Reads(Calls):
         min_resource_version: str | None = None,
         consistency: ConsistencyLike = Consistency.CACHED,
         timeout: float | None = None,
-    ) -> GetResult:
-        """Return one object, or its ``subresource`` ("status", "scale").
+    ) -> GetResult: ...
+    @overload
+    def get(
+        self,
+        resource: type[M],
+        name: str,
+        *,
+        namespace: str | None = None,
+        fields: Iterable[str] | None = None,
+        min_resource_version: str | None = None,
+        consistency: ConsistencyLike = Consistency.CACHED,
+        timeout: float | None = None,
+    ) -> M: ...
+    def get(
+        self,
+        resource: str | type[M],
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        min_resource_version: str | None = None,
+        consistency: ConsistencyLike = Consistency.CACHED,
+        timeout: float | None = None,
+    ) -> GetResult | M:
+        """Return one object, or its ``subresource`` ("status", "scale"). ``get(Pod, name)``
+        returns a message of ``kubeconnect.k8s``.
 
         A subresource is read from the API server. Raises NotFound if the object does not
         exist.
         """
         request = read_pb2.GetRequest(
-            resource=resource,
+            resource=resource_name(resource),
             name=name,
             namespace=namespace,
             subresource=subresource,
@@ -47,13 +77,16 @@ class Reads(Calls):
             metadata_only=metadata_only,
             min_resource_version=min_resource_version,
             consistency=Consistency.number_of(consistency),
-            encoding=ENCODING_JSON,
+            encoding=encoding_of(resource),
         )
         response = self._transport.read(
             self._transport.resources.Get, request, deadline(timeout, self._timeout)
         )
-        return GetResult(response)
+        if isinstance(resource, str):
+            return GetResult(response)
+        return decode(resource, response.object, Resource.from_message(response.resource))
 
+    @overload
     def list(
         self,
         resource: str,
@@ -71,8 +104,45 @@ class Reads(Calls):
         require_all_namespaces: bool = False,
         page_size: int | None = None,
         timeout: float | None = None,
-    ) -> ObjectList:
-        """Return the objects that match. Waits for the first page only.
+    ) -> ObjectList: ...
+    @overload
+    def list(
+        self,
+        resource: type[M],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        order_by: str | None = None,
+        min_resource_version: str | None = None,
+        consistency: ConsistencyLike = Consistency.CACHED,
+        require_all_namespaces: bool = False,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> ObjectList[M]: ...
+    def list(
+        self,
+        resource: str | type[M],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        order_by: str | None = None,
+        min_resource_version: str | None = None,
+        consistency: ConsistencyLike = Consistency.CACHED,
+        require_all_namespaces: bool = False,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> ObjectList | ObjectList[M]:
+        """Return the objects that match. Waits for the first page only. ``list(Pod)`` returns
+        messages of ``kubeconnect.k8s``.
 
         ``order_by`` is "path" or "path desc", or several of these with commas:
         "status.phase, metadata.creationTimestamp desc". Equal objects are in the default
@@ -80,7 +150,7 @@ class Reads(Calls):
         many as fit into about 3 MiB. ``timeout`` applies to each page.
         """
         request = read_pb2.ListRequest(
-            resource=resource,
+            resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
@@ -93,15 +163,15 @@ class Reads(Calls):
             consistency=Consistency.number_of(consistency),
             require_all_namespaces=require_all_namespaces,
             page_size=page_size,
-            encoding=ENCODING_JSON,
+            encoding=encoding_of(resource),
         )
         seconds = deadline(timeout, self._timeout)
         first = self._transport.read(self._transport.resources.List, request, seconds)
-        return ObjectList(self._transport, request, first, seconds)
+        return ObjectList(self._transport, request, first, seconds, decoder_of(resource))
 
     def count(
         self,
-        resource: str,
+        resource: str | type[KindMessage],
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
@@ -122,7 +192,7 @@ class Reads(Calls):
         the default is 1,000, and the limit 10,000.
         """
         request = read_pb2.CountRequest(
-            resource=resource,
+            resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
@@ -141,7 +211,7 @@ class Reads(Calls):
 
     def table(
         self,
-        resource: str,
+        resource: str | type[KindMessage],
         *,
         namespace: str | None = None,
         name: str | None = None,
@@ -158,7 +228,7 @@ class Reads(Calls):
         page.
         """
         request = table_pb2.GetTableRequest(
-            resource=resource,
+            resource=resource_name(resource),
             namespace=namespace,
             name=name,
             label_selector=label_selector,

@@ -7,10 +7,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import overload
 
 from kubeconnect._connection import OnRetry
 from kubeconnect._errors import KubeconnectError, NotFound
 from kubeconnect._logs import LogStream, LogStreamLike, since
+from kubeconnect._messages import M, encoding_of, event_decoder_of, resource_name
 from kubeconnect._relations import Relation
 from kubeconnect._sync._calls import Calls
 from kubeconnect._sync._event_stream import OnEmpty
@@ -34,6 +36,7 @@ _logger = logging.getLogger("kubeconnect")
 class Streams(Calls):
     """The watches and logs of a client."""
 
+    @overload
     def watch(
         self,
         resource: str,
@@ -54,8 +57,50 @@ class Streams(Calls):
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
-    ) -> Watch:
-        """Watch a selection, or the single object ``name``.
+    ) -> Watch: ...
+    @overload
+    def watch(
+        self,
+        resource: type[M],
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        min_resource_version: str | None = None,
+        require_all_namespaces: bool = False,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        timeout: float | None = None,
+    ) -> Watch[M]: ...
+    def watch(
+        self,
+        resource: str | type[M],
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        min_resource_version: str | None = None,
+        patches: bool = False,
+        require_all_namespaces: bool = False,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        timeout: float | None = None,
+    ) -> Watch | Watch[M]:
+        """Watch a selection, or the single object ``name``. The events of ``watch(Pod)`` have
+        messages of ``kubeconnect.k8s``.
 
         A change that does not touch ``fields``, or the metadata with ``metadata_only``,
         produces no event. ``related`` is evaluated when the stream begins.
@@ -85,7 +130,7 @@ class Streams(Calls):
         namespace that does not exist.
         """
         spec = WatchSpec(
-            resource,
+            resource_name(resource),
             namespace=namespace,
             name=name,
             label_selector=label_selector,
@@ -99,6 +144,7 @@ class Streams(Calls):
             require_all_namespaces=require_all_namespaces,
         )
         request = spec.to_message(pb.WatchRequest, resumes=bool(resume_token))
+        request.encoding = encoding_of(resource)
         request.resume_token = resume_token or ""
         transport = self._transport
         return Watch(
@@ -108,6 +154,7 @@ class Streams(Calls):
                 renews=transport.renews_token,
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
+                decode=event_decoder_of(resource),
             ),
             lambda request, wait, rest: transport.stream(
                 transport.resources.Watch, request, wait_for_ready=wait, timeout=rest

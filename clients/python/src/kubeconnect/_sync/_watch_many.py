@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from kubeconnect._events import Event
 from kubeconnect._freshness import Freshness
+from kubeconnect._objects import Object
 from kubeconnect._reads import Source
 from kubeconnect._sync._event_stream import EventStream
 from kubeconnect._watch_many_session import K, WatchManySession
@@ -13,7 +14,7 @@ from kubeconnect.v1 import watch_pb2 as pb
 
 
 class WatchMany(
-    EventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event]],
+    EventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[Object]]],
 ):
     """Snapshots of several selections, followed by every change to them, as (key, event).
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 from kubeconnect._errors import KubeconnectError
+from kubeconnect._kinds import KindMessage
 from kubeconnect._manifests import Manifest, read_yaml
+from kubeconnect._messages import M, message_to_dict
 from kubeconnect._writes import FieldValidation, FieldValidationLike, PatchResult
 from kubeconnect.aio._cluster import AsyncCluster
 from kubeconnect.aio._writes import AsyncWrites
@@ -15,6 +17,7 @@ from kubeconnect.aio._writes import AsyncWrites
 class AsyncApply(AsyncWrites, AsyncCluster):
     """Server-side apply without repeating the object's resource, name and namespace."""
 
+    @overload
     async def apply(
         self,
         object: Mapping[str, Any],
@@ -25,12 +28,36 @@ class AsyncApply(AsyncWrites, AsyncCluster):
         dry_run: bool = False,
         field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
-    ) -> PatchResult:
+    ) -> PatchResult: ...
+    @overload
+    async def apply(
+        self,
+        object: M,
+        *,
+        namespace: str | None = None,
+        field_manager: str = "kubeconnect",
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> PatchResult[M]: ...
+    async def apply(
+        self,
+        object: Mapping[str, Any] | M,
+        *,
+        namespace: str | None = None,
+        field_manager: str = "kubeconnect",
+        force: bool = False,
+        dry_run: bool = False,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> PatchResult | PatchResult[M]:
         """Create an object, or change it to have these fields (server-side apply).
 
         The resource is found from the object's ``apiVersion`` and ``kind``, and the name and
         namespace from its metadata. ``namespace`` is for an object without one in its
-        metadata; it is ignored if the kind has no namespaces.
+        metadata; it is ignored if the kind has no namespaces. A message of ``kubeconnect.k8s``
+        is applied with the fields that are set in it.
 
         ``field_manager`` owns the fields of the object. A field that it applied before and
         that is missing now is removed. Programs that apply different fields of the same
@@ -41,8 +68,12 @@ class AsyncApply(AsyncWrites, AsyncCluster):
         name, Conflict, with a cause for each field, if other managers own the fields, and
         Invalid if the result is rejected by validation.
         """
+        cls: type[KindMessage] | None = None
+        if not isinstance(object, Mapping):
+            cls, object = type(object), message_to_dict(object)
         return await self._apply(
             Manifest.from_object(object),
+            cls,
             namespace,
             {},
             field_manager=field_manager,
@@ -79,6 +110,7 @@ class AsyncApply(AsyncWrites, AsyncCluster):
             try:
                 result = await self._apply(
                     manifest,
+                    None,
                     namespace,
                     known,
                     field_manager=field_manager,
@@ -96,11 +128,14 @@ class AsyncApply(AsyncWrites, AsyncCluster):
     async def _apply(
         self,
         manifest: Manifest,
+        cls: type[KindMessage] | None,
         namespace: str | None,
         known: dict[str, dict[str, bool]],
         **options: Any,
-    ) -> PatchResult:
-        """Apply a manifest. ``known`` is whether the kinds of each group have namespaces."""
+    ) -> PatchResult[Any]:
+        """Apply a manifest. The result has a message if ``cls`` is given. ``known`` is whether the
+        kinds of each group have namespaces.
+        """
         if namespace and not manifest.namespace:
             if manifest.group not in known:
                 known[manifest.group] = await self._scopes(manifest.group, options["timeout"])
@@ -108,7 +143,7 @@ class AsyncApply(AsyncWrites, AsyncCluster):
             namespaced = known[manifest.group].get(manifest.kind, True)
             namespace = namespace if namespaced else None
         return await self.patch(
-            manifest.resource,
+            cls or manifest.resource,
             manifest.name,
             manifest.data,
             type="apply",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import overload
 
 from kubeconnect._counts import CountResult
+from kubeconnect._kinds import KindMessage
+from kubeconnect._messages import M, decode, decoder_of, encoding_of, resource_name
+from kubeconnect._objects import Resource
 from kubeconnect._reads import Consistency, ConsistencyLike, GetResult, paths
 from kubeconnect._relations import Relation
 from kubeconnect._transport.options import deadline
@@ -12,12 +16,12 @@ from kubeconnect.aio._calls import AsyncCalls
 from kubeconnect.aio._object_list import AsyncObjectList
 from kubeconnect.aio._table import AsyncTable
 from kubeconnect.v1 import read_pb2, table_pb2
-from kubeconnect.v1.object_pb2 import ENCODING_JSON
 
 
 class AsyncReads(AsyncCalls):
     """The reads of a client."""
 
+    @overload
     async def get(
         self,
         resource: str,
@@ -30,14 +34,40 @@ class AsyncReads(AsyncCalls):
         min_resource_version: str | None = None,
         consistency: ConsistencyLike = Consistency.CACHED,
         timeout: float | None = None,
-    ) -> GetResult:
-        """Return one object, or its ``subresource`` ("status", "scale").
+    ) -> GetResult: ...
+    @overload
+    async def get(
+        self,
+        resource: type[M],
+        name: str,
+        *,
+        namespace: str | None = None,
+        fields: Iterable[str] | None = None,
+        min_resource_version: str | None = None,
+        consistency: ConsistencyLike = Consistency.CACHED,
+        timeout: float | None = None,
+    ) -> M: ...
+    async def get(
+        self,
+        resource: str | type[M],
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        min_resource_version: str | None = None,
+        consistency: ConsistencyLike = Consistency.CACHED,
+        timeout: float | None = None,
+    ) -> GetResult | M:
+        """Return one object, or its ``subresource`` ("status", "scale"). ``get(Pod, name)``
+        returns a message of ``kubeconnect.k8s``.
 
         A subresource is read from the API server. Raises NotFound if the object does not
         exist.
         """
         request = read_pb2.GetRequest(
-            resource=resource,
+            resource=resource_name(resource),
             name=name,
             namespace=namespace,
             subresource=subresource,
@@ -45,13 +75,16 @@ class AsyncReads(AsyncCalls):
             metadata_only=metadata_only,
             min_resource_version=min_resource_version,
             consistency=Consistency.number_of(consistency),
-            encoding=ENCODING_JSON,
+            encoding=encoding_of(resource),
         )
         response = await self._transport.read(
             self._transport.resources.Get, request, deadline(timeout, self._timeout)
         )
-        return GetResult(response)
+        if isinstance(resource, str):
+            return GetResult(response)
+        return decode(resource, response.object, Resource.from_message(response.resource))
 
+    @overload
     async def list(
         self,
         resource: str,
@@ -69,8 +102,45 @@ class AsyncReads(AsyncCalls):
         require_all_namespaces: bool = False,
         page_size: int | None = None,
         timeout: float | None = None,
-    ) -> AsyncObjectList:
-        """Return the objects that match. Waits for the first page only.
+    ) -> AsyncObjectList: ...
+    @overload
+    async def list(
+        self,
+        resource: type[M],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        order_by: str | None = None,
+        min_resource_version: str | None = None,
+        consistency: ConsistencyLike = Consistency.CACHED,
+        require_all_namespaces: bool = False,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncObjectList[M]: ...
+    async def list(
+        self,
+        resource: str | type[M],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        order_by: str | None = None,
+        min_resource_version: str | None = None,
+        consistency: ConsistencyLike = Consistency.CACHED,
+        require_all_namespaces: bool = False,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncObjectList | AsyncObjectList[M]:
+        """Return the objects that match. Waits for the first page only. ``list(Pod)`` returns
+        messages of ``kubeconnect.k8s``.
 
         ``order_by`` is "path" or "path desc", or several of these with commas:
         "status.phase, metadata.creationTimestamp desc". Equal objects are in the default
@@ -78,7 +148,7 @@ class AsyncReads(AsyncCalls):
         many as fit into about 3 MiB. ``timeout`` applies to each page.
         """
         request = read_pb2.ListRequest(
-            resource=resource,
+            resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
@@ -91,15 +161,15 @@ class AsyncReads(AsyncCalls):
             consistency=Consistency.number_of(consistency),
             require_all_namespaces=require_all_namespaces,
             page_size=page_size,
-            encoding=ENCODING_JSON,
+            encoding=encoding_of(resource),
         )
         seconds = deadline(timeout, self._timeout)
         first = await self._transport.read(self._transport.resources.List, request, seconds)
-        return AsyncObjectList(self._transport, request, first, seconds)
+        return AsyncObjectList(self._transport, request, first, seconds, decoder_of(resource))
 
     async def count(
         self,
-        resource: str,
+        resource: str | type[KindMessage],
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
@@ -120,7 +190,7 @@ class AsyncReads(AsyncCalls):
         the default is 1,000, and the limit 10,000.
         """
         request = read_pb2.CountRequest(
-            resource=resource,
+            resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
@@ -139,7 +209,7 @@ class AsyncReads(AsyncCalls):
 
     async def table(
         self,
-        resource: str,
+        resource: str | type[KindMessage],
         *,
         namespace: str | None = None,
         name: str | None = None,
@@ -156,7 +226,7 @@ class AsyncReads(AsyncCalls):
         page.
         """
         request = table_pb2.GetTableRequest(
-            resource=resource,
+            resource=resource_name(resource),
             namespace=namespace,
             name=name,
             label_selector=label_selector,

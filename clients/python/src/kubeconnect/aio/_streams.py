@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import overload
 
 from kubeconnect._connection import OnRetry
 from kubeconnect._errors import KubeconnectError, NotFound
 from kubeconnect._logs import LogStream, LogStreamLike, since
+from kubeconnect._messages import M, encoding_of, event_decoder_of, resource_name
 from kubeconnect._relations import Relation
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
@@ -32,6 +34,7 @@ _logger = logging.getLogger("kubeconnect")
 class AsyncStreams(AsyncCalls):
     """The watches and logs of a client."""
 
+    @overload
     def watch(
         self,
         resource: str,
@@ -52,8 +55,50 @@ class AsyncStreams(AsyncCalls):
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
-    ) -> AsyncWatch:
-        """Watch a selection, or the single object ``name``.
+    ) -> AsyncWatch: ...
+    @overload
+    def watch(
+        self,
+        resource: type[M],
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        min_resource_version: str | None = None,
+        require_all_namespaces: bool = False,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        timeout: float | None = None,
+    ) -> AsyncWatch[M]: ...
+    def watch(
+        self,
+        resource: str | type[M],
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        min_resource_version: str | None = None,
+        patches: bool = False,
+        require_all_namespaces: bool = False,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        timeout: float | None = None,
+    ) -> AsyncWatch | AsyncWatch[M]:
+        """Watch a selection, or the single object ``name``. The events of ``watch(Pod)`` have
+        messages of ``kubeconnect.k8s``.
 
         A change that does not touch ``fields``, or the metadata with ``metadata_only``,
         produces no event. ``related`` is evaluated when the stream begins.
@@ -83,7 +128,7 @@ class AsyncStreams(AsyncCalls):
         namespace that does not exist.
         """
         spec = WatchSpec(
-            resource,
+            resource_name(resource),
             namespace=namespace,
             name=name,
             label_selector=label_selector,
@@ -97,6 +142,7 @@ class AsyncStreams(AsyncCalls):
             require_all_namespaces=require_all_namespaces,
         )
         request = spec.to_message(pb.WatchRequest, resumes=bool(resume_token))
+        request.encoding = encoding_of(resource)
         request.resume_token = resume_token or ""
         transport = self._transport
         return AsyncWatch(
@@ -106,6 +152,7 @@ class AsyncStreams(AsyncCalls):
                 renews=transport.renews_token,
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
+                decode=event_decoder_of(resource),
             ),
             lambda request, wait, rest: transport.stream(
                 transport.resources.Watch, request, wait_for_ready=wait, timeout=rest

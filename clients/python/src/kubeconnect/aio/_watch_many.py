@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubeconnect._events import Event
 from kubeconnect._freshness import Freshness
+from kubeconnect._objects import Object
 from kubeconnect._reads import Source
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect.aio._event_stream import AsyncEventStream
@@ -11,7 +12,7 @@ from kubeconnect.v1 import watch_pb2 as pb
 
 
 class AsyncWatchMany(
-    AsyncEventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event]],
+    AsyncEventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[Object]]],
 ):
     """Snapshots of several selections, followed by every change to them, as (key, event).
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 from kubeconnect._bodies import ObjectBody, PatchBody, encode_body
+from kubeconnect._kinds import KindMessage
+from kubeconnect._messages import M, decoder_of, encoding_of, named, resource_name, set_body
 from kubeconnect._transport.options import deadline
 from kubeconnect._writes import (
     CreateResult,
@@ -25,6 +29,7 @@ from kubeconnect.v1.object_pb2 import ENCODING_JSON
 class AsyncWrites(AsyncCalls):
     """The writes of a client."""
 
+    @overload
     async def create(
         self,
         resource: str,
@@ -37,32 +42,60 @@ class AsyncWrites(AsyncCalls):
         field_manager: str | None = None,
         field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
-    ) -> CreateResult:
+    ) -> CreateResult: ...
+    @overload
+    async def create(
+        self,
+        resource: M,
+        /,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> CreateResult[M]: ...
+    async def create(
+        self,
+        resource: str | M,
+        object: ObjectBody | None = None,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> CreateResult | CreateResult[M]:
         """Create an object, or a ``subresource`` ("eviction", "token") of the object ``name``.
 
         ``object`` is a mapping, which is sent as JSON, or JSON or YAML as str or bytes,
         which is sent unchanged. Its kind may be left out. Its name is taken from its
-        metadata: ``name`` is for subresources.
+        metadata: ``name`` is for subresources. ``create(Pod(...))`` sends a message of
+        ``kubeconnect.k8s``, and the result has a message too.
 
         Raises AlreadyExists if an object with this name exists. Raises Invalid, with a cause
         for each field, if the object is rejected by validation.
         """
+        target, body = named(resource, object)
         request = pb.CreateRequest(
-            resource=resource,
+            resource=resource_name(target),
             namespace=namespace,
             name=name,
             subresource=subresource,
-            data=encode_body(object),
             dry_run=dry_run,
             field_manager=field_manager,
             field_validation=FieldValidation.number_of(field_validation),
-            encoding=ENCODING_JSON,
+            encoding=encoding_of(target),
         )
+        set_body(request, body)
         response = await self._transport.unary(
             self._transport.resources.Create, request, deadline(timeout, self._timeout)
         )
-        return CreateResult.from_message(response)
+        return CreateResult.from_message(response, decoder_of(target))
 
+    @overload
     async def update(
         self,
         resource: str,
@@ -77,33 +110,66 @@ class AsyncWrites(AsyncCalls):
         field_manager: str | None = None,
         field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
-    ) -> UpdateResult:
+    ) -> UpdateResult: ...
+    @overload
+    async def update(
+        self,
+        resource: M,
+        /,
+        *,
+        namespace: str | None = None,
+        subresource: Literal["status"] | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> UpdateResult[M]: ...
+    async def update(
+        self,
+        resource: str | M,
+        object: ObjectBody | None = None,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> UpdateResult | UpdateResult[M]:
         """Replace an object, or its ``subresource`` ("status", "scale"), with ``object``.
 
-        ``object`` has the forms accepted by ``create``. ``name`` defaults to the name in
-        its metadata. A resource version in its metadata is a precondition too.
+        ``object`` has the forms accepted by ``create``, and ``update(pod)`` sends a message.
+        ``name`` defaults to the name in its metadata. A resource version in its metadata is a
+        precondition too.
 
         Raises Conflict if the object has changed since that version: read it again. Raises
         NotFound if the object does not exist, and Invalid, with a cause for each field, if
         the object is rejected by validation.
         """
+        target, body = named(resource, object)
         request = pb.UpdateRequest(
-            resource=resource,
+            resource=resource_name(target),
             namespace=namespace,
             name=name,
             subresource=subresource,
-            data=encode_body(object),
             dry_run=dry_run,
             field_manager=field_manager,
             field_validation=FieldValidation.number_of(field_validation),
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
-            encoding=ENCODING_JSON,
+            encoding=encoding_of(target),
         )
+        set_body(request, body)
         response = await self._transport.unary(
             self._transport.resources.Update, request, deadline(timeout, self._timeout)
         )
-        return UpdateResult.from_message(response)
+        return UpdateResult.from_message(response, decoder_of(target))
 
+    @overload
     async def patch(
         self,
         resource: str,
@@ -120,19 +186,55 @@ class AsyncWrites(AsyncCalls):
         force: bool = False,
         field_validation: FieldValidationLike = FieldValidation.WARN,
         timeout: float | None = None,
-    ) -> PatchResult:
+    ) -> PatchResult: ...
+    @overload
+    async def patch(
+        self,
+        resource: type[M],
+        name: str,
+        body: PatchBody,
+        *,
+        type: PatchTypeLike,
+        namespace: str | None = None,
+        subresource: Literal["status"] | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        force: bool = False,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> PatchResult[M]: ...
+    async def patch(
+        self,
+        resource: str | type[M],
+        name: str,
+        body: PatchBody,
+        *,
+        type: PatchTypeLike,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        dry_run: bool = False,
+        field_manager: str | None = None,
+        force: bool = False,
+        field_validation: FieldValidationLike = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> PatchResult | PatchResult[M]:
         """Change parts of one object, or of its ``subresource`` ("status", "scale").
 
         ``type`` is the format of ``body``. A mapping or a list is sent as JSON, bytes and
         str are sent unchanged. APPLY needs a ``field_manager``, and with ``force`` takes
-        ownership of fields from other managers.
+        ownership of fields from other managers. The result of ``patch(Pod, …)`` has a message
+        of ``kubeconnect.k8s``.
 
         Raises Conflict if a precondition fails, or, with a cause for each field, if other
         managers own the fields. Raises Invalid, with a cause for each field, if the result
         is rejected by validation.
         """
         request = pb.PatchRequest(
-            resource=resource,
+            resource=resource_name(resource),
             name=name,
             namespace=namespace,
             subresource=subresource,
@@ -143,16 +245,16 @@ class AsyncWrites(AsyncCalls):
             force=force,
             field_validation=FieldValidation.number_of(field_validation),
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
-            encoding=ENCODING_JSON,
+            encoding=encoding_of(resource),
         )
         response = await self._transport.unary(
             self._transport.resources.Patch, request, deadline(timeout, self._timeout)
         )
-        return PatchResult.from_message(response)
+        return PatchResult.from_message(response, decoder_of(resource))
 
     async def delete(
         self,
-        resource: str,
+        resource: str | type[KindMessage],
         name: str,
         *,
         namespace: str | None = None,
@@ -175,7 +277,7 @@ class AsyncWrites(AsyncCalls):
         Raises NotFound if the object does not exist, and Conflict if a precondition fails.
         """
         request = pb.DeleteRequest(
-            resource=resource,
+            resource=resource_name(resource),
             name=name,
             namespace=namespace,
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
@@ -193,7 +295,7 @@ class AsyncWrites(AsyncCalls):
 
     async def delete_collection(
         self,
-        resource: str,
+        resource: str | type[KindMessage],
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
@@ -209,7 +311,7 @@ class AsyncWrites(AsyncCalls):
         have been deleted when it raises.
         """
         request = pb.DeleteCollectionRequest(
-            resource=resource,
+            resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
