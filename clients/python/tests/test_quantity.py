@@ -130,3 +130,14 @@ def test_maps_of_quantities() -> None:
         "pods": "3",
     }
     assert to_decimals(limits) == {"cpu": Decimal("0.5"), "memory": 2**29, "pods": 3}
+
+
+def test_whole_numbers_are_written_out() -> None:
+    assert [str(to_decimal(text)) for text in ("10k", "1e3", "-4Gi", "500m", "0k")] == [
+        "10000",
+        "1000",
+        "-4294967296",
+        "0.5",
+        "0",
+    ]
+    assert to_decimal("1e2147483647") == Decimal("1e2147483647")

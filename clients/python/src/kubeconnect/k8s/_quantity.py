@@ -37,9 +37,16 @@ class ParsedQuantity:
 
     @property
     def value(self) -> Decimal:
-        """The number."""
-        sign, digits = int(self.unscaled < 0), tuple(map(int, str(abs(self.unscaled))))
-        return Decimal((sign, digits, self.exponent))
+        """The number, without trailing zeros in its fraction. Whole numbers are written out,
+        unless they are very large.
+        """
+        if self.unscaled == 0:
+            return Decimal(0)
+        unscaled, exponent = _without_zeros(self.unscaled, self.exponent)
+        if 0 < exponent <= 100:
+            unscaled, exponent = unscaled * 10**exponent, 0
+        sign, digits = int(unscaled < 0), tuple(map(int, str(abs(unscaled))))
+        return Decimal((sign, digits, exponent))
 
     def canonical(self) -> str:
         """Return the canonical form: no fractional digits, and the largest possible suffix."""
