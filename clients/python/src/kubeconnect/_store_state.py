@@ -1,0 +1,248 @@
+"""The objects of a store, without any I/O."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from kubeconnect._event_reader import newer
+from kubeconnect._events import Event, EventType
+from kubeconnect._objects import Object, Resource
+from kubeconnect._store_indexes import IndexBy, Indexes, Key, Values
+from kubeconnect._store_queue import Change, ChangeQueue, equal
+
+
+class Position:
+    """The resume token that belongs to the objects of one or several stores."""
+
+    def __init__(self, token: str | None = None) -> None:
+        """Begin with a restored token, or without a token."""
+        self.token = token
+
+
+class _Update(NamedTuple):
+    """A change of a stored object."""
+
+    change: Change
+    values: Values
+    """The values of the new object, for the indexes."""
+    noted: bool = True
+    """Whether the change is one for subscribers: not if only the resource version of a
+    projection differs."""
+
+
+class StoreState:
+    """The objects of one selection, as its events leave them.
+
+    A snapshot replaces the objects when it is complete: between RESET and SYNCED readers see the
+    earlier objects. Only what differs is a change, and only changes are noted in the queues of
+    the subscribers. An object that was deleted and created again under its name has another
+    UID, and is one change from the old object to the new one.
+
+    ``apply`` must be called by one thread or task only, which owns ``_snapshot``. ``guard``
+    guards all other attributes. It is held for the change itself, and not while objects are
+    decoded, compared or indexed. All queues have to be used with the guard held.
+
+    The stored objects are never decoded, so that each keeps only its encoded content: readers
+    and subscribers receive copies, which share the content, and decode it for themselves. A
+    reader that changes a decoded object does not change the store.
+    """
+
+    def __init__(
+        self,
+        indexes: Mapping[str, IndexBy],
+        guard: AbstractContextManager[object],
+        position: Position,
+    ) -> None:
+        """Begin without objects. Raises ValueError for an invalid field path of an index."""
+        self.guard = guard
+        self.synced = False
+        self.handler_errors = 0
+        self.resource_version: str | None = None
+        self.resource: Resource | None = None
+        self._position = position
+        self._objects: dict[Key, Object] = {}
+        self._indexes = Indexes(indexes)
+        self._queues: list[ChangeQueue] = []
+        self._snapshot: dict[Key, tuple[Object, Values]] | None = None
+        self._snapshot_version = ""
+
+    @property
+    def within_snapshot(self) -> bool:
+        """Whether a snapshot has begun that is not complete."""
+        return self._snapshot is not None
+
+    @property
+    def index_errors(self) -> int:
+        """The number of exceptions of index functions."""
+        return self._indexes.errors
+
+    def __len__(self) -> int:
+        """Return the number of objects."""
+        return len(self._objects)
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object; None if there is none of this name."""
+        with self.guard:
+            found = self._objects.get(key)
+        return copy.copy(found)
+
+    def all(self, namespace: str | None = None) -> list[Object]:
+        """Return all objects, or those of one namespace."""
+        found = self.stored()
+        if namespace:
+            found = [obj for obj in found if obj.namespace == namespace]
+        return list(map(copy.copy, found))
+
+    def by_index(self, name: str, value: Hashable) -> list[Object]:
+        """Return the objects with a value. Raises KeyError for an unknown index."""
+        with self.guard:
+            found = [self._objects[key] for key in self._indexes.keys(name, value)]
+        return list(map(copy.copy, found))
+
+    def index_values(self, name: str) -> list[Hashable]:
+        """Return the values that some object has. Raises KeyError for an unknown index."""
+        with self.guard:
+            return self._indexes.all_values(name)
+
+    def subscribe(self, wake: Callable[[], None]) -> ChangeQueue:
+        """Return a queue that begins with all objects, as additions."""
+        with self.guard:
+            queue = ChangeQueue(self._objects, wake)
+            self._queues.append(queue)
+        return queue
+
+    def unsubscribe(self, queue: ChangeQueue) -> None:
+        """Note no further changes in a queue."""
+        with self.guard:
+            if queue in self._queues:
+                self._queues.remove(queue)
+
+    def take(self, queue: ChangeQueue) -> Change | None:
+        """Take the next change of a queue, with copies of its objects; None if there is none."""
+        with self.guard:
+            change = queue.take(self._objects)
+        if change is None:
+            return None
+        return Change(change.key, copy.copy(change.old), copy.copy(change.new))
+
+    def count_handler_error(self) -> None:
+        """Count an exception of a subscriber."""
+        with self.guard:
+            self.handler_errors += 1
+
+    def restore(
+        self, resource: Resource | None, version: str | None, objs: Iterable[Object]
+    ) -> None:
+        """Begin with the objects of an earlier store. The state is not in sync with them."""
+        self.resource = resource
+        updates = [_Update(self._change_to(obj), self._indexes.values(obj)) for obj in objs]
+        with self.guard:
+            self.resource_version = version
+            self._commit(updates)
+
+    def stored(self) -> list[Object]:
+        """Return the stored objects themselves, which must not be decoded."""
+        with self.guard:
+            return list(self._objects.values())
+
+    def apply(self, event: Event, token: str | None) -> None:
+        """Apply an event, and store the resume token that belongs to the objects after it."""
+        updates = list(self._updates(event))
+        with self.guard:
+            self._commit(updates)
+            self._position.token = token
+            self._update_progress(event)
+
+    def _updates(self, event: Event) -> Iterator[_Update]:
+        """Return the updates of the visible objects."""
+        if event.type is EventType.RESET:
+            self._snapshot, self._snapshot_version = {}, ""
+        elif event.type is EventType.SYNCED and self._snapshot is not None:
+            yield from self._differences(self._snapshot)
+        elif event.object is not None and self._snapshot is not None:
+            self._add_to(self._snapshot, event.object, event.type)
+        elif event.object is not None:
+            yield from self._difference(event.object, event.type)
+
+    def _add_to(
+        self, snapshot: dict[Key, tuple[Object, Values]], obj: Object, type: EventType
+    ) -> None:
+        """Apply an event of a snapshot. An object that has not changed is kept."""
+        change = self._change_to(obj)
+        if type is EventType.DELETED:
+            snapshot.pop(change.key, None)
+        elif change.old is not None and _identical(change.old, obj):
+            snapshot[change.key] = change.old, ()
+        else:
+            snapshot[change.key] = obj, self._indexes.values(obj)
+
+    def _difference(self, obj: Object, type: EventType) -> Iterator[_Update]:
+        """Return the update of an event outside of snapshots, which may have been applied
+        before the stream was lost.
+        """
+        change = self._change_to(obj)
+        if type is EventType.DELETED:
+            if change.old is not None:
+                yield _Update(Change(change.key, change.old, None), ())
+        elif change.old is None or not _identical(change.old, obj):
+            yield _Update(change, self._indexes.values(obj), not equal(change.old, obj))
+
+    def _differences(self, snapshot: Mapping[Key, tuple[Object, Values]]) -> Iterator[_Update]:
+        """Return the updates that make the objects those of the snapshot: deletions first."""
+        for key, old in self._objects.items():
+            if key not in snapshot:
+                yield _Update(Change(key, old, None), ())
+        for key, (new, values) in snapshot.items():
+            if (before := self._objects.get(key)) is not new:
+                yield _Update(Change(key, before, new), values, not equal(before, new))
+
+    def _change_to(self, obj: Object) -> Change:
+        """Return the change to a received object, which shares what it can with the others."""
+        if self.resource is not None and obj.resource in (self.resource, _UNNAMED):
+            obj.resource = self.resource
+        elif obj.resource != _UNNAMED:
+            self.resource = obj.resource
+        if obj.namespace is not None:
+            obj.namespace = sys.intern(obj.namespace)
+        old = self._objects.get((obj.namespace or "", obj.name))
+        if old is not None:
+            obj.name = old.name
+            obj.uid = old.uid if old.uid == obj.uid else obj.uid
+        return Change((obj.namespace or "", obj.name), old, obj)
+
+    def _commit(self, updates: Iterable[_Update]) -> None:
+        for (key, old, new), values, noted in updates:
+            if new is None:
+                del self._objects[key]
+                self._indexes.remove(key)
+            else:
+                self._objects[key] = new
+                self._indexes.put(key, values)
+            for queue in self._queues if noted else ():
+                queue.note(Change(key, old, new))
+
+    def _update_progress(self, event: Event) -> None:
+        version = event.resource_version or ""
+        if self._snapshot is None:
+            self.resource_version = newer(self.resource_version or "", version) or None
+            # A BOOKMARK without a version is sent before the service has a snapshot.
+            in_sync = event.type in (EventType.SYNCED, EventType.BOOKMARK)
+            self.synced = self.synced or (in_sync and version != "")
+            return
+        self._snapshot_version = newer(self._snapshot_version, version)
+        if event.type is EventType.SYNCED:
+            self.resource_version, self._snapshot = self._snapshot_version or None, None
+            self.synced = True
+
+
+def _identical(old: Object, new: Object) -> bool:
+    """Return whether a received object has nothing that the stored one does not have."""
+    return old.resource_version == new.resource_version and equal(old, new)
+
+
+_UNNAMED = Resource("", "", "", "", False)
+"""The resource of objects whose resource the service has not sent."""
