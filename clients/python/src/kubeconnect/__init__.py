@@ -40,7 +40,17 @@ from kubeconnect._logs import LogStream
 from kubeconnect._objects import Object, Resource
 from kubeconnect._reads import Consistency, GetResult, Source
 from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
-from kubeconnect._sync import Client, Log, ObjectList, Table, Watch, WatchMany
+from kubeconnect._sync import (
+    Client,
+    Log,
+    ObjectList,
+    Store,
+    Stores,
+    Subscription,
+    Table,
+    Watch,
+    WatchMany,
+)
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._version import __version__
 from kubeconnect._watch_spec import WatchSpec
@@ -104,7 +114,10 @@ __all__ = [
     "Source",
     "Status",
     "StatusCause",
+    "Store",
+    "Stores",
     "StreamEvent",
+    "Subscription",
     "Table",
     "TableColumn",
     "TableRow",

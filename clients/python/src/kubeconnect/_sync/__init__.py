@@ -5,6 +5,9 @@
 from kubeconnect._sync._client import Client
 from kubeconnect._sync._log import Log
 from kubeconnect._sync._object_list import ObjectList
+from kubeconnect._sync._store import Store
+from kubeconnect._sync._stores import Stores
+from kubeconnect._sync._subscription import Subscription
 from kubeconnect._sync._table import Table
 from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
@@ -13,6 +16,9 @@ __all__ = [
     "Client",
     "Log",
     "ObjectList",
+    "Store",
+    "Stores",
+    "Subscription",
     "Table",
     "Watch",
     "WatchMany",

@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
+from kubeconnect._sync._follower import Follower
 from kubeconnect._transport.sync import Transport
 
 
 class Calls:
-    """The base of the parts of a client: its connection and the default timeout of its calls."""
+    """The base of the parts of a client: its connection, the default timeout of its calls, and
+    what keeps its stores up to date.
+    """
 
     _transport: Transport
     _timeout: float
+    _followers: WeakSet[Follower]

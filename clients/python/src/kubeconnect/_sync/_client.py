@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import os
 from types import TracebackType
+from weakref import WeakSet
 
 from kubeconnect._address import Address
 from kubeconnect._sync._apply import Apply
 from kubeconnect._sync._operations import Operations
+from kubeconnect._sync._storing import Storing
+from kubeconnect._sync._subscription import CLOSE_SECONDS
 from kubeconnect._sync._waits import Waits
 from kubeconnect._transport.sync import Token, Transport
 
@@ -17,7 +20,7 @@ DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class Client(Waits, Apply, Operations):
+class Client(Waits, Apply, Operations, Storing):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a
@@ -90,6 +93,7 @@ class Client(Waits, Apply, Operations):
         another host in plain text. Raises OSError for a file that cannot be read.
         """
         self._timeout = timeout
+        self._followers = WeakSet()
         self._address = Address.parse(address)
         self._transport = Transport(self._address, token, token_file, ca_file)
 
@@ -111,5 +115,7 @@ class Client(Waits, Apply, Operations):
         self.close()
 
     def close(self) -> None:
-        """Close the connection. Its calls and watches raise Cancelled, as do later ones."""
+        """Close the connection and the stores. Calls and watches raise Cancelled, as do later ones."""
+        for follower in list(self._followers):
+            follower.close(CLOSE_SECONDS)
         self._transport.close()

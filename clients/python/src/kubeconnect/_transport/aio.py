@@ -379,7 +379,7 @@ class AsyncLatch:
         """Return whether the latch is set."""
         return self._event.is_set()
 
-    async def wait(self, timeout: float) -> None:
-        """Wait until the latch is set, for at most ``timeout`` seconds."""
+    async def wait(self, timeout: float | None = None) -> None:
+        """Wait until the latch is set, for at most ``timeout`` seconds if it is not None."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._event.wait(), timeout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import weakref
@@ -386,3 +387,14 @@ def _run_guard(reference: weakref.ref[Stream[Any, Any]], guard: _Guard) -> None:
 
 class Latch(threading.Event):
     """A one-shot event of threads."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the latch is set, for at most ``timeout`` seconds if it is not None.
+
+        A signal that arrives just before a thread waits does not interrupt it. So the wait is
+        in parts of a second, after which Ctrl-C is noticed.
+        """
+        end = math.inf if timeout is None else monotonic() + timeout
+        while not self.is_set() and (rest := end - monotonic()) > 0:
+            super().wait(min(rest, 1.0))
+        return self.is_set()

@@ -3,6 +3,9 @@
 from kubeconnect.aio._client import AsyncClient
 from kubeconnect.aio._log import AsyncLog
 from kubeconnect.aio._object_list import AsyncObjectList
+from kubeconnect.aio._store import AsyncStore
+from kubeconnect.aio._stores import AsyncStores
+from kubeconnect.aio._subscription import AsyncSubscription
 from kubeconnect.aio._table import AsyncTable
 from kubeconnect.aio._watch import AsyncWatch
 from kubeconnect.aio._watch_many import AsyncWatchMany
@@ -11,6 +14,9 @@ __all__ = [
     "AsyncClient",
     "AsyncLog",
     "AsyncObjectList",
+    "AsyncStore",
+    "AsyncStores",
+    "AsyncSubscription",
     "AsyncTable",
     "AsyncWatch",
     "AsyncWatchMany",

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from types import TracebackType
+from weakref import WeakSet
 
 from kubeconnect._address import Address
 from kubeconnect._transport.aio import AsyncToken, AsyncTransport
 from kubeconnect.aio._apply import AsyncApply
 from kubeconnect.aio._operations import AsyncOperations
+from kubeconnect.aio._storing import AsyncStoring
+from kubeconnect.aio._subscription import CLOSE_SECONDS
 from kubeconnect.aio._waits import AsyncWaits
 
 DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations):
+class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a
@@ -88,6 +91,7 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations):
         another host in plain text. Raises OSError for a file that cannot be read.
         """
         self._timeout = timeout
+        self._followers = WeakSet()
         self._address = Address.parse(address)
         self._transport = AsyncTransport(self._address, token, token_file, ca_file)
 
@@ -109,5 +113,7 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection. Its calls and watches raise Cancelled, as do later ones."""
+        """Close the connection and the stores. Calls and watches raise Cancelled, as do later ones."""
+        for follower in list(self._followers):
+            await follower.close(CLOSE_SECONDS)
         await self._transport.close()

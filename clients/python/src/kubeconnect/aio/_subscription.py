@@ -1,0 +1,139 @@
+"""Handlers of the changes of a store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import TypeAlias
+
+from kubeconnect._concurrency.aio import AsyncSignal, AsyncWorker, call, checkpoint
+from kubeconnect._objects import Object
+from kubeconnect._store_queue import Change
+from kubeconnect._store_state import StoreState
+
+CLOSE_SECONDS = 5.0
+"""The default time for which closing waits for the handlers that are running."""
+
+OnAdd: TypeAlias = Callable[[Object], object]
+"""A handler that is called with an object."""
+OnUpdate: TypeAlias = Callable[[Object, Object], object]
+"""A handler that is called with the earlier and the later state of an object."""
+OnDelete: TypeAlias = OnAdd
+"""A handler that is called with the last state of an object."""
+
+_logger = logging.getLogger("kubeconnect")
+
+
+class AsyncSubscription:
+    """Handlers that are called for the changes of a store. See ``AsyncStore.subscribe``.
+
+    As a context manager it closes itself.
+    """
+
+    def __init__(
+        self,
+        state: StoreState,
+        name: str,
+        on_add: OnAdd | None,
+        on_update: OnUpdate | None,
+        on_delete: OnDelete | None,
+        on_end: Callable[[AsyncSubscription], None],
+    ) -> None:
+        """Call the handlers of the store ``name``, beginning with its objects. ``on_end`` is
+        called when the subscription is closed.
+        """
+        self._on_add = on_add
+        self._on_update = on_update
+        self._on_delete = on_delete
+        self._on_end = on_end
+        self._state = state
+        self._name = name
+        self._signal = AsyncSignal()
+        self._closed = False
+        self._errors = 0
+        self._last_error: BaseException | None = None
+        self._queue = state.subscribe(self._signal.notify)
+        self._worker = AsyncWorker(self._run, f"kubeconnect handlers of {name}")
+        self._worker.start()
+
+    async def __aenter__(self) -> AsyncSubscription:
+        """Return the subscription."""
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the subscription."""
+        await self.close()
+
+    @property
+    def pending(self) -> int:
+        """The number of objects for which handlers have still to be called. It is bounded by
+        the number of objects.
+        """
+        return len(self._queue)
+
+    @property
+    def errors(self) -> int:
+        """The number of calls of handlers that raised an exception."""
+        return self._errors
+
+    @property
+    def last_error(self) -> BaseException | None:
+        """The last exception of a handler; None if there was none."""
+        return self._last_error
+
+    async def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """End the calls: no call begins afterwards. Closing it again has no effect.
+
+        A call that is running is waited for, for at most ``timeout`` seconds, unless it is the
+        one that closes the subscription. With asyncio it is cancelled.
+        """
+        self.end()
+        await self.join(timeout)
+
+    def end(self) -> None:
+        """Begin no further call."""
+        if not self._closed:
+            self._closed = True
+            self._on_end(self)
+        self._state.unsubscribe(self._queue)
+        self._signal.notify()
+
+    async def join(self, timeout: float) -> bool:
+        """Wait for the call that is running, and return whether it has ended."""
+        return await self._worker.stop(timeout)
+
+    async def _run(self) -> None:
+        while not self._closed:
+            await self._signal.wait()
+            while not self._closed and (change := self._state.take(self._queue)) is not None:
+                await self._deliver(change)
+                await checkpoint()
+
+    async def _deliver(self, change: Change) -> None:
+        old, new = change.old, change.new
+        if old is not None and new is not None and not change.replaces:
+            await self._call(self._on_update, old, new)
+            return
+        if old is not None:
+            await self._call(self._on_delete, old)
+        if new is not None and not self._closed:
+            await self._call(self._on_add, new)
+
+    async def _call(self, handler: Callable[..., object] | None, *objects: Object) -> None:
+        error = None if handler is None else await call(handler, *objects)
+        if error is not None:
+            self._errors += 1
+            self._state.count_handler_error()
+            self._last_error = error
+            _logger.error(
+                "a handler of the store of %s failed for %r",
+                self._name,
+                objects[-1],
+                exc_info=error,
+            )
