@@ -50,8 +50,8 @@ def projection(name: str, version: int, content: bytes) -> Object:
 class World:
     """A state with one subscriber that is never behind, and one that is read on demand."""
 
-    def __init__(self, **indexes: IndexBy) -> None:
-        self.position = Position()
+    def __init__(self, *, shared: bool = False, **indexes: IndexBy) -> None:
+        self.position = Position(shared=shared)
         self.state = StoreState(indexes, nullcontext(), self.position)
         self.prompt = self.state.subscribe(lambda: None)
         self.late = self.state.subscribe(lambda: None)
@@ -121,7 +121,31 @@ def test_applies_changes_after_the_snapshot() -> None:
     assert world.added(obj("b", 3)) == [">b@3"]
     assert world.modified(obj("a", 4)) == ["a@1>a@4"]
     assert world.deleted(obj("b", 3), 5) == ["b@3>"]
-    assert (world.names, world.state.resource_version) == (["a@4"], "5")
+    assert (world.names, world.state.resource_version) == (["a@4"], "2")
+    world.bookmark(6)
+    assert world.state.resource_version == "6"
+
+
+def test_the_version_of_a_watch_advances_with_its_token() -> None:
+    world = World()
+    world.snapshot(2, obj("a", 1))
+    world.apply(EventType.MODIFIED, obj("a", 4), token="")
+    assert world.state.resource_version == "2"
+    world.apply(EventType.ADDED, obj("b", 3), token="t1")
+    assert world.state.resource_version == "4"
+    world.apply(EventType.MODIFIED, obj("a", 5), token="t1")
+    assert world.state.resource_version == "4"
+    world.apply(EventType.MODIFIED, obj("a", 6), token="t2")
+    assert world.state.resource_version == "6"
+
+
+def test_the_version_of_several_watches_advances_with_marks() -> None:
+    world = World(shared=True)
+    world.snapshot(2, obj("a", 1))
+    world.apply(EventType.MODIFIED, obj("a", 4), token="t1")
+    assert world.state.resource_version == "2"
+    world.bookmark(5, "t2")
+    assert world.state.resource_version == "5"
 
 
 def test_applies_changes_that_come_within_a_snapshot() -> None:

@@ -18,9 +18,21 @@ from kubeconnect._store_queue import Change, ChangeQueue, equal
 class Position:
     """The resume token that belongs to the objects of one or several stores."""
 
-    def __init__(self, token: str | None = None) -> None:
-        """Begin with a restored token, or without a token."""
+    def __init__(self, *, shared: bool = False) -> None:
+        """Begin without a token. A ``shared`` token belongs to several stores."""
+        self.token: str | None = None
+        self._shared = shared
+
+    def advance(self, token: str | None) -> bool:
+        """Store the token, and return whether it shows that the objects are complete up to the
+        newest version that was received.
+
+        The service sends no token while it sends the latest states of objects, which are not
+        in the order of their versions. Several watches have a token all the time.
+        """
+        complete = token is not None and token != self.token and not self._shared
         self.token = token
+        return complete
 
 
 class _Update(NamedTuple):
@@ -42,9 +54,10 @@ class StoreState:
     the subscribers. An object that was deleted and created again under its name has another
     UID, and is one change from the old object to the new one.
 
-    ``apply`` must be called by one thread or task only, which owns ``_snapshot``. ``guard``
-    guards all other attributes. It is held for the change itself, and not while objects are
-    decoded, compared or indexed. All queues have to be used with the guard held.
+    ``apply`` must be called by one thread or task only, which owns ``_snapshot`` and
+    ``_received_version``. ``guard`` guards all other attributes. It is held for the change
+    itself, and not while objects are decoded, compared or indexed. All queues have to be used
+    with the guard held.
 
     The stored objects are never decoded, so that each keeps only its encoded content: readers
     and subscribers receive copies, which share the content, and decode it for themselves. A
@@ -68,7 +81,7 @@ class StoreState:
         self._indexes = Indexes(indexes)
         self._queues: list[ChangeQueue] = []
         self._snapshot: dict[Key, tuple[Object, Values]] | None = None
-        self._snapshot_version = ""
+        self._received_version = ""  # the newest one since the last RESET
 
     @property
     def within_snapshot(self) -> bool:
@@ -141,7 +154,7 @@ class StoreState:
         self.resource = resource
         updates = [_Update(self._change_to(obj), self._indexes.values(obj)) for obj in objs]
         with self.guard:
-            self.resource_version = version
+            self.resource_version, self._received_version = version, version or ""
             self._commit(updates)
 
     def stored(self) -> list[Object]:
@@ -154,13 +167,12 @@ class StoreState:
         updates = list(self._updates(event))
         with self.guard:
             self._commit(updates)
-            self._position.token = token
-            self._update_progress(event)
+            self._update_progress(event, complete=self._position.advance(token))
 
     def _updates(self, event: Event) -> Iterator[_Update]:
         """Return the updates of the visible objects."""
         if event.type is EventType.RESET:
-            self._snapshot, self._snapshot_version = {}, ""
+            self._snapshot = {}
         elif event.type is EventType.SYNCED and self._snapshot is not None:
             yield from self._differences(self._snapshot)
         elif event.object is not None and self._snapshot is not None:
@@ -225,18 +237,21 @@ class StoreState:
             for queue in self._queues if noted else ():
                 queue.note(Change(key, old, new))
 
-    def _update_progress(self, event: Event) -> None:
+    def _update_progress(self, event: Event, *, complete: bool) -> None:
+        """Update the versions. ``complete`` is whether the resume token shows that the objects
+        are complete up to the newest version; a mark shows it too.
+        """
         version = event.resource_version or ""
-        if self._snapshot is None:
-            self.resource_version = newer(self.resource_version or "", version) or None
-            # A BOOKMARK without a version is sent before the service has a snapshot.
-            in_sync = event.type in (EventType.SYNCED, EventType.BOOKMARK)
-            self.synced = self.synced or (in_sync and version != "")
-            return
-        self._snapshot_version = newer(self._snapshot_version, version)
+        if event.type is EventType.RESET:
+            self._received_version = ""
+        self._received_version = newer(self._received_version, version)
+        # A BOOKMARK without a version is sent before the service has a snapshot.
+        mark = event.type is EventType.BOOKMARK and version != ""
         if event.type is EventType.SYNCED:
-            self.resource_version, self._snapshot = self._snapshot_version or None, None
-            self.synced = True
+            self._snapshot, mark = None, True
+        if self._snapshot is None and (mark or complete):
+            self.resource_version = self._received_version or None
+            self.synced = self.synced or mark
 
 
 def _identical(old: Object, new: Object) -> bool:

@@ -266,7 +266,9 @@ class Store(StoreLifecycle):
 
     @property
     def resource_version(self) -> str | None:
-        """The version up to which the objects are complete; None before the first snapshot."""
+        """The version up to which the objects are complete; None before the first snapshot. An
+        object of the store may be newer.
+        """
         return self._state.resource_version
 
     @property

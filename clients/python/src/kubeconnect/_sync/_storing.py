@@ -133,7 +133,7 @@ class Storing(Streams):
         key. The other arguments are as in ``store``.
         """
         specs = {key: _spec(watch) for key, watch in watches.items()}
-        guard, position = new_guard(), Position()
+        guard, position = new_guard(), Position(shared=True)
         followed = {
             key: Followed(spec.resource, StoreState((indexes or {}).get(key, {}), guard, position))
             for key, spec in specs.items()

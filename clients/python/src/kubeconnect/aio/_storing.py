@@ -131,7 +131,7 @@ class AsyncStoring(AsyncStreams):
         key. The other arguments are as in ``store``.
         """
         specs = {key: _spec(watch) for key, watch in watches.items()}
-        guard, position = new_guard(), Position()
+        guard, position = new_guard(), Position(shared=True)
         followed = {
             key: AsyncFollowed(
                 spec.resource, StoreState((indexes or {}).get(key, {}), guard, position)
