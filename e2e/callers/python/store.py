@@ -2,10 +2,10 @@
 
 python store.py threads|asyncio ADDRESS NAMESPACE FILE FIRST
 
-For the object "report-FIRST", and then for each next number, it prints a line of JSON when the store
-is complete up to that object: the objects of the store, and the calls that its handlers received
-since the last line. It dumps the store to FILE, from which it begins, and ends when there is an
-object named "end".
+For the object "report-FIRST", and then for each next number, it prints a line of JSON when the
+store is complete up to that object: the objects of the store, and the calls that its handlers
+received since the last line. It dumps the store to FILE, from which it begins, and ends when there
+is an object named "end".
 """
 
 from __future__ import annotations
