@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from kubeconnect import Event, EventType, Object, Resource
+from kubeconnect._event_reader import EventReader
 from kubeconnect._store_indexes import IndexBy, Key
 from kubeconnect._store_queue import Change, ChangeQueue
 from kubeconnect._store_state import Position, StoreState
 from kubeconnect.v1 import object_pb2
+from kubeconnect.v1 import watch_pb2 as pb
 
 PODS = Resource("", "v1", "Pod", "pods", True)
 UNNAMED = Resource("", "", "", "", False)
@@ -47,6 +49,33 @@ def projection(name: str, version: int, content: bytes) -> Object:
     return Object(message, PODS)
 
 
+def event(type: EventType, subject: Object | None = None, version: str | None = None) -> Event:
+    """Return an event as it is received."""
+    message = pb.Event(type=type.value, resource_version=version or "")
+    resource = None
+    if subject is not None:
+        message.object.CopyFrom(message_of(subject))
+        resource = object_pb2.Resource(
+            version=subject.resource.version,
+            kind=subject.resource.kind,
+            plural=subject.resource.plural,
+            namespaced=subject.resource.namespaced,
+        )
+    response = pb.WatchResponse(resource=resource, events=[message])
+    (received,) = EventReader(patches=False).read(response)
+    return received
+
+
+def message_of(subject: Object) -> object_pb2.Object:
+    return object_pb2.Object(
+        namespace=subject.namespace or "",
+        name=subject.name,
+        uid=subject.uid,
+        resource_version=subject.resource_version,
+        json=None if subject.error else subject.raw,
+    )
+
+
 class World:
     """A state with one subscriber that is never behind, and one that is read on demand."""
 
@@ -61,7 +90,7 @@ class World:
     ) -> list[str]:
         """Apply an event and return the calls of the subscriber that is not behind."""
         shown = version or (subject and subject.resource_version)
-        self.state.apply(Event(type, subject, str(shown) if shown else None), token or None)
+        self.state.apply(event(type, subject, str(shown) if shown else None), token or None)
         return self.calls(self.prompt)
 
     def added(self, *objects: Object) -> list[str]:
@@ -530,12 +559,12 @@ class Cluster:
             return self.put(EventType.MODIFIED, name, found.uid)
         del self.objects[name]
         content = found if self.chance.random() < 0.7 else without_content(name)
-        return Event(EventType.DELETED, content, str(self.version))
+        return event(EventType.DELETED, content, str(self.version))
 
     def put(self, type: EventType, name: str, uid: str) -> Event:
         node = self.chance.choice(["n1", "n2", "n3"])
         self.objects[name] = obj(name, self.version, uid=uid, node=node)
-        return Event(type, self.copy(name), str(self.version))
+        return event(type, self.copy(name), str(self.version))
 
     def copy(self, name: str) -> Object:
         """Return the object as another message."""
@@ -544,24 +573,24 @@ class Cluster:
 
     def snapshot(self) -> list[Event]:
         """Return a snapshot that is sent while the cluster changes."""
-        events = [Event(EventType.RESET, None, None)]
+        events = [event(EventType.RESET)]
         rest = sorted({*self.objects, *"abcdefgh"})
         sent: set[str] = set()
         while rest:
             if self.chance.random() < 0.3:
-                event = self.change()
-                assert event.object is not None
-                if event.object.name in sent:
-                    events.append(event)
+                change = self.change()
+                assert change.object is not None
+                if change.object.name in sent:
+                    events.append(change)
                 continue
             name = rest.pop(0)
             sent.add(name)
             if name in self.objects:
                 version = self.objects[name].resource_version
-                events.append(Event(EventType.ADDED, self.copy(name), version))
+                events.append(event(EventType.ADDED, self.copy(name), version))
             if self.chance.random() < 0.05:  # the stream is lost, and begins again
                 return [*events, *self.snapshot()]
-        return [*events, Event(EventType.SYNCED, None, str(self.version))]
+        return [*events, event(EventType.SYNCED, None, str(self.version))]
 
 
 class Subscriber:
@@ -614,8 +643,8 @@ def test_follows_random_events(seed: int) -> None:
                 events = [
                     each for each in delivered[-1:] if each.type is EventType.DELETED
                 ] + events
-        for event in events:
-            state.apply(event, None)
+        for each in events:
+            state.apply(each, None)
             if state.within_snapshot:
                 assert values(state.stored()) == visible
             visible = values(state.stored())
@@ -639,15 +668,15 @@ def test_follows_random_events(seed: int) -> None:
 def test_calls_a_subscriber_that_is_not_behind_for_each_difference(seed: int) -> None:
     chance = random.Random(seed)
     cluster, world = Cluster(chance), World()
-    for event in cluster.snapshot():
-        world.apply(event.type, event.object, int(event.resource_version or 0))
+    for each in cluster.snapshot():
+        world.apply(each.type, each.object, int(each.resource_version or 0))
     for _ in range(20):
         before = {name: (each.uid, each.raw) for name, each in cluster.objects.items()}
         for _ in range(chance.randrange(4)):
             cluster.change()  # missed by the stream
         calls = []
-        for event in cluster.snapshot():
-            calls += world.apply(event.type, event.object, int(event.resource_version or 0))
+        for each in cluster.snapshot():
+            calls += world.apply(each.type, each.object, int(each.resource_version or 0))
         after = {name: (each.uid, each.raw) for name, each in cluster.objects.items()}
         differ = {name for name in before | after if before.get(name) != after.get(name)}
         assert sorted(re_name(call) for call in calls) == sorted(differ)

@@ -93,7 +93,8 @@ class StoreLifecycle:
 
     def wait_synced(self, timeout: float | None = None) -> None:
         """Wait until the objects are complete: the first snapshot was received, or a restored
-        store has received all changes since its dump.
+        store has received all changes since its dump, which the service reports some seconds
+        after the last of them.
 
         Raises the error that ended the stream, such as Forbidden or NotFound; Cancelled if the
         store was closed; and DeadlineExceeded after ``timeout`` seconds. The default is the
