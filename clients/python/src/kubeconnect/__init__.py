@@ -38,6 +38,7 @@ from kubeconnect._events import Event, EventType, ObjectEvent, StreamEvent
 from kubeconnect._freshness import Freshness
 from kubeconnect._logs import LogStream
 from kubeconnect._objects import Object, Resource
+from kubeconnect._queue_state import QueueShutDown
 from kubeconnect._reads import Consistency, GetResult, Source
 from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
 from kubeconnect._sync import (
@@ -50,6 +51,7 @@ from kubeconnect._sync import (
     Table,
     Watch,
     WatchMany,
+    WorkQueue,
 )
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._version import __version__
@@ -104,6 +106,7 @@ __all__ = [
     "PatchResult",
     "PatchType",
     "PropagationPolicy",
+    "QueueShutDown",
     "Relation",
     "RelationType",
     "Resource",
@@ -131,6 +134,7 @@ __all__ = [
     "Watch",
     "WatchMany",
     "WatchSpec",
+    "WorkQueue",
     "__version__",
     "about",
     "owned_by",

@@ -11,6 +11,7 @@ from kubeconnect._sync._subscription import Subscription
 from kubeconnect._sync._table import Table
 from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
+from kubeconnect._sync._work_queue import WorkQueue
 
 __all__ = [
     "Client",
@@ -22,4 +23,5 @@ __all__ = [
     "Table",
     "Watch",
     "WatchMany",
+    "WorkQueue",
 ]

@@ -9,6 +9,7 @@ from kubeconnect.aio._subscription import AsyncSubscription
 from kubeconnect.aio._table import AsyncTable
 from kubeconnect.aio._watch import AsyncWatch
 from kubeconnect.aio._watch_many import AsyncWatchMany
+from kubeconnect.aio._work_queue import AsyncWorkQueue
 
 __all__ = [
     "AsyncClient",
@@ -20,6 +21,7 @@ __all__ = [
     "AsyncTable",
     "AsyncWatch",
     "AsyncWatchMany",
+    "AsyncWorkQueue",
 ]
 
 # Tracebacks and documentation show the public names.
