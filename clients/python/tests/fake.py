@@ -481,9 +481,11 @@ def event(
 
 
 @contextmanager
-def serve(tls: grpc.ServerCredentials | None = None, port: int = 0) -> Iterator[FakeService]:
+def serve(
+    tls: grpc.ServerCredentials | None = None, port: int = 0, service: FakeService | None = None
+) -> Iterator[FakeService]:
     """Serve on this host, on ``port`` or a free port."""
-    service = FakeService()
+    service = service or FakeService()
     with ThreadPoolExecutor(8) as threads:
         # Allow any number of pings, like the service.
         server = grpc.server(threads, options=[("grpc.http2.max_ping_strikes", 0)])

@@ -36,6 +36,7 @@ from kubeconnect._errors import (
 )
 from kubeconnect._events import Event, EventType, ObjectEvent, StreamEvent
 from kubeconnect._freshness import Freshness
+from kubeconnect._leases import LeadershipLost
 from kubeconnect._logs import LogStream
 from kubeconnect._objects import Object, Resource
 from kubeconnect._queue_state import QueueShutDown
@@ -43,6 +44,7 @@ from kubeconnect._reads import Consistency, GetResult, Source
 from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
 from kubeconnect._sync import (
     Client,
+    LeaderElector,
     Log,
     ObjectList,
     Store,
@@ -96,6 +98,8 @@ __all__ = [
     "Invalid",
     "InvalidArgument",
     "KubeconnectError",
+    "LeaderElector",
+    "LeadershipLost",
     "Log",
     "LogStream",
     "NotFound",

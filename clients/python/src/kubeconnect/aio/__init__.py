@@ -1,6 +1,7 @@
 """The client for asyncio. ``kubeconnect.Client`` is the same for threads."""
 
 from kubeconnect.aio._client import AsyncClient
+from kubeconnect.aio._leader_elector import AsyncLeaderElector
 from kubeconnect.aio._log import AsyncLog
 from kubeconnect.aio._object_list import AsyncObjectList
 from kubeconnect.aio._store import AsyncStore
@@ -13,6 +14,7 @@ from kubeconnect.aio._work_queue import AsyncWorkQueue
 
 __all__ = [
     "AsyncClient",
+    "AsyncLeaderElector",
     "AsyncLog",
     "AsyncObjectList",
     "AsyncStore",
