@@ -164,4 +164,4 @@ async def test_a_cancelled_acquire_leaves_no_task(service: LeaseService) -> None
         leader.cancel()
         with pytest.raises(asyncio.CancelledError):
             await leader
-    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert [each for each in asyncio.all_tasks() if "kubeconnect" in each.get_name()] == []

@@ -41,9 +41,11 @@ from kubeconnect._logs import LogStream
 from kubeconnect._objects import Object, Resource
 from kubeconnect._queue_state import QueueShutDown
 from kubeconnect._reads import Consistency, GetResult, Source
+from kubeconnect._reconciling import ObjectKey
 from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
 from kubeconnect._sync import (
     Client,
+    Controller,
     LeaderElector,
     Log,
     ObjectList,
@@ -80,6 +82,7 @@ __all__ = [
     "Conflict",
     "Connection",
     "Consistency",
+    "Controller",
     "CountResult",
     "CreateResult",
     "DeadlineExceeded",
@@ -106,6 +109,7 @@ __all__ = [
     "Object",
     "ObjectEvent",
     "ObjectGroup",
+    "ObjectKey",
     "ObjectList",
     "PatchResult",
     "PatchType",

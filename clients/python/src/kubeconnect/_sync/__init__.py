@@ -3,6 +3,7 @@
 """The client for threads. ``kubeconnect.aio`` is the same for asyncio."""
 
 from kubeconnect._sync._client import Client
+from kubeconnect._sync._controller import Controller
 from kubeconnect._sync._leader_elector import LeaderElector
 from kubeconnect._sync._log import Log
 from kubeconnect._sync._object_list import ObjectList
@@ -16,6 +17,7 @@ from kubeconnect._sync._work_queue import WorkQueue
 
 __all__ = [
     "Client",
+    "Controller",
     "LeaderElector",
     "Log",
     "ObjectList",

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import inspect
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+A = TypeVar("A")
+R = TypeVar("R")
+T = TypeVar("T")
 
 CANCEL_SECONDS = 5.0
 """The time that a cancelled function has to end."""
@@ -51,6 +59,22 @@ class AsyncMonitor:
             self._waiting.discard(waiting)
 
 
+class AsyncMailbox(Generic[T]):
+    """Items from tasks and signal handlers to one task."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._items: asyncio.Queue[T] = asyncio.Queue()
+
+    def put(self, item: T) -> None:
+        """Add an item."""
+        self._items.put_nowait(item)
+
+    async def get(self) -> T:
+        """Wait for the next item and return it."""
+        return await self._items.get()
+
+
 class AsyncWorkers:
     """Functions that run in tasks of their own."""
 
@@ -69,16 +93,75 @@ class AsyncWorkers:
         """The number of functions that have not returned."""
         return len(self._tasks)
 
-    async def join(self, timeout: float | None = None) -> None:
+    async def join(self, timeout: float | None = None, *, cancel: bool = False) -> None:
         """Wait until all functions have returned. They are cancelled after ``timeout`` seconds,
-        and if this call is cancelled. One that does not end then either is left behind.
+        at once with ``cancel``, and if this call is cancelled. A function that does not end
+        then either is left behind.
         """
         tasks = self._tasks - {asyncio.current_task()}
         if not tasks:
             return
         try:
-            await asyncio.wait(tasks, timeout=timeout)
+            await asyncio.wait(tasks, timeout=0 if cancel else timeout)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
+
+
+async def invoke(function: Callable[[A], Awaitable[R] | R], argument: A) -> R:
+    """Call a function of the user, which may be async, and return its result.
+
+    An async function has its own task, so that the cancellation of something that it awaits is
+    not mistaken for the cancellation of the caller.
+    """
+    result = function(argument)
+    if not inspect.isawaitable(result):
+        return result
+    task: asyncio.Future[R] = asyncio.ensure_future(result)
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait([task], timeout=CANCEL_SECONDS)
+        raise
+    if task.cancelled():
+        raise RuntimeError("the function was cancelled")
+    return task.result()
+
+
+def is_cancellation(error: BaseException | None) -> bool:
+    """Return whether an exception cancels the task that receives it."""
+    return isinstance(error, asyncio.CancelledError)
+
+
+@contextmanager
+def stop_on_signals(stop: Callable[[], object]) -> Iterator[None]:
+    """Call a function at SIGTERM or SIGINT. A second signal has the effect that it had before.
+
+    Has no effect outside of the main thread, and where asyncio does not handle signals.
+    """
+    loop = asyncio.get_running_loop()
+    previous: dict[signal.Signals, Any] = {}
+
+    def restore() -> None:
+        for number in list(previous):
+            loop.remove_signal_handler(number)
+            signal.signal(number, previous.pop(number) or signal.SIG_DFL)
+
+    def handle() -> None:
+        restore()
+        stop()
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before = signal.getsignal(number)
+            try:
+                loop.add_signal_handler(number, handle)
+            except NotImplementedError:
+                break
+            previous[number] = before
+    try:
+        yield
+    finally:
+        restore()

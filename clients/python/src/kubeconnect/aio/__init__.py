@@ -1,6 +1,7 @@
 """The client for asyncio. ``kubeconnect.Client`` is the same for threads."""
 
 from kubeconnect.aio._client import AsyncClient
+from kubeconnect.aio._controller import AsyncController
 from kubeconnect.aio._leader_elector import AsyncLeaderElector
 from kubeconnect.aio._log import AsyncLog
 from kubeconnect.aio._object_list import AsyncObjectList
@@ -14,6 +15,7 @@ from kubeconnect.aio._work_queue import AsyncWorkQueue
 
 __all__ = [
     "AsyncClient",
+    "AsyncController",
     "AsyncLeaderElector",
     "AsyncLog",
     "AsyncObjectList",
