@@ -24,7 +24,15 @@ SECRETS = object_pb2.Resource(version="v1", kind="Secret", plural="secrets", nam
 CLUSTERS = object_pb2.Resource(
     group="stable.example.com", version="v1", kind="Cluster", plural="clusters", namespaced=False
 )
-RESOURCES = {each.plural: each for each in (CRONTABS, JOBS, SECRETS, CLUSTERS)}
+WEBSITES = object_pb2.Resource(
+    group="stable.example.com", version="v1", kind="Website", plural="websites", namespaced=True
+)
+DEPLOYMENTS = object_pb2.Resource(
+    group="apps", version="v1", kind="Deployment", plural="deployments", namespaced=True
+)
+RESOURCES = {
+    each.plural: each for each in (CRONTABS, JOBS, SECRETS, CLUSTERS, WEBSITES, DEPLOYMENTS)
+}
 
 Change = tuple[str, watch_pb2.Event]
 

@@ -41,7 +41,7 @@ from kubeconnect._logs import LogStream
 from kubeconnect._objects import Object, Resource
 from kubeconnect._queue_state import QueueShutDown
 from kubeconnect._reads import Consistency, GetResult, Source
-from kubeconnect._reconciling import ObjectKey
+from kubeconnect._reconciling import ObjectKey, owner_reference
 from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
 from kubeconnect._sync import (
     Client,
@@ -147,6 +147,7 @@ __all__ = [
     "about",
     "owned_by",
     "owner_of",
+    "owner_reference",
     "selected_by",
 ]
 

@@ -38,6 +38,20 @@ def key_of(obj: Object) -> ObjectKey:
     return ObjectKey(obj.namespace, obj.name)
 
 
+def owner_reference(owner: Object) -> dict[str, Any]:
+    """Return the owner reference of an object whose controller is ``owner``, for
+    ``metadata.ownerReferences``. It is deleted after its owner.
+    """
+    return {
+        "apiVersion": owner.resource.api_version,
+        "kind": owner.resource.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
 def owner_uid(obj: Object) -> str | None:
     """Return the UID of the object's controller; None if it has none."""
     reference = _controller(obj)
