@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import grpc
 
-from kubeconnect._errors import Cancelled, KubeconnectError
+from kubeconnect._errors import Cancelled, Conflict, KubeconnectError
 from kubeconnect._leases import LeadershipLost
 from kubeconnect._metrics import controller_metrics
 from kubeconnect._objects import Object
@@ -315,10 +315,13 @@ class Controller:
             self._metrics.end(result, monotonic() - begin)
 
     def _retry(self, key: ObjectKey, error: Exception) -> None:
-        """Log the error, and add the key again. An error of the service needs no traceback."""
+        """Log the error, and add the key again. An error of the service needs no traceback, and
+        a Conflict is usual: the store was older than the object.
+        """
         known = isinstance(error, KubeconnectError)
         delay = error.retry_after_seconds if isinstance(error, KubeconnectError) else None
-        _logger.error(
+        _logger.log(
+            logging.INFO if isinstance(error, Conflict) else logging.ERROR,
             "controller %s: attempt %d of %s failed: %s",
             *(self._name, self._queue.num_requeues(key) + 1, key),
             f"{type(error).__name__}: {error}",

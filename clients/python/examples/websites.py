@@ -1,0 +1,216 @@
+"""An operator that runs a Deployment for each Website of a namespace.
+
+kubectl apply -f websites.yaml
+python websites.py http://127.0.0.1:8080 demo
+
+It owns the Deployments, repairs them when they are changed, and reports the condition "Available".
+It also keeps a registry of all sites, the ConfigMap "website-registry", which stands for something
+outside of the cluster: a finalizer removes a site from it before the Website is deleted. Several of
+these processes may run. One of them works, and another one takes over when it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+import kubeconnect
+from kubeconnect import Controller, LeaderElector, Object, ObjectKey, PatchType, WatchSpec
+
+WEBSITES = "websites.stable.example.com"
+DEPLOYMENTS = "deployments.apps"
+REGISTRY = "website-registry"
+FINALIZER = "stable.example.com/registry"
+
+
+class Operator:
+    """The operator of one namespace."""
+
+    def __init__(
+        self, client: kubeconnect.Client, namespace: str, elector: LeaderElector | None = None
+    ) -> None:
+        """Create the operator, which does nothing before ``run``."""
+        self.client = client
+        self.namespace = namespace
+        self.controller = Controller(
+            client,
+            WEBSITES,
+            namespace=namespace,
+            owns=[DEPLOYMENTS],
+            watches=[(WatchSpec("configmaps", namespace=namespace, name=REGISTRY), self.all_sites)],
+            workers=4,
+            elector=elector,
+        )
+        self.controller.reconcile(self.reconcile)
+
+    def run(self) -> None:
+        """Work until SIGTERM or Ctrl-C."""
+        self.controller.run()
+
+    def all_sites(self, registry: Object) -> list[tuple[str | None, str]]:
+        """Return the keys of all sites, because the registry has changed."""
+        return [(site.namespace, site.name) for site in self.controller.store()]
+
+    def reconcile(self, key: ObjectKey) -> None:
+        """Make the cluster as one Website specifies."""
+        site = self.controller.store().get(*key)
+        if site is None:
+            return
+        finalizers = site["metadata"].get("finalizers", [])
+        if "deletionTimestamp" in site["metadata"]:
+            if FINALIZER in finalizers:
+                self.register(site.name, None)
+                self.set_finalizers(site, [each for each in finalizers if each != FINALIZER])
+        elif FINALIZER not in finalizers:
+            self.set_finalizers(site, [*finalizers, FINALIZER])  # which leads to the next call
+        else:
+            self.register(site.name, site["spec"]["image"])
+            self.report(site, self.deploy(site))
+
+    def set_finalizers(self, site: Object, finalizers: list[str]) -> None:
+        """Replace the finalizers, unless the site has changed meanwhile."""
+        self.client.patch(
+            WEBSITES,
+            site.name,
+            {"metadata": {"finalizers": finalizers}},
+            namespace=site.namespace,
+            type=PatchType.MERGE,
+            resource_version=site.resource_version,
+        )
+
+    def register(self, name: str, image: str | None) -> None:
+        """Add a site to the registry, or remove it."""
+        registry = self.controller.store("configmaps").get(self.namespace, REGISTRY)
+        if registry is not None and registry.get("data", {}).get(name) == image:
+            return
+        body = {"data": {name: image}}
+        try:
+            self.client.patch(
+                "configmaps", REGISTRY, body, namespace=self.namespace, type=PatchType.MERGE
+            )
+        except kubeconnect.NotFound:
+            if image is not None:
+                metadata = {"name": REGISTRY}
+                self.client.create(
+                    "configmaps", {"metadata": metadata, **body}, namespace=self.namespace
+                )
+
+    def deploy(self, site: Object) -> Object | None:
+        """Create or repair the site's Deployment, and return it as it was last seen."""
+        desired = deployment_of(site)
+        found = self.controller.store(DEPLOYMENTS).get(site.namespace, site.name)
+        if found is None or not contains(found, desired):
+            self.client.patch(
+                DEPLOYMENTS,
+                site.name,
+                desired,
+                namespace=site.namespace,
+                type=PatchType.APPLY,
+                field_manager="websites",
+                force=True,
+            )
+        return found
+
+    def report(self, site: Object, deployment: Object | None) -> None:
+        """Write the status, if it has changed."""
+        before = site.get("status", {})
+        status = status_of(site, deployment, before)
+        if status != before:
+            self.client.patch(
+                WEBSITES,
+                site.name,
+                {"status": status},
+                namespace=site.namespace,
+                subresource="status",
+                type=PatchType.MERGE,
+                resource_version=site.resource_version,
+            )
+
+
+def deployment_of(site: Object) -> dict[str, Any]:
+    """Return the fields of the Deployment that the operator owns."""
+    labels = {"website": site.name}
+    container = {"name": "web", "image": site["spec"]["image"]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": site.name,
+            "ownerReferences": [kubeconnect.owner_reference(site)],
+        },
+        "spec": {
+            "replicas": site["spec"]["replicas"],
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def status_of(site: Object, deployment: Object | None, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the status of a site."""
+    ready = deployment.get("status", {}).get("readyReplicas", 0) if deployment else 0
+    wanted = site["spec"]["replicas"]
+    available = "True" if deployment and ready >= wanted else "False"
+    condition = {
+        "type": "Available",
+        "status": available,
+        "reason": "Ready" if available == "True" else "NotReady",
+        "message": f"{ready} of {wanted} replicas are ready",
+        "lastTransitionTime": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    for earlier in before.get("conditions", []):
+        if earlier["type"] == "Available" and earlier["status"] == available:
+            condition["lastTransitionTime"] = earlier["lastTransitionTime"]
+    return {
+        "observedGeneration": site["metadata"]["generation"],
+        "readyReplicas": ready,
+        "conditions": [condition],
+    }
+
+
+def contains(found: Any, desired: Any) -> bool:
+    """Return whether an object has all desired fields with these values."""
+    if isinstance(desired, Mapping):
+        return isinstance(found, Mapping) and all(
+            key in found and contains(found[key], value) for key, value in desired.items()
+        )
+    if isinstance(desired, list):
+        return (
+            isinstance(found, list)
+            and len(found) == len(desired)
+            and all(map(contains, found, desired))
+        )
+    return bool(found == desired)
+
+
+def main() -> None:
+    """Run the operator until SIGTERM or Ctrl-C."""
+    parser = argparse.ArgumentParser(description="runs a Deployment for each Website")
+    parser.add_argument("address", help="the service, http://host:port")
+    parser.add_argument("namespace", help="the namespace of the Websites")
+    parser.add_argument("--identity", help="the name of this process as a leader")
+    parser.add_argument("--lease-duration", type=float, default=15.0, help="in seconds")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    with kubeconnect.Client(arguments.address) as client:
+        elector = LeaderElector(
+            client,
+            "websites",
+            namespace=arguments.namespace,
+            identity=arguments.identity,
+            lease_duration=arguments.lease_duration,
+            renew_deadline=arguments.lease_duration * 2 / 3,
+            retry_period=arguments.lease_duration * 2 / 15,
+        )
+        Operator(client, arguments.namespace, elector).run()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except kubeconnect.KubeconnectError as error:
+        sys.exit(f"{type(error).__name__}: {error}")
