@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -56,11 +57,23 @@ func stepOf(line string) string {
 // of the checkout, in which the client is installed.
 func PythonProgram(t *testing.T, path ...string) []string {
 	t.Helper()
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = checkoutPath(t, ".venv", "bin", "python")
+	return []string{pythonPath(t), callerPath(t, path...)}
+}
+
+// PythonExample returns a command that runs an example of the Python client, and the path of the
+// folder of the examples.
+func PythonExample(t *testing.T, file string) (command []string, folder string) {
+	t.Helper()
+	folder = checkoutPath(t, "clients", "python", "examples")
+	return []string{pythonPath(t), filepath.Join(folder, file)}, folder
+}
+
+func pythonPath(t *testing.T) string {
+	t.Helper()
+	if python := os.Getenv("PYTHON"); python != "" {
+		return python
 	}
-	return []string{python, callerPath(t, path...)}
+	return checkoutPath(t, ".venv", "bin", "python")
 }
 
 // NodeProgram returns a command that runs a program with Node.js.
