@@ -30,6 +30,7 @@ SELECT, NOT_READY = SECTIONS.pop("Select")
 WATCH, CUT_OFF, RESUME = SECTIONS.pop("Watch")
 (MANY,) = SECTIONS.pop("Watch many")
 SECTIONS.pop("Store")  # test_readme_stores.py runs its programs
+SECTIONS.pop("Controller")  # test_readme_controllers.py runs its programs
 (LOGS,) = SECTIONS.pop("Logs")
 (WAIT,) = SECTIONS.pop("Wait")
 (CREATE,) = SECTIONS.pop("Create")
@@ -226,7 +227,7 @@ def test_typed_watch_runs_until_the_resource_is_gone(
     service: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:
     web = encoded(pod("web"), ENCODING_PROTOBUF)
-    service.play([RESET, event(watch_pb2.EVENT_TYPE_ADDED, web, "7"), SYNCED], GONE)
+    service.play([RESET, event(watch_pb2.EVENT_TYPE_ADDED, web, "7"), SYNCED], NOT_FOUND)
     with pytest.raises(NotFound):
         run(TYPED, service)
     assert capsys.readouterr().out == "web n1 None\nweb \n"

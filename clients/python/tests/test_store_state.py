@@ -635,14 +635,14 @@ def test_follows_random_events(seed: int) -> None:
     delivered: list[Event] = []
     visible: list[tuple[str, str, bytes]] = []
     for _ in range(40):
+        events: list[Event]
         if chance.random() < 0.15 or not state.synced:
             events = cluster.snapshot()
         else:
-            events = [cluster.change() for _ in range(chance.randrange(5))]
-            if delivered and chance.random() < 0.2:  # the last deletions are sent again
-                events = [
-                    each for each in delivered[-1:] if each.type is EventType.DELETED
-                ] + events
+            events = []
+            if delivered and chance.random() < 0.2:  # the last deletion is sent a second time
+                events += [each for each in delivered[-1:] if each.type is EventType.DELETED]
+            events += [cluster.change() for _ in range(chance.randrange(5))]
         for each in events:
             state.apply(each, None)
             if state.within_snapshot:

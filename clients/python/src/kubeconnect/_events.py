@@ -54,8 +54,8 @@ class StreamEvent:
     """The type of the event."""
     resource_version: str | None
     """The version of a RESET's snapshot, or the version up to which the events are complete; None
-    if the service sends none, as before the first snapshot. The version of a BOOKMARK is never older than the versions of the events since
-    the last RESET."""
+    if the service sends none, as before the first snapshot. The version of a BOOKMARK is never
+    older than the versions of the events since the last RESET."""
     object: None = field(default=None, init=False, repr=False)
     """Always None, so that ``event.object`` is whether an event has an object."""
 

@@ -115,7 +115,7 @@ class Client(Waits, Apply, Operations, Storing):
         self.close()
 
     def close(self) -> None:
-        """Close the connection and the stores. Calls and watches raise Cancelled, as do later ones."""
+        """Close the stores and the connection. Calls and watches then raise Cancelled."""
         for follower in list(self._followers):
             follower.close(CLOSE_SECONDS)
         self._transport.close()

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -43,7 +43,7 @@ from kubeconnect._waiting.sync import (
 )
 from kubeconnect._watch_spec import WatchSpec
 
-F = TypeVar("F", bound=Callable[[ObjectKey], Awaitable[Requeue] | Requeue])
+F = TypeVar("F", bound=Callable[[ObjectKey], Requeue | Requeue])
 
 SYNC_SECONDS = 120.0
 """The default time that the stores have to receive their first snapshots."""
@@ -158,7 +158,7 @@ class Controller:
             indexes=self._all_indexes(indexes or {}, specs.by_resource),
             on_error=self._end_with,
         )
-        self._function: Callable[[ObjectKey], Awaitable[Requeue] | Requeue] | None = None
+        self._function: Callable[[ObjectKey], Requeue | Requeue] | None = None
         self._outcome: Mailbox[BaseException | None] = Mailbox()
         self._starter = Workers()
         self._workers = Workers()

@@ -113,7 +113,7 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection and the stores. Calls and watches raise Cancelled, as do later ones."""
+        """Close the stores and the connection. Calls and watches then raise Cancelled."""
         for follower in list(self._followers):
             await follower.close(CLOSE_SECONDS)
         await self._transport.close()
