@@ -31,8 +31,8 @@ type GetTableRequest struct {
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name of a single object. Not allowed with selectors. Empty: all that match.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// As in ListRequest, but without a limit of requirements and values, because the API
-	// server evaluates it.
+	// As in ListRequest, but without its limits, because the API server evaluates the
+	// selector.
 	LabelSelector string `protobuf:"bytes,4,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
 	// As in ListRequest.
 	FieldSelector string `protobuf:"bytes,5,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`

@@ -728,8 +728,8 @@ type PatchRequest struct {
 	Body isPatchRequest_Body `protobuf_oneof:"body"`
 	// Validate and admit the change, and return its result, without persisting it.
 	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// The name of the field manager, at most 128 characters. Default: "kubeconnect";
-	// required for PATCH_TYPE_APPLY.
+	// The name of the field manager, at most 128 bytes of printable characters. Default:
+	// "kubeconnect"; required for PATCH_TYPE_APPLY.
 	FieldManager string `protobuf:"bytes,9,opt,name=field_manager,json=fieldManager,proto3" json:"field_manager,omitempty"`
 	// For PATCH_TYPE_APPLY: take over fields from the managers that own them. Not allowed
 	// for other types.

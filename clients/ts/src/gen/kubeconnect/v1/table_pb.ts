@@ -44,8 +44,8 @@ export type GetTableRequest = Message<"kubeconnect.v1.GetTableRequest"> & {
   name: string;
 
   /**
-   * As in ListRequest, but without a limit of requirements and values, because the API
-   * server evaluates it.
+   * As in ListRequest, but without its limits, because the API server evaluates the
+   * selector.
    *
    * @generated from field: string label_selector = 4;
    */

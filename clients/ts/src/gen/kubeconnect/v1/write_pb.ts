@@ -384,8 +384,8 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
   dryRun: boolean;
 
   /**
-   * The name of the field manager, at most 128 characters. Default: "kubeconnect";
-   * required for PATCH_TYPE_APPLY.
+   * The name of the field manager, at most 128 bytes of printable characters. Default:
+   * "kubeconnect"; required for PATCH_TYPE_APPLY.
    *
    * @generated from field: string field_manager = 9;
    */
