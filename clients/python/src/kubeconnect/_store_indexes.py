@@ -33,11 +33,13 @@ class Indexes:
         self._functions = {name: _function(by) for name, by in definitions.items()}
         self._keys: dict[str, dict[Hashable, dict[Key, None]]] = {name: {} for name in definitions}
         self._values: dict[Key, Values] = {}
+        self._failed: set[str] = set()
         self.errors = 0
 
     def values(self, obj: Object) -> Values:
         """Compute the values of an object. A function that fails leaves the object out of its
-        index, which is logged and counted. An object without content is in no index.
+        index, which is counted, and logged the first time. An object without content is in no
+        index.
         """
         if not self._functions or obj.error:
             return ()
@@ -51,7 +53,9 @@ class Indexes:
             return tuple(dict.fromkeys(map(_shared, found)))
         except Exception:
             self.errors += 1
-            _logger.exception("index %r of a store failed for %r", name, obj)
+            level = logging.DEBUG if name in self._failed else logging.ERROR
+            self._failed.add(name)
+            _logger.log(level, "index %r of a store failed for %r", name, obj, exc_info=True)
             return ()
 
     def put(self, key: Key, values: Values) -> None:

@@ -120,7 +120,7 @@ async def test_asks_for_the_selection(client: AsyncClient, service: FakeService)
         "pods", namespace="demo", label_selector="app=web", fields=iter(["metadata"])
     ) as store:
         await store.wait_synced()
-    assert service.requests[:1] == [
+    assert [each for each in service.requests if isinstance(each, watch_pb2.WatchRequest)] == [
         watch_pb2.WatchRequest(
             resource="pods",
             namespace="demo",

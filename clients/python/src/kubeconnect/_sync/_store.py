@@ -167,7 +167,7 @@ class Store(StoreLifecycle):
     fields. An object never changes after it was returned.
 
     The store ends if the service rejects its watch, for instance because a permission was
-    revoked. It then keeps its objects and is ``stale``; ``error`` is the error, ``wait_synced``
+    revoked, or if the service cannot be reached for its first stream. It then keeps its objects and is ``stale``; ``error`` is the error, ``wait_synced``
     and ``wait_closed`` raise it, ``on_error`` is called with it, and the logger "kubeconnect"
     logs it.
 
@@ -317,6 +317,6 @@ class Store(StoreLifecycle):
     @property
     def index_errors(self) -> int:
         """The number of calls of index functions that raised an exception. Such an object is
-        not in the index.
+        not in the index. The first exception of each index is logged.
         """
         return self._state.index_errors

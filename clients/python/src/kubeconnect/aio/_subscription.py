@@ -98,8 +98,9 @@ class AsyncSubscription:
 
     def end(self) -> None:
         """Begin no further call."""
-        if not self._closed:
-            self._closed = True
+        with self._state.guard:
+            closed, self._closed = self._closed, True
+        if not closed:
             self._on_end(self)
         self._state.unsubscribe(self._queue)
         self._signal.notify()
