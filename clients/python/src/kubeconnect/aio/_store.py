@@ -165,9 +165,9 @@ class AsyncStore(AsyncStoreLifecycle):
     fields. An object never changes after it was returned.
 
     The store ends if the service rejects its watch, for instance because a permission was
-    revoked, or if the service cannot be reached for its first stream. It then keeps its objects and is ``stale``; ``error`` is the error, ``wait_synced``
-    and ``wait_closed`` raise it, ``on_error`` is called with it, and the logger "kubeconnect"
-    logs it.
+    revoked, or if the service cannot be reached for its first stream. It then keeps its
+    objects and is ``stale``; ``error`` is the error, ``wait_synced`` and ``wait_closed`` raise
+    it, ``on_error`` is called with it, and the logger "kubeconnect" logs it.
 
     The store is safe for use by several threads. With asyncio, it belongs to its event loop.
     """
