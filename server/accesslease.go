@@ -139,10 +139,10 @@ func (l *accessLease) mayContinue(ctx, reviewCtx context.Context) error {
 		return nil
 	}
 	before := l.scope
-	both, cancel := context.WithCancel(ctx)
+	renewCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(reviewCtx, cancel)()
-	switch err := l.renewIn(ctx, both); {
+	switch err := l.renewIn(ctx, renewCtx); {
 	case errors.Is(err, errUnconfirmed) && time.Since(l.renewedAt) < l.recheck+unconfirmedUnread:
 		return nil
 	case errors.Is(err, errUnconfirmed):

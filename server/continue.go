@@ -79,7 +79,8 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 	case errors.Is(err, informerhub.ErrForgotten):
 		list, err = c.fromAPIServer(ctx, found.related)
 		if apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-			// The caller did not request a list from the API server, and may only be able to read the cache.
+			// The caller did not request a list from the API server, and may only be able to read
+			// the cache.
 			err = errPageExpired
 		}
 		if err == nil {
@@ -111,16 +112,16 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 // token's last object where the order allows it.
 func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, error) {
 	if len(c.params.order.paths) == 0 && found.related.owner == nil {
-		most, mostBytes := mostFor(c.params)
-		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, most, mostBytes)
+		limit, mostBytes := mostFor(c.params)
+		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, limit, mostBytes)
 		found.snapshot = informerhub.Snapshot{Objects: objects}
 		return &pagedList{listResult: found, token: c.token, more: more}, err
 	}
 	if err := found.cache.Holds(c.token.position); err != nil {
 		return nil, err
 	}
-	if kept, ok := c.lists.find(c.token.keyFor(ctx)); ok && !kept.unshared {
-		return c.takeByName(ctx, found, kept.names)
+	if cached, ok := c.lists.find(c.token.keyFor(ctx)); ok && !cached.unshared {
+		return c.takeByName(ctx, found, cached.names)
 	}
 	snapshot, err := found.cache.ListAt(ctx, found.selection, c.token.position)
 	if found, err = c.withSnapshot(ctx, found, snapshot, err); err != nil {
@@ -132,14 +133,14 @@ func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, 
 // takeByName returns the objects that follow the token's last object in a list whose names are
 // cached.
 func (c *continuation) takeByName(ctx context.Context, found listResult, names []informerhub.ObjectName) (*pagedList, error) {
-	coming, err := itemsAfter(c.token, names, func(name informerhub.ObjectName) informerhub.ObjectName { return name })
+	pageNames, err := itemsAfter(c.token, names, func(name informerhub.ObjectName) informerhub.ObjectName { return name })
 	if err != nil {
 		return nil, err
 	}
-	most, mostBytes := mostFor(c.params)
-	objects, err := found.cache.ListNamed(ctx, c.token.position, coming[:min(most, len(coming))], mostBytes)
+	limit, mostBytes := mostFor(c.params)
+	objects, err := found.cache.ListNamed(ctx, c.token.position, pageNames[:min(limit, len(pageNames))], mostBytes)
 	found.snapshot = informerhub.Snapshot{Objects: objects}
-	return &pagedList{listResult: found, token: c.token, more: len(objects) < len(coming)}, err
+	return &pagedList{listResult: found, token: c.token, more: len(objects) < len(pageNames)}, err
 }
 
 // fromAPIServer returns the API server's list at exactly the list's version.
@@ -147,8 +148,8 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 	if err := c.check(related); err != nil {
 		return nil, err
 	}
-	if kept := c.cachedFor(ctx); kept != nil {
-		return kept, nil
+	if cached := c.cachedFor(ctx); cached != nil {
+		return cached, nil
 	}
 	version := ""
 	if pinsObjects(c.token.position.Version) {
@@ -166,7 +167,7 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 
 func (c *continuation) wholeOf(found listResult) *pagedList {
 	found.warnings = nil // the first page had them
-	return &pagedList{listResult: found, token: c.token, whole: true, order: c.params.order, hashed: c.token.objects != ""}
+	return &pagedList{listResult: found, token: c.token, complete: true, order: c.params.order, hashed: c.token.objects != ""}
 }
 
 // cachedFor returns the cached list of the API server, or nil if it is not cached.
@@ -176,13 +177,13 @@ func (c *continuation) cachedFor(ctx context.Context) *pagedList {
 		return nil
 	}
 	found.freshness = c.hub.Freshness() // the list can be older
-	return &pagedList{listResult: found.listResult, token: c.token, whole: true}
+	return &pagedList{listResult: found.listResult, token: c.token, complete: true}
 }
 
 // cacheList caches a list that is expensive to create and of which another page may be requested.
 // It reports whether the next page takes no longer than this one.
 func (r *reads) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
-	if !list.whole || len(params.order.paths) == 0 && !list.unshared && list.related.owner == nil {
+	if !list.complete || len(params.order.paths) == 0 && !list.unshared && list.related.owner == nil {
 		return true
 	}
 	return r.lists.add(list.token.keyFor(ctx), edge.CallerKey(edge.IdentityFrom(ctx)), list.listResult)

@@ -145,11 +145,11 @@ func (g *group) encode() *kubeconnectv1.ObjectGroup {
 }
 
 // largest returns the largest groups, at most the given number and as many as fit in a response.
-func largest(groups []*group, most int) []*kubeconnectv1.ObjectGroup {
+func largest(groups []*group, limit int) []*kubeconnectv1.ObjectGroup {
 	slices.SortFunc(groups, (*group).compare)
 	var encoded []*kubeconnectv1.ObjectGroup
 	size := 0
-	for _, group := range groups[:min(most, len(groups))] {
+	for _, group := range groups[:min(limit, len(groups))] {
 		next := group.encode()
 		if size += proto.Size(next) + maxGroupOverhead; size > maxGroupsBytes {
 			break
@@ -267,11 +267,11 @@ func (c *counter) addTuple(ctx context.Context) error {
 	if c.bytes += groupBytes + 2*len(c.key) + len(c.tuple)*scalarBytes; c.bytes > maxCountedBytes {
 		return apierror.BadRequest("group_by: too many different values, more than %d: select fewer objects", len(c.groups))
 	}
-	return c.hold(ctx)
+	return c.reserve(ctx)
 }
 
-// hold reserves memory for the groups, and the same amount for the response.
-func (c *counter) hold(ctx context.Context) error {
+// reserve reserves memory for the groups, and the same amount for the response.
+func (c *counter) reserve(ctx context.Context) error {
 	if c.bytes <= c.held {
 		return nil
 	}

@@ -38,9 +38,9 @@ func (d *discoveryService) ListResourceTypes(ctx context.Context, request *kubec
 	for _, resourceType := range types {
 		response.ResourceTypes = append(response.ResourceTypes, encodeType(resourceType))
 	}
-	for _, of := range failed {
-		if wantsGroup(request, of.Group) {
-			response.FailedGroups = append(response.FailedGroups, encodeFailedGroup(of))
+	for _, group := range failed {
+		if wantsGroup(request, group.Group) {
+			response.FailedGroups = append(response.FailedGroups, encodeFailedGroup(group))
 		}
 	}
 	if err := d.addCaches(ctx, types, response.GetResourceTypes()); err != nil {
@@ -70,7 +70,7 @@ func wantsGroup(request *kubeconnectv1.ListResourceTypesRequest, group string) b
 
 // addCaches adds the states of the caches of some types. It asks for the caller's permission only
 // for resources with a running cache, at most maxConcurrentReviews at a time.
-func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type, to []*kubeconnectv1.ResourceType) error {
+func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type, resourceTypes []*kubeconnectv1.ResourceType) error {
 	caches := make(map[informerhub.Resource]informerhub.Status)
 	for _, status := range d.hub.Status() {
 		caches[status.Resource] = status
@@ -83,9 +83,9 @@ func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type
 			continue
 		}
 		group.Go(func() error {
-			may, err := d.rights.listsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
-			if may {
-				to[i].Cache = encodeCache(status)
+			allowed, err := d.rights.listsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
+			if allowed {
+				resourceTypes[i].Cache = encodeCache(status)
 			}
 			return err
 		})
@@ -128,7 +128,7 @@ func (d *discoveryService) GetSchema(ctx context.Context, request *kubeconnectv1
 }
 
 func (d *discoveryService) schemaOf(ctx context.Context, resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
-	if err := d.confirm(ctx, resource); err != nil {
+	if err := d.checkExists(ctx, resource); err != nil {
 		return nil, err
 	}
 	if err := reserveResponse(ctx, schemaBytes); err != nil {

@@ -134,7 +134,7 @@ func (r *reads) getLive(ctx context.Context, resource informerhub.Resource, para
 		return getResult{}, liveError(ctx, err)
 	}
 	if params.subresource == "" {
-		if err := r.confirm(ctx, resource, object); err != nil {
+		if err := r.checkExists(ctx, resource, object); err != nil {
 			return getResult{}, err
 		}
 	}

@@ -38,7 +38,7 @@ func TestList_PagesReportRemainingObjectsAndNextToken(t *testing.T) {
 		"the whole list is there":          {whole: true, left: 3, last: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := &pagedList{listResult: listResult{snapshot: objecttest.PodSnapshot(t, 3)}, token: pageToken{left: test.left}, first: test.whole, whole: test.whole, more: test.more}
+			list := &pagedList{listResult: listResult{snapshot: objecttest.PodSnapshot(t, 3)}, token: pageToken{left: test.left}, first: test.whole, complete: test.whole, more: test.more}
 			page, err := r.page(calledBy(t.Context(), "jane"), list, listParams{view: encode.View{Encoding: asJSON, Messages: true}})
 			if err != nil {
 				t.Fatal(err)

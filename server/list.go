@@ -97,15 +97,15 @@ func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*
 		Warnings:        warnings,
 		Namespaces:      namespaces,
 	}
-	coming, err := list.next()
+	objects, err := list.next()
 	if err != nil {
 		return nil, err
 	}
-	added, err := addPage(ctx, response, onePage(coming, params.pageSize), params.view)
-	if err != nil || added == len(coming) && !list.more {
+	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view)
+	if err != nil || added == len(objects) && !list.more {
 		return response, err
 	}
-	next := list.nextToken(coming, added)
+	next := list.nextToken(objects, added)
 	response.RemainingItemCount, response.NextPageToken = int64(next.left), next.write()
 	if !r.cacheList(ctx, list, params) && list.unshared && !list.first {
 		return nil, errPageNotKept // the next page would need another complete list of the API server
@@ -122,11 +122,11 @@ func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects 
 		if err := yieldEvery(ctx, count); err != nil {
 			return 0, err
 		}
-		most := encode.MaxPageBytes
+		limit := encode.MaxPageBytes
 		if count == 0 {
-			most = math.MaxInt
+			limit = math.MaxInt
 		}
-		longer, ok := encode.AppendListed(page, object, view, most)
+		longer, ok := encode.AppendListed(page, object, view, limit)
 		if !ok {
 			break
 		}

@@ -112,18 +112,18 @@ func (c *listCache) add(key, owner string, found listResult) bool {
 	if _, ok := c.find(key); ok {
 		return true
 	}
-	kept := &cachedList{orderedList: newOrderedList(found), key: key, owner: owner}
+	cached := &cachedList{orderedList: newOrderedList(found), key: key, owner: owner}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.useLocked(key) != nil {
 		return true
 	}
-	release, ok := c.acquireLocked(owner, kept.size()+int64(len(key)))
+	release, ok := c.acquireLocked(owner, cached.size()+int64(len(key)))
 	if !ok {
 		return false
 	}
-	kept.release, kept.used = release, time.Now()
-	c.byKey[key] = c.used.PushBack(kept)
+	cached.release, cached.used = release, time.Now()
+	c.byKey[key] = c.used.PushBack(cached)
 	if c.sweeping == nil {
 		c.sweeping = time.AfterFunc(listLifetime, c.sweep)
 	}
@@ -156,8 +156,8 @@ func (c *listCache) removeOldestLocked(owner string) bool {
 func (c *listCache) find(key string) (found orderedList, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if kept := c.useLocked(key); kept != nil {
-		return kept.orderedList, true
+	if cached := c.useLocked(key); cached != nil {
+		return cached.orderedList, true
 	}
 	return orderedList{}, false
 }
@@ -167,10 +167,10 @@ func (c *listCache) useLocked(key string) *cachedList {
 	if at == nil {
 		return nil
 	}
-	kept := at.Value.(*cachedList)
-	kept.used = time.Now()
+	cached := at.Value.(*cachedList)
+	cached.used = time.Now()
 	c.used.MoveToBack(at)
-	return kept
+	return cached
 }
 
 // sweep evicts the lists whose lifetime is over.

@@ -80,7 +80,7 @@ func (r *reads) selectLive(ctx context.Context, params snapshotParams, access ac
 	if err != nil {
 		return listResult{}, err
 	}
-	if err := r.confirm(ctx, access.resource, snapshot.Objects...); err != nil {
+	if err := r.checkExists(ctx, access.resource, snapshot.Objects...); err != nil {
 		return listResult{}, err
 	}
 	snapshot.Position, snapshot.Complete = informerhub.Position{Version: snapshot.ResourceVersion}, true
@@ -106,8 +106,8 @@ func (r *reads) listLive(ctx context.Context, live *informerhub.Live, query info
 	defer release()
 	list := live.List
 	if version != "" {
-		list = func(ctx context.Context, query informerhub.Query, most int) (informerhub.Snapshot, []string, error) {
-			return live.ListAt(ctx, query, version, most)
+		list = func(ctx context.Context, query informerhub.Query, limit int) (informerhub.Snapshot, []string, error) {
+			return live.ListAt(ctx, query, version, limit)
 		}
 	}
 	snapshot, warnings, err := list(ctx, query, maxLiveListBytes)

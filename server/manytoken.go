@@ -31,9 +31,9 @@ func splitToken(token string, watches int) ([]string, error) {
 	}
 	rest, ok := openToken(token, manyTokenFormat)
 	for i := 0; ok && i < watches; i++ {
-		var one string
-		one, rest, ok = cutText(rest)
-		tokens[i] = base64.RawURLEncoding.EncodeToString([]byte(one))
+		var part string
+		part, rest, ok = cutText(rest)
+		tokens[i] = base64.RawURLEncoding.EncodeToString([]byte(part))
 	}
 	if !ok || len(rest) > 0 {
 		return nil, apierror.BadRequest("invalid resume_token for %d watches: from another request, truncated or modified; watch without it", watches)

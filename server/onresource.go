@@ -48,15 +48,15 @@ type scopeError struct{ error }
 // Unwrap returns the error for the caller.
 func (e *scopeError) Unwrap() error { return e.error }
 
-// confirm returns a ResourceGoneError if a response of the API server shows that a resource is not
-// as discovered, and refreshed discovery confirms it. A response without objects shows nothing;
+// checkExists returns a ResourceGoneError if a response of the API server shows that a resource is
+// not as discovered, and refreshed discovery confirms it. A response without objects shows nothing;
 // then discovery must be recent.
-func (c *cluster) confirm(ctx context.Context, resource informerhub.Resource, answered ...*informerhub.Object) error {
+func (c *cluster) checkExists(ctx context.Context, resource informerhub.Resource, objects ...*informerhub.Object) error {
 	resolver := c.hub.Resolver()
 	switch {
-	case resource.BuiltIn(), len(answered) > 0 && resource.Fits(answered[0]):
+	case resource.BuiltIn(), len(objects) > 0 && resource.Fits(objects[0]):
 		return nil
-	case len(answered) > 0:
+	case len(objects) > 0:
 		if err := resolver.Refresh(ctx); err != nil {
 			return nil // no newer discovery is available
 		}

@@ -26,7 +26,7 @@ type pagedList struct {
 	listResult           // all objects of the list, or those after token.last
 	token      pageToken // of the page
 	first      bool      // the page is the list's first
-	whole      bool      // the snapshot has all objects of the list
+	complete   bool      // the snapshot has all objects of the list
 	more       bool      // more objects follow those of the snapshot
 	order      order     // the order that the objects are still to be sorted in
 	hashed     bool      // the hash of the objects is still to be computed
@@ -34,7 +34,7 @@ type pagedList struct {
 
 // firstOf returns the list that begins with a snapshot.
 func (r *reads) firstOf(found listResult, params listParams) *pagedList {
-	list := &pagedList{listResult: found, first: true, whole: true, order: params.order}
+	list := &pagedList{listResult: found, first: true, complete: true, order: params.order}
 	list.token = pageToken{
 		query: params.query, served: r.servedAs(found.resource, found.scope, found.related),
 		namespaces: namespacesIn(found.scope),
@@ -99,16 +99,16 @@ func (l *pagedList) candidates(pageSize int) []*informerhub.Object {
 	if len(l.order.paths) > 0 {
 		return l.snapshot.Objects
 	}
-	coming, _ := l.next()
-	return onePage(coming, pageSize)
+	objects, _ := l.next()
+	return onePage(objects, pageSize)
 }
 
 // onePage returns the objects that may be in a page.
-func onePage(coming []*informerhub.Object, pageSize int) []*informerhub.Object {
-	if pageSize > 0 && pageSize < len(coming) {
-		return coming[:pageSize]
+func onePage(objects []*informerhub.Object, pageSize int) []*informerhub.Object {
+	if pageSize > 0 && pageSize < len(objects) {
+		return objects[:pageSize]
 	}
-	return coming
+	return objects
 }
 
 // arrange computes the hash of the list's objects and sorts them, where that is still to be done.
@@ -134,7 +134,7 @@ func (l *pagedList) arrange(ctx context.Context) error {
 // next returns the objects from the first one of the page.
 func (l *pagedList) next() ([]*informerhub.Object, error) {
 	objects := l.snapshot.Objects
-	if l.first || !l.whole {
+	if l.first || !l.complete {
 		return objects, nil
 	}
 	return itemsAfter(l.token, objects, func(object *informerhub.Object) informerhub.ObjectName {
@@ -160,15 +160,15 @@ func itemsAfter[T any](token pageToken, list []T, nameOf func(T) informerhub.Obj
 
 // nextToken returns the token of the next page, after a page with the first added objects of
 // coming.
-func (l *pagedList) nextToken(coming []*informerhub.Object, added int) pageToken {
-	next, last := l.token, coming[added-1]
+func (l *pagedList) nextToken(objects []*informerhub.Object, added int) pageToken {
+	next, last := l.token, objects[added-1]
 	next.last = informerhub.ObjectName{Namespace: last.Namespace(), Name: last.Name()}
 	next.left = max(l.token.left, uint64(added)) - uint64(added)
-	rest := uint64(len(coming) - added)
+	rest := uint64(len(objects) - added)
 	if l.more {
 		rest++ // at least one more
 	}
-	if l.whole || next.left < rest {
+	if l.complete || next.left < rest {
 		next.left = rest
 	}
 	return next

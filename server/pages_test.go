@@ -103,7 +103,7 @@ func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				list = &pagedList{listResult: list.listResult, whole: true, token: token}
+				list = &pagedList{listResult: list.listResult, complete: true, token: token}
 			}
 			for i, name := range got {
 				if name != fmt.Sprintf("pod-%04d", i) {

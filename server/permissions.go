@@ -118,7 +118,7 @@ func (r rights) scope(ctx context.Context, identity auth.Identity, access access
 		if err != nil {
 			return auth.Namespaces{}, err
 		}
-		if scope = both(scope, allowed); !scope.All && len(scope.Names) == 0 {
+		if scope = intersect(scope, allowed); !scope.All && len(scope.Names) == 0 {
 			return auth.Namespaces{}, forbidden(identity, access.attributes(verb), "")
 		}
 	}
@@ -154,8 +154,8 @@ func (r rights) listsAll(ctx context.Context, identity auth.Identity, resource i
 	return decision.Allowed && err == nil, err
 }
 
-// both returns the intersection of two sets of namespaces.
-func both(a, b auth.Namespaces) auth.Namespaces {
+// intersect returns the intersection of two sets of namespaces.
+func intersect(a, b auth.Namespaces) auth.Namespaces {
 	switch {
 	case a.All:
 		return b
@@ -176,7 +176,7 @@ func covers(set, other auth.Namespaces) bool {
 	if set.All || other.All {
 		return set.All
 	}
-	return len(both(set, other).Names) == len(other.Names)
+	return len(intersect(set, other).Names) == len(other.Names)
 }
 
 // restriction returns the scope as the namespaces of a selection.

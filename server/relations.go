@@ -20,7 +20,8 @@ type relation struct {
 	related       informerhub.Related  // the resolved relation
 	owner         *informerhub.Object  // the owner of a transitive relation; nil for others
 	otherResource informerhub.Resource // the resource of the other object
-	// since is the version that the caches of owners in between must have reached; empty for their current state.
+	// since is the version that the caches of owners in between must have reached; empty for their
+	// current state.
 	since string
 }
 
@@ -97,11 +98,11 @@ func (r *reads) otherObject(ctx context.Context, requested relationParams, consi
 // relatedError returns an error about the other object.
 func relatedError(err error) error {
 	var scope *scopeError
-	named := apierror.BadRequest("related: %v", err)
+	badRequest := apierror.BadRequest("related: %v", err)
 	if errors.As(err, &scope) {
-		return &scopeError{named}
+		return &scopeError{badRequest}
 	}
-	return named
+	return badRequest
 }
 
 // relatedTo returns the condition for objects of a resource to be related to an object.

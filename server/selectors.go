@@ -69,11 +69,11 @@ func ownSelector(resource informerhub.Resource, object *informerhub.Object) (str
 
 // plainSelector parses a map of labels. An empty map selects nothing.
 func plainSelector(content withSelector) (labels.Selector, error) {
-	var wanted labels.Set
-	if err := decode(content.Spec.Selector, &wanted); err != nil || len(wanted) == 0 {
+	var selector labels.Set
+	if err := decode(content.Spec.Selector, &selector); err != nil || len(selector) == 0 {
 		return nil, err
 	}
-	return labels.ValidatedSelectorFromSet(wanted)
+	return labels.ValidatedSelectorFromSet(selector)
 }
 
 // specSelector parses a label selector in spec.selector. An empty selector selects everything.
@@ -111,11 +111,11 @@ func labelSelector(text json.RawMessage) (labels.Selector, error) {
 }
 
 // decode parses JSON that has no unknown fields. It does nothing if text is empty.
-func decode(text json.RawMessage, into any) error {
+func decode(text json.RawMessage, target any) error {
 	if len(text) == 0 {
 		return nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	return decoder.Decode(into)
+	return decoder.Decode(target)
 }

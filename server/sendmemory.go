@@ -43,8 +43,8 @@ type heldMemory struct {
 	awaited func() bool // whether others wait for it; nil if it is not counted
 }
 
-// hold blocks until memory to send a batch is reserved. The caller must call release.
-func (m sendMemory) hold(ctx context.Context, batch informerhub.Batch, decoded bool) (heldMemory, error) {
+// reserve blocks until memory to send a batch is reserved. The caller must call release.
+func (m sendMemory) reserve(ctx context.Context, batch informerhub.Batch, decoded bool) (heldMemory, error) {
 	size := sendSize(batch, decoded)
 	if size <= freeSendMemory {
 		return heldMemory{release: func() {}}, nil

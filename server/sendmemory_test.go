@@ -28,7 +28,7 @@ func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 		held := make(chan heldMemory, 100)
 		for range cap(held) {
 			go func() {
-				if one, err := jane.hold(ctx, large, false); err == nil {
+				if one, err := jane.reserve(ctx, large, false); err == nil {
 					held <- one
 				}
 			}()
@@ -41,10 +41,10 @@ func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 		if !first.awaited() {
 			t.Error("no other acquisition waits for the memory")
 		}
-		if one, err := jane.hold(t.Context(), small, false); err != nil || one.awaited != nil {
+		if one, err := jane.reserve(t.Context(), small, false); err != nil || one.awaited != nil {
 			t.Errorf("a small change waits with the large ones: %v", err)
 		}
-		others, err := joe.hold(t.Context(), large, false)
+		others, err := joe.reserve(t.Context(), large, false)
 		if err != nil {
 			t.Fatal(err)
 		}

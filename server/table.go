@@ -107,7 +107,7 @@ func (c *cluster) confirmTable(ctx context.Context, resource informerhub.Resourc
 			return nil // no newer discovery is available
 		}
 	}
-	return c.confirm(ctx, resource)
+	return c.checkExists(ctx, resource)
 }
 
 // asPageToken replaces the error for a token that the API server cannot parse by an error that
@@ -146,7 +146,8 @@ func tableMemory(table *metav1.Table) int {
 	return len(table.Rows) * (rowHeadBytes + cellBytes*len(table.ColumnDefinitions))
 }
 
-// encodeTableInSlot encodes a table like encodeTable. It takes a processor slot if the table is long.
+// encodeTableInSlot encodes a table like encodeTable. It takes a processor slot if the table is
+// long.
 func encodeTableInSlot(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
 	return inSlotIf(ctx, len(table.Rows) > objectsBetweenYields, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
 }

@@ -71,9 +71,9 @@ func (t tokens) relatedBy(relation relation) tokens {
 	if relation.key == "" {
 		return t
 	}
-	asked := sha256.Sum256(slices.Concat(t.selection, []byte(relation.key)))
+	digest := sha256.Sum256(slices.Concat(t.selection, []byte(relation.key)))
 	related := sha256.Sum256(fmt.Appendf(nil, "%q", relation.related))
-	t.selection, t.related = asked[:selectionBytes], "/related/"+string(related[:scopeBytes])
+	t.selection, t.related = digest[:selectionBytes], "/related/"+string(related[:scopeBytes])
 	return t
 }
 
@@ -87,9 +87,9 @@ func (t tokens) served() string {
 // stream of patches can resume as a stream of whole objects, because it had all of their content.
 // In the other direction, or with another encoding, it is unknown what the client has.
 func (t tokens) canResumeFrom(from string) bool {
-	whole := t
-	whole.patched = ""
-	patched, ok := strings.CutPrefix(from, whole.served())
+	unpatched := t
+	unpatched.patched = ""
+	patched, ok := strings.CutPrefix(from, unpatched.served())
 	return ok && (patched == t.patched || t.patched == "" && strings.HasPrefix(patched, patchesTo))
 }
 

@@ -28,12 +28,12 @@ func (r *valueReader) read(object *informerhub.Object, visit func(path int, valu
 	}
 	for i, path := range r.paths {
 		path.Values(r.text, func(value []byte) {
-			one, ok := scalarOf(value)
+			found, ok := scalarOf(value)
 			if !ok {
 				err = fmt.Errorf("%q is an object or a list in %s %q: give the path of a field in it", path, object.Kind().Kind, object.Name())
 				return
 			}
-			visit(i, one)
+			visit(i, found)
 		})
 	}
 	return err

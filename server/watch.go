@@ -59,14 +59,14 @@ func (w *watch) restart(ctx context.Context) error {
 	return w.switchScope(ctx, (*informerhub.Watcher).Restart)
 }
 
-func (w *watch) switchScope(ctx context.Context, by func(*informerhub.Watcher, *informerhub.Selection)) error {
+func (w *watch) switchScope(ctx context.Context, switchTo func(*informerhub.Watcher, *informerhub.Selection)) error {
 	w.scope = w.lease.scope
 	w.query.Namespaces = restriction(w.scope)
 	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {
 		return err
 	}
-	by(w.watcher, selection)
+	switchTo(w.watcher, selection)
 	w.tokens = w.tokens.withScope(w.scope)
 	return nil
 }
@@ -218,7 +218,7 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 	if err := s.part.Settle(false); err != nil {
 		return err
 	}
-	held, err := s.memory.hold(ctx, batch, s.messages)
+	held, err := s.memory.reserve(ctx, batch, s.messages)
 	if err != nil {
 		return err
 	}

@@ -70,8 +70,8 @@ func (w *watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest
 	}
 	ctx, open, end := w.streams.Begin(ctx, 1)
 	defer end()
-	sender := w.newSender(ctx, params, open, func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
-		return under.send(ctx, guarded, func() error { return stream.Send(response) })
+	sender := w.newSender(ctx, params, open, func(ctx context.Context, lease *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
+		return lease.send(ctx, guarded, func() error { return stream.Send(response) })
 	})
 	watch, err := w.start(ctx, params, sender)
 	if err != nil {

@@ -83,8 +83,8 @@ func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv
 }
 
 // followAll follows each watch until one of them ends, which ends the context, or until the client
-// disconnects. Nothing is sent before each watch has started, or waits for its first snapshot: if one
-// is rejected, all are.
+// disconnects. Nothing is sent before each watch has started, or waits for its first snapshot: if
+// one is rejected, all are.
 func (w *watches) followAll(ctx context.Context, end context.CancelCauseFunc, watches []watchParams, stream *edge.OpenStream, to *manySender) {
 	var following sync.WaitGroup
 	for i, params := range watches {
@@ -126,7 +126,7 @@ func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 // outletFor returns the outlet of one of the watches. Watches that wait for the mutex send one
 // message each in turn, because a Go mutex does not starve a waiter.
 func (m *manySender) outletFor(index int) outlet {
-	return func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
+	return func(ctx context.Context, lease *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
 		m.started[index]() // a watch that has something to send has started, or waits
 		m.starting.Wait()
 		if ctx.Err() != nil {
@@ -134,7 +134,7 @@ func (m *manySender) outletFor(index int) outlet {
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return under.send(ctx, guarded, func() error {
+		return lease.send(ctx, guarded, func() error {
 			m.tokens[index], response.ResumeToken = response.GetResumeToken(), ""
 			m.response.WatchIndex, m.response.Response = int32(index), response
 			m.response.ResumeToken = joinTokens(m.tokens)

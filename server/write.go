@@ -122,15 +122,15 @@ func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
 
 // preconditions returns the preconditions of a request, or nil if there are none.
 func preconditions(requested *kubeconnectv1.Preconditions) *metav1.Preconditions {
-	var wanted metav1.Preconditions
+	var required metav1.Preconditions
 	if uid := types.UID(requested.GetUid()); uid != "" {
-		wanted.UID = &uid
+		required.UID = &uid
 	}
 	if version := requested.GetResourceVersion(); version != "" {
-		wanted.ResourceVersion = &version
+		required.ResourceVersion = &version
 	}
-	if wanted == (metav1.Preconditions{}) {
+	if required == (metav1.Preconditions{}) {
 		return nil
 	}
-	return &wanted
+	return &required
 }

@@ -26,8 +26,8 @@ const shortBytes = 64 << 10
 
 // inSlotIf calls compute like inSlot if the work is long. Short work does not wait for a slot,
 // because it takes less time than a slot lasts.
-func inSlotIf[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (T, error) {
-	if !long {
+func inSlotIf[T any](ctx context.Context, isLong bool, compute func(context.Context) (T, error)) (T, error) {
+	if !isLong {
 		return compute(ctx)
 	}
 	return inSlot(ctx, compute)
@@ -37,10 +37,10 @@ func inSlotIf[T any](ctx context.Context, long bool, compute func(context.Contex
 // the last step of the call. The slot lasts until the response is written to the connection:
 // connect encodes and compresses it after the handler has returned, which takes as long as the
 // rest.
-func respondInSlot[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (result T, err error) {
+func respondInSlot[T any](ctx context.Context, isLong bool, compute func(context.Context) (T, error)) (result T, err error) {
 	call := callMemoryOf(ctx)
-	if !long || call == nil {
-		return inSlotIf(ctx, long, compute)
+	if !isLong || call == nil {
+		return inSlotIf(ctx, isLong, compute)
 	}
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {

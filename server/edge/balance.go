@@ -121,14 +121,14 @@ func (b *Balance) Run(ctx context.Context) {
 	tick := time.NewTicker(balanceInterval)
 	defer tick.Stop()
 	var peers []Load
-	for asked := (time.Time{}); ; {
+	for lastAsked := (time.Time{}); ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		if time.Since(asked) >= askInterval {
-			peers, asked = b.peers(b.Ask(ctx)), time.Now()
+		if time.Since(lastAsked) >= askInterval {
+			peers, lastAsked = b.peers(b.Ask(ctx)), time.Now()
 		}
 		b.step(peers)
 	}

@@ -151,14 +151,14 @@ func (c *caller) call(limits Limits) error {
 // rate at which calls are accepted, so that calls that were rejected together do not return
 // together.
 func (c *caller) retryAfter(limits Limits) time.Duration {
-	between, now := defaultRetryInterval, time.Now()
+	interval, now := defaultRetryInterval, time.Now()
 	if limits.Rate > 0 {
-		between = time.Second / time.Duration(limits.Rate)
+		interval = time.Second / time.Duration(limits.Rate)
 	}
 	if c.lastRetry.Before(now) {
 		c.lastRetry = now
 	}
-	if c.lastRetry = c.lastRetry.Add(between); c.lastRetry.After(now.Add(maxRetryAfter)) {
+	if c.lastRetry = c.lastRetry.Add(interval); c.lastRetry.After(now.Add(maxRetryAfter)) {
 		c.lastRetry = now.Add(maxRetryAfter)
 	}
 	return c.lastRetry.Sub(now)

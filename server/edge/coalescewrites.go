@@ -14,10 +14,10 @@ import (
 // patience ends; see [Unread].
 func CoalesceWrites(next http.Handler, patience Patience) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		whole := &coalescingWriter{ResponseWriter: w}
-		whole.unread.Follow(w, patience)
-		defer whole.Flush()
-		next.ServeHTTP(whole, r.WithContext(context.WithValue(r.Context(), writerKey{}, whole)))
+		writer := &coalescingWriter{ResponseWriter: w}
+		writer.unread.Follow(w, patience)
+		defer writer.Flush()
+		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), writerKey{}, writer)))
 	})
 }
 
@@ -25,8 +25,8 @@ type writerKey struct{}
 
 // UnreadOf returns the tracker of a stream's unread messages.
 func UnreadOf(ctx context.Context) *Unread {
-	if whole, ok := ctx.Value(writerKey{}).(*coalescingWriter); ok {
-		return &whole.unread
+	if writer, ok := ctx.Value(writerKey{}).(*coalescingWriter); ok {
+		return &writer.unread
 	}
 	return &Unread{} // not a stream
 }

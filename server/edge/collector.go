@@ -89,34 +89,34 @@ func unixSeconds(at time.Time) float64 {
 	return float64(at.UnixNano()) / float64(time.Second)
 }
 
-func number(is bool) float64 {
-	if is {
+func number(value bool) float64 {
+	if value {
 		return 1
 	}
 	return 0
 }
 
 // Describe implements prometheus.Collector.
-func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, one := range cacheMeasures {
-		to <- one.desc
+func (c collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, measure := range cacheMeasures {
+		descs <- measure.desc
 	}
-	for _, one := range reviewMeasures {
-		to <- one.desc
+	for _, measure := range reviewMeasures {
+		descs <- measure.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c collector) Collect(to chan<- prometheus.Metric) {
+func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	for resource, status := range c.byResource() {
-		for _, one := range cacheMeasures {
-			to <- one.metric(resource, status)
+		for _, measure := range cacheMeasures {
+			metrics <- measure.metric(resource, status)
 		}
 	}
 	for review, source := range c.reviews {
 		reviews := source.ReviewStats()
-		for _, one := range reviewMeasures {
-			to <- one.metric(review, reviews)
+		for _, measure := range reviewMeasures {
+			metrics <- measure.metric(review, reviews)
 		}
 	}
 }
@@ -124,9 +124,9 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 // byResource returns the status of each resource, by name. A CRD that was recreated with another
 // scope has two caches until the old one has ended.
 func (c collector) byResource() map[string]informerhub.Status {
-	named := make(map[string]informerhub.Status)
+	byName := make(map[string]informerhub.Status)
 	for _, status := range c.caches.Status() {
-		named[status.Resource.String()] = status
+		byName[status.Resource.String()] = status
 	}
-	return named
+	return byName
 }

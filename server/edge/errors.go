@@ -59,7 +59,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var unknown *discovery.UnknownResourceError
 	var gone *discovery.ResourceGoneError
 	var schemaless *discovery.NoSchemaError
-	var away *discovery.GroupUnavailableError
+	var unavailable *discovery.GroupUnavailableError
 	var limit *LimitError
 	var snapshot *informerhub.SnapshotError
 	switch {
@@ -69,7 +69,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 		return codeOf(status.Status()), encode.Status(status.Status())
 	case errors.As(err, &unknown), errors.As(err, &gone), errors.As(err, &schemaless):
 		return connect.CodeNotFound, encode.ErrorStatus(metav1.StatusReasonNotFound, err)
-	case errors.As(err, &away):
+	case errors.As(err, &unavailable):
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.Is(err, errShuttingDown), errors.Is(err, informerhub.ErrClosed):
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)

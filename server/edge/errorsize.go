@@ -125,7 +125,7 @@ func shortened(code connect.Code, message string, status *kubeconnectv1.Status) 
 		return message, nil
 	}
 	text := withoutLongQuotes(status.GetMessage())
-	short := &kubeconnectv1.Status{
+	copied := &kubeconnectv1.Status{
 		Reason:            cut(status.GetReason(), maxNameBytes),
 		Message:           cut(text, maxMessageBytes),
 		Code:              status.GetCode(),
@@ -137,17 +137,17 @@ func shortened(code connect.Code, message string, status *kubeconnectv1.Status) 
 		OmittedCauses:     status.GetOmittedCauses() + int32(len(status.GetCauses())),
 	}
 	for _, cause := range status.GetCauses() {
-		short.Causes = append(short.Causes, shortCause(cause))
-		if trailerBytes(code, message, short) > maxErrorBytes {
-			short.Causes = short.Causes[:len(short.Causes)-1]
+		copied.Causes = append(copied.Causes, shortCause(cause))
+		if trailerBytes(code, message, copied) > maxErrorBytes {
+			copied.Causes = copied.Causes[:len(copied.Causes)-1]
 			break
 		}
-		short.OmittedCauses--
+		copied.OmittedCauses--
 	}
 	const sizes = 8 // the length prefixes around the message grow with it
-	available := base64.RawStdEncoding.DecodedLen(maxErrorBytes-trailerBytes(code, message, short)) - sizes
-	short.Message = cut(text, len(short.Message)+max(0, available))
-	return message, short
+	available := base64.RawStdEncoding.DecodedLen(maxErrorBytes-trailerBytes(code, message, copied)) - sizes
+	copied.Message = cut(text, len(copied.Message)+max(0, available))
+	return message, copied
 }
 
 func shortCause(cause *kubeconnectv1.StatusCause) *kubeconnectv1.StatusCause {
@@ -163,11 +163,11 @@ func CutName(name string) string { return cut(name, maxNameBytes) }
 
 // cut returns text shortened to at most the given number of bytes. Shortened text ends in an
 // ellipsis.
-func cut(text string, most int) string {
-	if len(text) <= most {
+func cut(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	end := most - len(ellipsis)
+	end := limit - len(ellipsis)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -175,14 +175,14 @@ func cut(text string, most int) string {
 }
 
 // cutEncoded shortens text like cut, measured by its size in percent-encoding.
-func cutEncoded(text string, most int) string {
-	if percentBytes(text) <= most {
+func cutEncoded(text string, limit int) string {
+	if percentBytes(text) <= limit {
 		return text
 	}
 	size, end := percentBytes(ellipsis), 0
 	for i, r := range text {
 		next := i + utf8.RuneLen(r)
-		if size += percentBytes(text[i:next]); size > most {
+		if size += percentBytes(text[i:next]); size > limit {
 			break
 		}
 		end = next

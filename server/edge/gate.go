@@ -94,12 +94,12 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 	return nil
 }
 
-// acquire waits for at most admitPatience. It returns a *edge.LimitError after that, or at once if too
-// many calls wait already.
-func (g *gate) acquire(ctx context.Context, from *fairqueue.Queue, name string, weight int64, over string) (release func(), err error) {
-	release, err = from.AcquireWithin(ctx, name, weight, admitPatience)
+// acquire waits for at most admitPatience. It returns a *edge.LimitError after that, or at once if
+// too many calls wait already.
+func (g *gate) acquire(ctx context.Context, queue *fairqueue.Queue, name string, weight int64, message string) (release func(), err error) {
+	release, err = queue.AcquireWithin(ctx, name, weight, admitPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
-		return nil, &LimitError{Over: over, Wait: g.callers.retryAfter(name)}
+		return nil, &LimitError{Over: message, Wait: g.callers.retryAfter(name)}
 	}
 	return release, err
 }

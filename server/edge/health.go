@@ -77,7 +77,7 @@ func (u UpstreamHealth) check() error {
 }
 
 func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
-	if !h.knows(request.GetService()) {
+	if !h.serves(request.GetService()) {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("unknown service %q", request.GetService()))
 	}
 	if request.GetService() == upstreamService {
@@ -88,7 +88,7 @@ func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (
 }
 
 func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest, stream *connect.ServerStream[healthv1.HealthCheckResponse]) error {
-	if !h.knows(request.GetService()) {
+	if !h.serves(request.GetService()) {
 		// The protocol has a status for this, and keeps the stream open.
 		response := &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_SERVICE_UNKNOWN}
 		if err := stream.Send(response); err != nil {
@@ -145,6 +145,6 @@ func servingStatus(ready bool) healthv1.HealthCheckResponse_ServingStatus {
 	return healthv1.HealthCheckResponse_NOT_SERVING
 }
 
-func (h health) knows(name string) bool {
+func (h health) serves(name string) bool {
 	return name == "" || name == upstreamService || slices.Contains(h.services, name)
 }

@@ -60,16 +60,16 @@ func NewMemoryLimit() *MemoryLimit {
 func (m *MemoryLimit) Run(ctx context.Context) {
 	ticks := time.NewTicker(memoryInterval)
 	defer ticks.Stop()
-	before, looked, warned := m.read(), time.Now(), time.Time{}
+	before, readAt, warned := m.read(), time.Now(), time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticks.C:
 			use := m.read()
-			reason := use.exceeds(before, now.Sub(looked))
-			m.note(use, reason, now.Sub(looked))
-			before, looked = use, now
+			reason := use.exceeds(before, now.Sub(readAt))
+			m.note(use, reason, now.Sub(readAt))
+			before, readAt = use, now
 			if reason != "" && now.Sub(warned) >= memoryWarningInterval {
 				warned = now
 				warnOfMemory(use, reason)
@@ -97,23 +97,23 @@ func warnOfMemory(use memoryUse, reason string) {
 }
 
 // Describe implements prometheus.Collector.
-func (m *MemoryLimit) Describe(to chan<- *prometheus.Desc) {
-	to <- m.limit
-	to <- m.needed
-	to <- m.exceeded
+func (m *MemoryLimit) Describe(descs chan<- *prometheus.Desc) {
+	descs <- m.limit
+	descs <- m.needed
+	descs <- m.exceeded
 }
 
 // Collect implements prometheus.Collector.
-func (m *MemoryLimit) Collect(to chan<- prometheus.Metric) {
+func (m *MemoryLimit) Collect(metrics chan<- prometheus.Metric) {
 	limit := m.read().limit
 	if limit == math.MaxInt64 {
 		limit = 0
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	to <- prometheus.MustNewConstMetric(m.limit, prometheus.GaugeValue, float64(limit))
-	to <- prometheus.MustNewConstMetric(m.needed, prometheus.GaugeValue, float64(m.needs))
+	metrics <- prometheus.MustNewConstMetric(m.limit, prometheus.GaugeValue, float64(limit))
+	metrics <- prometheus.MustNewConstMetric(m.needed, prometheus.GaugeValue, float64(m.needs))
 	for reason, seconds := range m.seconds {
-		to <- prometheus.MustNewConstMetric(m.exceeded, prometheus.CounterValue, seconds, reason)
+		metrics <- prometheus.MustNewConstMetric(m.exceeded, prometheus.CounterValue, seconds, reason)
 	}
 }

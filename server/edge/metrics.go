@@ -55,16 +55,16 @@ func (m *Metrics) all() []prometheus.Collector {
 }
 
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, one := range m.all() {
-		one.Describe(to)
+func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, collector := range m.all() {
+		collector.Describe(descs)
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	for _, one := range m.all() {
-		one.Collect(to)
+func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
+	for _, collector := range m.all() {
+		collector.Collect(metrics)
 	}
 }
 

@@ -44,7 +44,7 @@ type OpenStream struct {
 
 	mu        sync.Mutex // guards the fields below
 	unsettled int        // number of watches that have sent something without a resume token, or nothing yet
-	why       error      // the reason for which the stream is to end; nil if it is not
+	reason    error      // the reason for which the stream is to end; nil if it is not
 	resources map[*StreamPart]informerhub.Resource
 }
 
@@ -85,7 +85,7 @@ func (s *Streams) countEnding() (ending int) {
 }
 
 // endSome ends at most count of the streams that condition holds for, and returns the number ended.
-func (s *Streams) endSome(count int, why error, condition func(*OpenStream) bool) (ended int) {
+func (s *Streams) endSome(count int, reason error, condition func(*OpenStream) bool) (ended int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for stream := range s.open {
@@ -95,7 +95,7 @@ func (s *Streams) endSome(count int, why error, condition func(*OpenStream) bool
 		if stream.isEnding() || !condition(stream) {
 			continue
 		}
-		stream.end(why)
+		stream.end(reason)
 		ended++
 	}
 	return ended
@@ -113,17 +113,17 @@ func (o *OpenStream) endAt(age time.Duration) (stop func()) {
 
 // end ends the stream as soon as its client can resume it, and drains its connection so that the
 // client opens another one.
-func (o *OpenStream) end(why error) {
+func (o *OpenStream) end(reason error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.why = why
+	o.reason = reason
 	o.endIfSettledLocked()
 }
 
 func (o *OpenStream) isEnding() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.why != nil
+	return o.reason != nil
 }
 
 // follows reports whether one of the stream's watches follows one of the resources.
@@ -139,11 +139,11 @@ func (o *OpenStream) follows(resources map[string]bool) bool {
 }
 
 func (o *OpenStream) endIfSettledLocked() {
-	if o.why == nil || o.unsettled > 0 {
+	if o.reason == nil || o.unsettled > 0 {
 		return
 	}
 	o.drain()
-	o.cancel(o.why)
+	o.cancel(o.reason)
 }
 
 // StreamPart is one watch of a stream. It is owned by the goroutine that follows the watch.
@@ -160,8 +160,8 @@ func (p *StreamPart) Settle(settled bool) error {
 	}
 	p.Stream.mu.Lock()
 	defer p.Stream.mu.Unlock()
-	if p.Stream.why != nil && p.Stream.unsettled == 0 {
-		return p.Stream.why
+	if p.Stream.reason != nil && p.Stream.unsettled == 0 {
+		return p.Stream.reason
 	}
 	switch {
 	case settled && !p.settled:

@@ -82,12 +82,12 @@ func (u *Unread) Follow(w http.ResponseWriter, patience Patience) {
 const maxChunk = 16 << 10
 
 // Write writes p in chunks.
-func (u *Unread) Write(to io.Writer, p []byte) (written int, err error) {
+func (u *Unread) Write(w io.Writer, p []byte) (written int, err error) {
 	u.Begin()
 	defer u.Pause()
 	for written < len(p) && err == nil {
 		var n int
-		n, err = to.Write(p[written:min(len(p), written+maxChunk)])
+		n, err = w.Write(p[written:min(len(p), written+maxChunk)])
 		written += n
 		u.progress()
 	}
@@ -241,4 +241,4 @@ func (u *Unread) check(ctx context.Context) error {
 	return guarded.Holds(ctx)
 }
 
-func exceeds(lasted, most time.Duration) bool { return most > 0 && lasted >= most }
+func exceeds(duration, limit time.Duration) bool { return limit > 0 && duration >= limit }

@@ -194,38 +194,38 @@ func headFields(object *informerhub.Object) [4]headField {
 // AppendListed appends an object to a page, unless the page would exceed most bytes. The API
 // server's protobuf is copied directly into the page, because it is already encoded. So are
 // selected fields of an object, because they are small and rarely shared by two requests.
-func AppendListed(page []byte, object *informerhub.Object, view View, most int) (longer []byte, ok bool) {
+func AppendListed(page []byte, object *informerhub.Object, view View, limit int) (longer []byte, ok bool) {
 	if view.Fields != nil && object.HasContent() {
-		return appendSome(page, object, view, most)
+		return appendSome(page, object, view, limit)
 	}
 	message, isProtobuf := object.Protobuf()
 	if !isProtobuf || view.Encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF || len(message) > MaxObjectBytes {
-		return appendEncoded(page, Bytes(object, view.Encoding), most)
+		return appendEncoded(page, Bytes(object, view.Encoding), limit)
 	}
-	return appendContent(page, object, objectProtobuf, message, most)
+	return appendContent(page, object, objectProtobuf, message, limit)
 }
 
 // appendSome appends selected fields of an object to a page.
-func appendSome(page []byte, object *informerhub.Object, view View, most int) (longer []byte, ok bool) {
+func appendSome(page []byte, object *informerhub.Object, view View, limit int) (longer []byte, ok bool) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	number, content, err := s.contentOf(object, view)
 	if err != nil {
-		return appendEncoded(page, Bytes(object.Masked(view.Fields), view.Encoding), most)
+		return appendEncoded(page, Bytes(object.Masked(view.Fields), view.Encoding), limit)
 	}
-	return appendContent(page, object, number, content, most)
+	return appendContent(page, object, number, content, limit)
 }
 
-func appendEncoded(page, encoded []byte, most int) (longer []byte, ok bool) {
-	if len(page)+len(encoded) > most {
+func appendEncoded(page, encoded []byte, limit int) (longer []byte, ok bool) {
+	if len(page)+len(encoded) > limit {
 		return page, false
 	}
 	return AppendField(page, listResponseObjects, encoded), true
 }
 
-func appendContent(page []byte, object *informerhub.Object, number protowire.Number, content []byte, most int) (longer []byte, ok bool) {
+func appendContent(page []byte, object *informerhub.Object, number protowire.Number, content []byte, limit int) (longer []byte, ok bool) {
 	size := contentObjectSize(object, number, content)
-	if len(page)+size > most {
+	if len(page)+size > limit {
 		return page, false
 	}
 	page = protowire.AppendTag(page, listResponseObjects, protowire.BytesType)
@@ -262,15 +262,15 @@ func (v View) copies() int {
 
 // capacity estimates the size of objects in a response of at most most bytes, so that the buffer
 // is not reallocated while it grows.
-func capacity(objects iter.Seq[*informerhub.Object], most int) int {
+func capacity(objects iter.Seq[*informerhub.Object], limit int) int {
 	capacity := 0
 	for object := range objects {
 		capacity += objectHeadBytes
 		if object != nil {
 			capacity += object.Size()
 		}
-		if capacity > most {
-			return most
+		if capacity > limit {
+			return limit
 		}
 	}
 	return capacity

@@ -40,22 +40,22 @@ const (
 // before the event. It returns nil if there is none. The bytes may be shared and must not be
 // modified.
 func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patches kubeconnectv1.PatchFormat) []byte {
-	form, by, field := mergeStruct, diff.MergePatch, objectStruct
+	form, makePatch, field := mergeStruct, diff.MergePatch, objectStruct
 	switch {
 	case patches == kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON:
-		form, by, field = operationsJSON, diff.JSONPatch, objectJSON
+		form, makePatch, field = operationsJSON, diff.JSONPatch, objectJSON
 	case encoding == kubeconnectv1.Encoding_ENCODING_JSON:
 		form, field = mergeJSON, objectJSON
 	}
 	return event.EncodedPatch(form, func(before, after *informerhub.Object) []byte {
-		return patchBytes(before, after, by, field)
+		return patchBytes(before, after, makePatch, field)
 	})
 }
 
 // patchBytes encodes the patch for encodedPatch. It returns nil, so that the whole object is sent,
 // if an object may have been sent without its content because it is too large, or if the patch does
 // not fit into a Struct.
-func patchBytes(before, after *informerhub.Object, by func(dst, before, after []byte) ([]byte, bool), field protowire.Number) []byte {
+func patchBytes(before, after *informerhub.Object, makePatch func(dst, before, after []byte) ([]byte, bool), field protowire.Number) []byte {
 	old, now := scratches.Get().(*scratch), scratches.Get().(*scratch)
 	defer old.release()
 	defer now.release()
@@ -69,7 +69,7 @@ func patchBytes(before, after *informerhub.Object, by func(dst, before, after []
 	if max(len(old.text), len(now.text)) > MaxObjectBytes {
 		return nil
 	}
-	patch, ok := by(old.content[:0], old.text, now.text)
+	patch, ok := makePatch(old.content[:0], old.text, now.text)
 	old.content = patch
 	if !ok {
 		return nil

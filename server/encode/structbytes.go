@@ -42,8 +42,8 @@ const maxStructDepth = 100 - 4
 // with the same name, of which parsers use the last. text must be valid JSON. It returns false, and
 // dst is invalid, if text is not an object, is nested too deeply, has a number that is too large,
 // or results in a Struct of more than most bytes.
-func appendStruct(dst, text []byte, most int) ([]byte, bool) {
-	w := structWriter{text: text, out: dst, end: len(dst) + most}
+func appendStruct(dst, text []byte, limit int) ([]byte, bool) {
+	w := structWriter{text: text, out: dst, end: len(dst) + limit}
 	w.skipSpace()
 	ok := w.take('{') && w.members(1) && len(w.out) <= w.end
 	return w.out, ok

@@ -64,10 +64,10 @@ var goValue = regexp.MustCompile(`&(?:value\.valueUnstructured)?\{(?:Value:)?(.*
 
 // invalid returns an error like the API server's for an invalid object. The causes are those of
 // details, which may be nil.
-func (t Target) invalid(what string, details *metav1.StatusDetails) error {
+func (t Target) invalid(description string, details *metav1.StatusDetails) error {
 	kind := t.Resource.GroupVersionKind().GroupKind()
 	failed := apierrors.NewInvalid(kind, t.Name, nil)
-	failed.ErrStatus.Message = fmt.Sprintf("%s %q is invalid: %s", kind, t.Name, what)
+	failed.ErrStatus.Message = fmt.Sprintf("%s %q is invalid: %s", kind, t.Name, description)
 	if details != nil {
 		failed.ErrStatus.Details.Causes = details.Causes
 		failed.ErrStatus.Details.RetryAfterSeconds = details.RetryAfterSeconds
@@ -77,10 +77,10 @@ func (t Target) invalid(what string, details *metav1.StatusDetails) error {
 
 // invalidApply returns the error about an apply patch with invalid fields. Each line of what is
 // about one field.
-func (t Target) invalidApply(what string) error {
+func (t Target) invalidApply(description string) error {
 	details := &metav1.StatusDetails{}
 	var all []string
-	for line := range strings.Lines(what) {
+	for line := range strings.Lines(description) {
 		line = goValue.ReplaceAllString(strings.TrimSpace(line), "$1")
 		if line == "" {
 			continue

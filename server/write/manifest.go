@@ -163,25 +163,25 @@ func (m Manifest) addTo(request *rest.Request, at Target, options runtime.Object
 // WithPreconditions returns the manifest with preconditions in its metadata, which the API server
 // compares with the stored object.
 func (m Manifest) WithPreconditions(preconditions *metav1.Preconditions) (Manifest, error) {
-	wanted, err := m.Head.missing(preconditions)
-	if err != nil || len(wanted) == 0 {
+	required, err := m.Head.missing(preconditions)
+	if err != nil || len(required) == 0 {
 		return m, err
 	}
 	if m.contentType == runtime.ContentTypeProtobuf {
-		m.body, err = withProtobufMetadata(m.body, wanted)
+		m.body, err = withProtobufMetadata(m.body, required)
 		return m, err
 	}
 	if m, err = m.asJSON(); err == nil {
-		m.body, err = withMetadata(m.body, wanted)
+		m.body, err = withMetadata(m.body, required)
 	}
 	return m, err
 }
 
 // missing returns the metadata to add for the preconditions.
 func (h Head) missing(preconditions *metav1.Preconditions) (map[string]string, error) {
-	wanted := map[string]string{}
+	required := map[string]string{}
 	if preconditions == nil {
-		return wanted, nil
+		return required, nil
 	}
 	for name, both := range map[string]struct {
 		said string
@@ -195,10 +195,10 @@ func (h Head) missing(preconditions *metav1.Preconditions) (map[string]string, e
 		case both.said != "":
 			return nil, apierror.BadRequest("preconditions require metadata.%s %q, but the object has %q: give one of them", name, *both.want, both.said)
 		default:
-			wanted[name] = *both.want
+			required[name] = *both.want
 		}
 	}
-	return wanted, nil
+	return required, nil
 }
 
 // withMetadata sets members of the metadata of a JSON object, and leaves the rest of the text
@@ -228,11 +228,11 @@ func withMember(text []byte, at int, name string, value []byte) []byte {
 		if from == key || from == jsonscan.None {
 			break
 		}
-		to := jsonscan.SkipValue(text, from)
+		end := jsonscan.SkipValue(text, from)
 		if jsonscan.Unquote(text[key:keyEnd]) == name {
-			found, text, to = true, slices.Replace(bytes.Clone(text), from, to, value...), from+len(value)
+			found, text, end = true, slices.Replace(bytes.Clone(text), from, end, value...), from+len(value)
 		}
-		i = to
+		i = end
 	}
 	if found {
 		return text
