@@ -33,6 +33,11 @@ def to_dict(message: Message) -> dict[str, Any]:
     return fields
 
 
+# The types of fields that are not repeated. (Versions of protobuf differ in how a descriptor says
+# so.)
+_SINGULAR = (Message, str, bytes, int, float)
+
+
 class _Rules(NamedTuple):
     """The rules of one message."""
 
@@ -75,9 +80,9 @@ def _of_field(field: FieldDescriptor, content: Any) -> Any:
         convert = _converter(field.message_type.fields_by_name["value"])
         return {key: convert(content[key]) for key in content}
     convert = _converter(field)
-    if field.label == FieldDescriptor.LABEL_REPEATED:
-        return [convert(each) for each in content]
-    return convert(content)
+    if isinstance(content, _SINGULAR):
+        return convert(content)
+    return [convert(each) for each in content]
 
 
 def _converter(field: FieldDescriptor) -> Callable[[Any], Any]:
