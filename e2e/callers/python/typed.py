@@ -58,10 +58,7 @@ def write(client: Client, namespace: str) -> None:
         for event in events:
             if event.type is EventType.SYNCED:
                 break
-        web = client.get(Deployment, "web", namespace=namespace, consistency="latest")
-        web.metadata.annotations["step"] = "updated"
-        web.spec.replicas = 0
-        client.update(web)
+        update(client, namespace)
         applied = Deployment(metadata=ObjectMeta(name="web", annotations={"applied": "yes"}))
         client.apply(applied, namespace=namespace, field_manager="typed")
         for event in events:
@@ -72,6 +69,17 @@ def write(client: Client, namespace: str) -> None:
                     replicas=event.object.spec.replicas,
                 )
                 break
+
+
+def update(client: Client, namespace: str) -> None:
+    """Read and update the Deployment, which controllers change too."""
+    while True:
+        web = client.get(Deployment, "web", namespace=namespace, consistency="latest")
+        web.metadata.annotations["step"] = "updated"
+        web.spec.replicas = 0
+        with contextlib.suppress(kubeconnect.Conflict):
+            client.update(web)
+            return
 
 
 def deployment(name: str) -> Deployment:
@@ -106,7 +114,8 @@ def compare(client: Client) -> None:
         found = {(each.uid, each.resource_version): each for each in objects}
         for message in messages:
             metadata = message.metadata
-            if other := found.get((metadata.uid, metadata.resourceVersion)):
+            other = found.get((metadata.uid, metadata.resourceVersion))
+            if metadata.uid and other:
                 compared += 1
                 if without_null(to_dict(message)) != without_null(identified(cls, other)):
                     different.append(f"{kind_of(cls).resource} {metadata.name}")
