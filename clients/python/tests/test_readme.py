@@ -11,7 +11,8 @@ from typing import NoReturn
 import grpc
 import pytest
 
-from kubeconnect import NotFound
+from kubeconnect import NotFound, Resource, SchemaResult
+from kubeconnect.types import typed_dicts
 from kubeconnect.v1 import consistency_pb2, watch_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_PROTOBUF
 from tests.fake import Failure, FakeService, batch, encoded, event, of_watch, pod
@@ -39,7 +40,7 @@ SECTIONS.pop("Controller")  # test_readme_controllers.py runs its programs
 (PATCH,) = SECTIONS.pop("Patch")
 (VERBS,) = SECTIONS.pop("Scale, restart, evict, cordon")
 (DELETE,) = SECTIONS.pop("Delete")
-TYPED, TYPED_WRITES = SECTIONS.pop("Typed objects")
+TYPED, TYPED_WRITES, CLUSTER_TYPES = SECTIONS.pop("Typed objects")
 (ASYNCIO,) = SECTIONS.pop("asyncio")
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
@@ -70,6 +71,10 @@ def test_each_program_passes_mypy_strict(tmp_path: Path) -> None:
     paths = [tmp_path / f"program{number}.py" for number in range(len(PROGRAMS))]
     for path, program in zip(paths, PROGRAMS, strict=True):
         path.write_text(program)
+    spec = {"type": "object", "properties": {"nodeName": {"type": "string"}}}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    pod = SchemaResult(Resource("", "v1", "Pod", "pods", namespaced=True), schema)
+    (tmp_path / "cluster_types.py").write_text(typed_dicts([pod]))
     mypy = [sys.executable, "-m", "mypy", "--strict", "--config-file=pyproject.toml"]
     checked = subprocess.run(
         [*mypy, *map(str, paths)], cwd=README.parent, capture_output=True, text=True
@@ -105,6 +110,7 @@ def run(program: str, service: FakeService) -> None:
         pytest.param(VERBS, "scaled at 7\n", id="scale, restart, evict, cordon"),
         pytest.param(DELETE, DELETED, id="delete"),
         pytest.param(TYPED_WRITES, "now at 8\n", id="typed writes"),
+        pytest.param(CLUSTER_TYPES, "n1\n", id="types of the cluster"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
         pytest.param(ACCESS, "ann\nTrue RBAC False\nFalse\n", id="access"),
         pytest.param(ERRORS, 'pods "nobody" not found\n', id="errors"),
