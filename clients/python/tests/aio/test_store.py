@@ -442,10 +442,10 @@ async def test_a_dump_within_a_snapshot_has_no_token(
         assert store.connection.connected
         dump = store.dumps()
     assert service.watch_ended.wait(10)
-    service.play([RESET, added("a", 7), added("c", 12), synced(13)])
     async with client.store("pods", restore=dump) as store:
         assert names(store) == ["a@7"]
         calls = Calls(store)
+        service.play([RESET, added("a", 7), added("c", 12), synced(13)])
         await store.wait_synced()
         assert names(store) == ["a@7", "c@12"]
         await calls.until("+a@7", "+c@12")
