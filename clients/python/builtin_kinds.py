@@ -9,6 +9,7 @@ group, and the differences between a message and its JSON form.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -116,15 +117,13 @@ def existing() -> set[Path]:
 
 
 def module_folders(*modules: str) -> dict[str, Path]:
-    """Return the folders of Go modules, in the versions of go.mod."""
-    command = ["go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", *modules]
-    listed = subprocess.run(
+    """Return the folders of Go modules, in the versions of go.mod. Downloads missing ones."""
+    command = ["go", "mod", "download", "-json", *modules]
+    printed = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1]
     ).stdout
-    found = dict(line.split(" ", 1) for line in listed.splitlines())
-    if missing := [name for name in modules if not found.get(name)]:
-        sys.exit(f"not in the module cache: {', '.join(missing)}; run `go mod download`")
-    return {name: Path(folder) for name, folder in found.items()}
+    objects = printed.replace("}\n{", "},{")
+    return {each["Path"]: Path(each["Dir"]) for each in json.loads(f"[{objects}]")}
 
 
 def read_sources(folders: dict[str, Path]) -> Iterator[Source]:
@@ -212,13 +211,13 @@ def read_go_types(folder: Path) -> GoTypes:
 def read_go_field(types: GoTypes, struct: str, match: re.Match[str]) -> None:
     """Read one field of a Go struct."""
     go_type, tags = match[1], match[2]
-    json, protobuf = _JSON_TAG.search(tags), _PROTOBUF_TAG.search(tags)
-    if not (json and protobuf) or protobuf[1] == "-":
+    json_tag, protobuf = _JSON_TAG.search(tags), _PROTOBUF_TAG.search(tags)
+    if not (json_tag and protobuf) or protobuf[1] == "-":
         return
     named = re.search(r"name=(\w+)", protobuf[1])
     embedded = go_type.split(".")[-1]
     message_field = named[1] if named else embedded[0].lower() + embedded[1:]
-    json_name, *options = json[1].split(",")
+    json_name, *options = json_tag[1].split(",")
     if json_name != message_field and json_name != "-":
         types.names[struct, message_field] = json_name
     if "omitempty" in options and not go_type.startswith(("*", "[", "map[")):
