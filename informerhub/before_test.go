@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
@@ -88,7 +89,9 @@ func TestEncodedPatch_EncodedOnceForEachBefore(t *testing.T) {
 	c.CacheEncodings()
 	made := 0
 	encode := func(before, _ *Object) []byte { made++; return []byte(before.ResourceVersion()) }
-	ask := func(before *Object) string { return string(Event{Object: c, Before: before}.EncodedPatch(2, encode)) }
+	ask := func(before *Object) string {
+		return string(Event{Object: c, Before: before}.EncodedPatch(object.PatchEncoding{Slot: 2, Encode: encode}))
+	}
 	checkSame(t, []string{"2", "2"}, []string{ask(b), ask(b)})
 	if made != 1 {
 		t.Errorf("encoded %d times", made)

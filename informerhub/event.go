@@ -1,5 +1,7 @@
 package informerhub
 
+import "github.com/kubeconnect/kubeconnect/informerhub/object"
+
 // EventType is the type of an event.
 type EventType uint8
 
@@ -85,11 +87,11 @@ func bookmark(position Position, freshness Freshness) Batch {
 	}
 }
 
-// EncodedPatch returns a Modified object as a difference to the previous one, as encode encodes it;
-// nil if it cannot be expressed. See [object.Object.EncodedPatch].
-func (e Event) EncodedPatch(encoding int, encode func(before, after *Object) []byte) []byte {
+// EncodedPatch returns a Modified object as an encoded difference to the previous one; nil if it
+// cannot be expressed. See [object.Object.EncodedPatch].
+func (e Event) EncodedPatch(encoding object.PatchEncoding) []byte {
 	if e.Before == nil {
 		return nil
 	}
-	return e.Object.EncodedPatch(e.Before, encoding, encode)
+	return e.Object.EncodedPatch(e.Before, encoding)
 }

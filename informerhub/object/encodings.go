@@ -2,8 +2,26 @@ package object
 
 import "sync/atomic"
 
-// MaxEncodings is the number of encodings of an object that are cached.
+// MaxEncodings bounds the encodings of an object that are cached, and the encodings of its patches.
 const MaxEncodings = 4
+
+// Encoding is a form in which a program encodes objects, such as a message of its protocol. A
+// program defines its encodings once, each with a slot of its own.
+type Encoding struct {
+	// Slot is where an object caches the encoded bytes. Those of slots that are not less than
+	// MaxEncodings are not cached.
+	Slot int
+	// Encode returns an encoded object, which depends on nothing but the object.
+	Encode func(*Object) []byte
+}
+
+// PatchEncoding is a form in which a program encodes the difference between two states of an object.
+// Its slots are others than those of [Encoding].
+type PatchEncoding struct {
+	Slot int
+	// Encode returns the encoded difference; nil if it cannot be expressed.
+	Encode func(before, after *Object) []byte
+}
 
 // encodingCache has the cached encodings of one object and the cached results of filters for it,
 // shared by all callers. An object has them only while it is in the window of its feed, because
@@ -28,11 +46,11 @@ func (o *Object) CacheEncodings() {
 	}
 }
 
-// cachedEncodings returns the cache of an object's encodings, among them the given one; nil if it is
+// cachedEncodings returns the cache of an object's encodings, among them that of a slot; nil if it is
 // not cached. The encodings of a masked object are cached with the whole object, and released with
 // it.
-func (o *Object) cachedEncodings(encoding int) *encodingCache {
-	if encoding < 0 || encoding >= MaxEncodings {
+func (o *Object) cachedEncodings(slot int) *encodingCache {
+	if slot < 0 || slot >= MaxEncodings {
 		return nil
 	}
 	if o.masking == nil {
@@ -53,36 +71,33 @@ func (o *Object) DropEncodings() {
 	}
 }
 
-// Encoded returns the object as encode encodes it. The number of the encoding is chosen by the
-// program: in all calls it must stand for the same encoding. While the object is in the window,
-// encode is called once for all callers with the same number, if the number is less than
-// MaxEncodings, and otherwise at each call. The result must not be changed.
-func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
-	cached := o.cachedEncodings(encoding)
+// Encoded returns the encoded object. While the object is in the window, it is encoded once for all
+// callers. The result must not be changed.
+func (o *Object) Encoded(encoding Encoding) []byte {
+	cached := o.cachedEncodings(encoding.Slot)
 	if cached == nil {
-		return encode(o)
+		return encoding.Encode(o)
 	}
-	if encoded := cached.encoded[encoding].Load(); encoded != nil {
+	if encoded := cached.encoded[encoding.Slot].Load(); encoded != nil {
 		return *encoded
 	}
-	encoded := encode(o)
-	cached.encoded[encoding].Store(&encoded)
+	encoded := encoding.Encode(o)
+	cached.encoded[encoding.Slot].Store(&encoded)
 	return encoded
 }
 
-// EncodedPatch returns the object as a difference to a previous state of it, as encode encodes it;
-// nil if it cannot be expressed. The encodings of patches are numbered as in [Object.Encoded], but
-// separately. While the object is in the window, encode is called once for all callers with the same
-// number and previous state. The result must not be changed.
-func (o *Object) EncodedPatch(before *Object, encoding int, encode func(before, after *Object) []byte) []byte {
-	cached := o.cachedEncodings(encoding)
+// EncodedPatch returns the object as an encoded difference to a previous state of it; nil if it
+// cannot be expressed. While the object is in the window, it is encoded once for all callers with
+// the same previous state. The result must not be changed.
+func (o *Object) EncodedPatch(before *Object, encoding PatchEncoding) []byte {
+	cached := o.cachedEncodings(encoding.Slot)
 	if cached == nil {
-		return encode(before, o)
+		return encoding.Encode(before, o)
 	}
-	if cachedPatch := cached.patches[encoding].Load(); cachedPatch != nil && cachedPatch.before == before {
+	if cachedPatch := cached.patches[encoding.Slot].Load(); cachedPatch != nil && cachedPatch.before == before {
 		return cachedPatch.encoded
 	}
-	cachedPatch := &patch{before, encode(before, o)}
-	cached.patches[encoding].Store(cachedPatch)
+	cachedPatch := &patch{before, encoding.Encode(before, o)}
+	cached.patches[encoding.Slot].Store(cachedPatch)
 	return cachedPatch.encoded
 }

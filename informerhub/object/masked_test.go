@@ -62,7 +62,7 @@ func TestMasked_IsCachedInTheWindow(t *testing.T) {
 	}
 	made := 0
 	for range 2 {
-		object.Masked(fieldsOf(t, "spec0")).Encoded(0, func(*Object) []byte { made++; return nil })
+		object.Masked(fieldsOf(t, "spec0")).Encoded(Encoding{0, func(*Object) []byte { made++; return nil }})
 	}
 	if made != 1 {
 		t.Errorf("it was encoded %d times", made)

@@ -15,6 +15,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -52,12 +53,26 @@ func FieldNumber(message proto.Message, name protoreflect.Name) protowire.Number
 	return message.ProtoReflect().Descriptor().Fields().ByName(name).Number()
 }
 
+// The encodings of an object's message.
+var (
+	structEncoding   = objectEncoding(0, kubeconnectv1.Encoding_ENCODING_STRUCT)
+	jsonEncoding     = objectEncoding(1, kubeconnectv1.Encoding_ENCODING_JSON)
+	protobufEncoding = objectEncoding(2, kubeconnectv1.Encoding_ENCODING_PROTOBUF)
+)
+
+func objectEncoding(slot int, encoding kubeconnectv1.Encoding) object.Encoding {
+	return object.Encoding{Slot: slot, Encode: func(o *informerhub.Object) []byte { return encodeBytes(o, encoding) }}
+}
+
 // Bytes returns the bytes of an object's message. They may be shared and must not be modified.
 func Bytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
-	encoding = OrDefault(encoding)
-	return object.Encoded(int(encoding), func(object *informerhub.Object) []byte {
-		return encodeBytes(object, encoding)
-	})
+	switch OrDefault(encoding) {
+	case kubeconnectv1.Encoding_ENCODING_PROTOBUF:
+		return object.Encoded(protobufEncoding)
+	case kubeconnectv1.Encoding_ENCODING_JSON:
+		return object.Encoded(jsonEncoding)
+	}
+	return object.Encoded(structEncoding)
 }
 
 // encodeBytes encodes the message for Bytes. If the content cannot be sent, the message contains an

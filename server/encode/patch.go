@@ -8,6 +8,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/diff"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -29,33 +30,39 @@ func CheckPatches(patches kubeconnectv1.PatchFormat, encoding kubeconnectv1.Enco
 		strings.TrimPrefix(patches.String(), "PATCH_FORMAT_"), strings.TrimPrefix(encoding.String(), "ENCODING_"))
 }
 
-// The forms in which encoded patches are cached.
-const (
-	mergeStruct = iota
-	mergeJSON
-	operationsJSON
+// The encodings of patches.
+var (
+	mergeStruct    = patchEncoding(0, diff.MergePatch, objectStruct)
+	mergeJSON      = patchEncoding(1, diff.MergePatch, objectJSON)
+	operationsJSON = patchEncoding(2, diff.JSONPatch, objectJSON)
 )
+
+func patchEncoding(slot int, makePatch patchFunc, field protowire.Number) object.PatchEncoding {
+	return object.PatchEncoding{Slot: slot, Encode: func(before, after *informerhub.Object) []byte {
+		return patchBytes(before, after, makePatch, field)
+	}}
+}
+
+// patchFunc appends the patch from one JSON object to another, and reports whether there is one.
+type patchFunc func(dst, before, after []byte) (patch []byte, ok bool)
 
 // encodedPatch returns the bytes of an object's message whose content is the patch from the object
 // before the event. It returns nil if there is none. The bytes may be shared and must not be
 // modified.
 func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patches kubeconnectv1.PatchFormat) []byte {
-	form, makePatch, field := mergeStruct, diff.MergePatch, objectStruct
 	switch {
 	case patches == kubeconnectv1.PatchFormat_PATCH_FORMAT_JSON:
-		form, makePatch, field = operationsJSON, diff.JSONPatch, objectJSON
+		return event.EncodedPatch(operationsJSON)
 	case encoding == kubeconnectv1.Encoding_ENCODING_JSON:
-		form, field = mergeJSON, objectJSON
+		return event.EncodedPatch(mergeJSON)
 	}
-	return event.EncodedPatch(form, func(before, after *informerhub.Object) []byte {
-		return patchBytes(before, after, makePatch, field)
-	})
+	return event.EncodedPatch(mergeStruct)
 }
 
 // patchBytes encodes the patch for encodedPatch. It returns nil, so that the whole object is sent,
 // if an object may have been sent without its content because it is too large, or if the patch does
 // not fit into a Struct.
-func patchBytes(before, after *informerhub.Object, makePatch func(dst, before, after []byte) ([]byte, bool), field protowire.Number) []byte {
+func patchBytes(before, after *informerhub.Object, makePatch patchFunc, field protowire.Number) []byte {
 	old, now := scratches.Get().(*scratch), scratches.Get().(*scratch)
 	defer old.release()
 	defer now.release()
