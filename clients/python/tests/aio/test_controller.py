@@ -18,6 +18,7 @@ from kubeconnect import (
     WatchSpec,
 )
 from kubeconnect.aio import AsyncClient, AsyncController, AsyncLeaderElector
+from tests.clock import MovedClock
 from tests.cluster_service import ClusterService, owner, serve_cluster
 from tests.fake import Failure
 from tests.running import AsyncRunning
@@ -404,6 +405,22 @@ async def test_a_lost_leadership_ends_the_controller(
     assert service.spec["holderIdentity"] == "other"
 
 
+async def test_reconciles_nothing_after_the_process_was_suspended(
+    client: AsyncClient, service: ClusterService
+) -> None:
+    service.store("crontabs", "a")
+    elector = leader_elector(client, renew_deadline=14.0, retry_period=10.0)
+    elector._election.clock = clock = MovedClock()
+    controller = AsyncController(client, CRONTABS, elector=elector)
+    recorder = Recorder(controller)
+    async with AsyncRunning(controller) as run:
+        await run.until(lambda: recorder.keys == ["demo/a"])
+        clock.advance(15.0)
+        service.store("crontabs", "a", spec="changed")
+        await run.until(lambda: controller._queue._state.seconds_to_next is not None)
+    assert recorder.keys == ["demo/a"]
+
+
 async def test_may_be_stopped_before_it_is_the_leader(
     client: AsyncClient, service: ClusterService
 ) -> None:
@@ -418,9 +435,15 @@ async def test_may_be_stopped_before_it_is_the_leader(
     assert service.spec["holderIdentity"] == "other"
 
 
-def leader_elector(client: AsyncClient) -> AsyncLeaderElector:
+def leader_elector(
+    client: AsyncClient, renew_deadline: float = 5.0, retry_period: float = 0.01
+) -> AsyncLeaderElector:
     return AsyncLeaderElector(
-        client, "web", namespace="demo", renew_deadline=5.0, retry_period=0.01
+        client,
+        "web",
+        namespace="demo",
+        renew_deadline=renew_deadline,
+        retry_period=retry_period,
     )
 
 

@@ -22,6 +22,7 @@ from kubeconnect import (
     TooManyRequests,
     WatchSpec,
 )
+from tests.clock import MovedClock
 from tests.cluster_service import ClusterService, owner, serve_cluster
 from tests.fake import Failure
 from tests.running import Running
@@ -384,6 +385,22 @@ def test_a_lost_leadership_ends_the_controller(client: Client, service: ClusterS
     assert service.spec["holderIdentity"] == "other"
 
 
+def test_reconciles_nothing_after_the_process_was_suspended(
+    client: Client, service: ClusterService
+) -> None:
+    service.store("crontabs", "a")
+    elector = leader_elector(client, renew_deadline=14.0, retry_period=10.0)
+    elector._election.clock = clock = MovedClock()
+    controller = Controller(client, CRONTABS, elector=elector)
+    recorder = Recorder(controller)
+    with Running(controller) as run:
+        run.until(lambda: recorder.keys == ["demo/a"])
+        clock.advance(15.0)
+        service.store("crontabs", "a", spec="changed")
+        run.until(lambda: controller._queue._state.seconds_to_next is not None)
+    assert recorder.keys == ["demo/a"]
+
+
 def test_may_be_stopped_before_it_is_the_leader(client: Client, service: ClusterService) -> None:
     service.put(holderIdentity="other", leaseDurationSeconds=3600)
     elector = leader_elector(client)
@@ -396,8 +413,16 @@ def test_may_be_stopped_before_it_is_the_leader(client: Client, service: Cluster
     assert service.spec["holderIdentity"] == "other"
 
 
-def leader_elector(client: Client) -> LeaderElector:
-    return LeaderElector(client, "web", namespace="demo", renew_deadline=5.0, retry_period=0.01)
+def leader_elector(
+    client: Client, renew_deadline: float = 5.0, retry_period: float = 0.01
+) -> LeaderElector:
+    return LeaderElector(
+        client,
+        "web",
+        namespace="demo",
+        renew_deadline=renew_deadline,
+        retry_period=retry_period,
+    )
 
 
 def test_needs_a_function_and_runs_once(client: Client, service: ClusterService) -> None:

@@ -52,6 +52,9 @@ STOP_SECONDS = 25.0
 """The default time that running reconciles have to end: less than the 30 seconds that
 Kubernetes gives a pod by default."""
 
+LEADER_SECONDS = 1.0
+"""The delay of a key while it is not certain that this process is the leader."""
+
 JITTER = 0.2
 """The part of the delay of a retry that is random."""
 
@@ -210,7 +213,8 @@ class Controller:
         Signals are handled if ``run`` is called in the main thread; a second signal has its
         usual effect.
 
-        Raises the error that ended a store, such as Forbidden or NotFound; DeadlineExceeded if
+        Raises the error that ended a store, such as Forbidden or NotFound, and Unavailable if
+        the service cannot be reached at the beginning; DeadlineExceeded if
         a store is not in sync in ``sync_timeout`` seconds; LeadershipLost; Cancelled if the
         client was closed; and RuntimeError if there is no reconcile function, or if it is
         called again.
@@ -291,12 +295,24 @@ class Controller:
         try:
             for key in self._queue:
                 try:
-                    if not self._stopping:
-                        self._process(key)
+                    self._take(key)
                 finally:
                     self._queue.done(key)
         except BaseException as error:
             self._end_with(error)
+
+    def _take(self, key: ObjectKey) -> None:
+        """Reconcile a key, unless the controller ends.
+
+        A process that was suspended for longer than its lease is no leader any more, and does
+        not know it before it has read the lease. The key waits until then.
+        """
+        if self._stopping:
+            return
+        if self._elector is not None and not self._elector.is_leader:
+            self._queue.add_after(key, LEADER_SECONDS)
+            return
+        self._process(key)
 
     def _process(self, key: ObjectKey) -> None:
         assert self._function is not None
