@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import threading
@@ -15,8 +16,9 @@ import pytest
 from kubeconnect import Cancelled, Client, DeadlineExceeded, EventType, Freshness
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import watch_pb2 as pb
-from tests.fake import End, FakeService, Silence, event
+from tests.fake import End, FakeService, Silence, event, of_watch
 
+RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
 BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
 
@@ -252,3 +254,27 @@ def test_another_thread_sees_that_a_watch_is_disconnected(
         assert events.freshness == Freshness(stale=True, last_contact=None)
         events.close()
         assert reader.result(10) is None
+
+
+def test_closing_a_client_ends_a_wait(service: FakeService) -> None:
+    service.play(of_watch(0, "t1", RESET))
+    with Client(service.address) as client, ThreadPoolExecutor(1) as threads:
+        wait = threads.submit(
+            client.wait_for, "pods", "web", "deleted", min_resource_version="7", timeout=math.inf
+        )
+        assert service.begun.wait(10)
+        client.close()
+        assert isinstance(wait.exception(10), Cancelled)
+
+
+async def test_a_wait_can_be_cancelled(service: FakeService) -> None:
+    service.play(of_watch(0, "t1", RESET))
+    async with AsyncClient(service.address) as client:
+        wait = asyncio.ensure_future(
+            client.wait_for("pods", "web", "deleted", min_resource_version="7", timeout=math.inf)
+        )
+        assert await asyncio.to_thread(service.begun.wait, 10)
+        wait.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await wait
+        assert await asyncio.to_thread(service.watch_ended.wait, 10)
