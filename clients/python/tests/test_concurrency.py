@@ -193,17 +193,15 @@ async def test_a_cancelled_task_of_a_closed_client_is_cancelled(service: FakeSer
 
 def test_an_interrupt_is_raised_without_the_frames_of_grpc(service: FakeService) -> None:
     service.play([SYNCED])
-    waiting = threading.Event()
 
     def interrupt() -> None:
-        waiting.wait()
-        time.sleep(0.2)  # until the main thread waits for the next event
+        while events._stream._silent_at is None:  # until the main thread waits
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
     with Client(service.address) as client, client.watch("pods") as events:
         next(events)
         threading.Thread(target=interrupt).start()
-        waiting.set()
         with pytest.raises(KeyboardInterrupt) as caught:
             next(events)
     names = [frame.name for frame in traceback.extract_tb(caught.tb)]

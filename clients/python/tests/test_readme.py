@@ -1,6 +1,7 @@
 """Tests that run the programs of the README."""
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from kubeconnect import NotFound, Resource, SchemaResult
 from kubeconnect.types import typed_dicts
 from kubeconnect.v1 import consistency_pb2, watch_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_PROTOBUF
-from tests.fake import Failure, FakeService, batch, encoded, event, of_watch, pod
+from tests.fake import Failure, FakeService, Silence, batch, encoded, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
@@ -60,6 +61,7 @@ remaining: <Object Pod demo/web>
 """
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
+TIMEOUT = Failure(grpc.StatusCode.DEADLINE_EXCEEDED)
 NOT_FOUND = Failure(grpc.StatusCode.NOT_FOUND)
 
 
@@ -144,22 +146,27 @@ def test_a_file_is_applied(
     assert capsys.readouterr().out == "settings created\na old\nb old\n"
 
 
-def test_a_rollout_is_waited_for(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rollout_is_waited_for(
+    service: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect._sync._event_stream.TOLERANCE_SECONDS", math.inf)
     web = pod("web", spec={"replicas": 0})
     web.json = web.json.replace(b'"Pod"', b'"Deployment"')
     complete = event(watch_pb2.EVENT_TYPE_ADDED, web, "7")
-    service.play(of_watch(0, "t1", RESET, complete), of_watch(0, "t1", RESET, SYNCED))
-    run(WAIT.replace("timeout=60", "timeout=0.2"), service)
+    service.play(of_watch(0, "t1", RESET, complete), Silence())
+    service.play(of_watch(0, "t1", RESET, SYNCED), TIMEOUT)
+    run(WAIT, service)
     assert capsys.readouterr().out.splitlines() == [
         "web is rolled out",
-        "condition=Ready of pods demo/web-0: not met within 0.2 seconds; "
+        "condition=Ready of pods demo/web-0: not met within 60 seconds; "
         "last state: it does not exist",
     ]
 
 
 def test_list_prints_its_namespaces(
-    service: FakeService, capsys: pytest.CaptureFixture[str]
+    service: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("kubeconnect._sync._event_stream.TOLERANCE_SECONDS", math.inf)
     service.namespaces = ["demo", "web"]
     run(NAMESPACES, service)
     assert capsys.readouterr().out == (
@@ -186,14 +193,15 @@ def test_watch_prints_its_connection(
 def test_a_watch_may_be_interrupted_and_may_time_out(
     service: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service.play(batch("t9", RESET))
-    run(INTERRUPT.replace("timeout=3600", "timeout=0.1"), service)
+    monkeypatch.setattr("kubeconnect._sync._event_stream.TOLERANCE_SECONDS", math.inf)
+    service.play(batch("t9", RESET), TIMEOUT)
+    run(INTERRUPT, service)
     monkeypatch.setattr("kubeconnect._event_reader.EventReader.read", interrupted)
     service.play(batch("t9", RESET))
     run(INTERRUPT, service)
     assert capsys.readouterr().out.splitlines() == [
         "RESET None",
-        "the watch of pods demo ended after 0.1 seconds",
+        "the watch of pods demo ended after 3600 seconds",
         "interrupted",
     ]
 

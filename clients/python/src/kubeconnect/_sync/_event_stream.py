@@ -165,18 +165,21 @@ class EventStream(Generic[Request, Response, Step]):
         except KubeconnectError as error:
             if self._closed.is_set():
                 return
-            if isinstance(error, DeadlineExceeded) and self._is_ending():
+            if self._is_timeout(error):
                 self._end()
             self._delay = self._session.delay_after(error)
             if self._delay is None:
                 raise
             self._report_loss(error, self._delay)
 
-    def _is_ending(self) -> bool:
+    def _is_timeout(self, error: KubeconnectError) -> bool:
         """Return whether the stream has ended because of the timeout. gRPC and the service may
         end it a little earlier.
         """
-        return self._rest is not None and self._rest < TOLERANCE_SECONDS
+        if self._rest is None:
+            return False
+        early = TOLERANCE_SECONDS if isinstance(error, DeadlineExceeded) else 0.0
+        return self._rest <= early
 
     def _leave_if_stale(self) -> None:
         error = self._session.staleness_error()
