@@ -90,7 +90,7 @@ func (j *judge) readCall(call *Call) {
 		if i+1 < len(call.Responses) {
 			j.next = &call.Responses[i+1]
 		}
-		waits := call.Responses[i].isWaitingForSnapshot()
+		waits := call.Responses[i].isOfWaitingStream()
 		if waits {
 			j.readWaiting(&call.Responses[i])
 		} else {
@@ -108,7 +108,7 @@ func (j *judge) readCall(call *Call) {
 	j.apply(callChecks)
 }
 
-// readWaiting reads a response which reports that the stream waits for a first snapshot. The
+// readWaiting reads a response which reports that the stream waits. The
 // client's state does not change.
 func (j *judge) readWaiting(response *Response) {
 	j.response = response
@@ -217,6 +217,6 @@ var (
 		freshIsCurrent, freshHasNothingDeleted, freshnessIsPresent, contactIsPast, contactGoesForward, outageIsReported, recoveryIsReported,
 		lossEndsInDeleted,
 	}
-	waitingChecks = []check{waitingIsStale, waitingKeepsTheToken}
+	waitingChecks = []check{waitingIsStaleWithoutSnapshot, waitingKeepsTheToken}
 	callChecks    = []check{endsWithoutError, neverSilentAtTheEnd, lossEndsInDeletedAtTheEnd}
 )

@@ -547,8 +547,9 @@ export enum EventType {
    * version. The time between two responses of a stream is never more than ten seconds,
    * because BOOKMARK is sent if there is nothing else to send. A BOOKMARK without a
    * version means that the stream waits for the service's first snapshot of the resource
-   * (freshness is then stale), or for min_resource_version. It does not change your
-   * objects, and has the resume token of the request.
+   * (freshness is then stale), or for min_resource_version or the version of the resume
+   * token, which this replica has not reached. It does not change your objects, and has
+   * the resume token of the request.
    *
    * @generated from enum value: EVENT_TYPE_BOOKMARK = 6;
    */
