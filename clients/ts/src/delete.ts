@@ -19,7 +19,7 @@ export type PropagationPolicy = "orphan" | "background" | "foreground";
 /** Options of delete and deleteCollection. */
 export interface DeletionOptions extends CallOptions {
   /** Default: the kind's own, usually "background". */
-  readonly propagation?: PropagationPolicy | undefined;
+  readonly propagationPolicy?: PropagationPolicy | undefined;
   /**
    * The time that an object has to shut down, in whole seconds; 0 for none. Default: the kind's
    * own, 30 for pods.
@@ -93,10 +93,14 @@ export function deleteCollectionRequest(
   return { resource, namespace, labelSelector, fieldSelector, ...deletionFields(options) };
 }
 
-function deletionFields({ propagation, gracePeriodSeconds, dryRun = false }: DeletionOptions) {
+function deletionFields({
+  propagationPolicy,
+  gracePeriodSeconds,
+  dryRun = false,
+}: DeletionOptions) {
   return {
     propagationPolicy:
-      propagation === undefined ? Policy.UNSPECIFIED : valueOf(policies, propagation),
+      propagationPolicy === undefined ? Policy.UNSPECIFIED : valueOf(policies, propagationPolicy),
     gracePeriodSeconds: gracePeriodSeconds === undefined ? undefined : BigInt(gracePeriodSeconds),
     dryRun,
   };

@@ -58,13 +58,13 @@ export class Log implements AsyncIterable<string> {
   /** Iterates over the lines. */
   async *[Symbol.asyncIterator](): AsyncGenerator<string, void, undefined> {
     let parts: Uint8Array[] = []; // of an incomplete line
-    for await (const piece of this.pieces()) {
+    for await (const chunk of this.chunks()) {
       let begin = 0;
-      for (let end; (end = piece.indexOf(newline, begin)) >= 0; begin = end + 1) {
-        yield textOf([...parts, piece.subarray(begin, end)]);
+      for (let end; (end = chunk.indexOf(newline, begin)) >= 0; begin = end + 1) {
+        yield textOf([...parts, chunk.subarray(begin, end)]);
         parts = [];
       }
-      if (begin < piece.length) parts.push(piece.subarray(begin));
+      if (begin < chunk.length) parts.push(chunk.subarray(begin));
     }
     if (parts.length > 0) yield textOf(parts);
   }
@@ -73,7 +73,7 @@ export class Log implements AsyncIterable<string> {
    * Iterates over the bytes, in chunks of at most 64 KiB. A chunk ends at the end of a line,
    * unless the line is longer than that, or is incomplete for a second.
    */
-  async *pieces(): AsyncGenerator<Uint8Array, void, undefined> {
+  async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     const request = requestOf(this.#pod, this.#options);
     for await (const { data } of stream(this.#options, (call) =>
       this.#service.getLogs(request, call),
@@ -84,11 +84,11 @@ export class Log implements AsyncIterable<string> {
 
   /** Returns all bytes, when the log has ended. */
   async bytes(): Promise<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of this.pieces()) {
-      pieces.push(piece);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of this.chunks()) {
+      chunks.push(chunk);
     }
-    return joined(pieces);
+    return joined(chunks);
   }
 }
 

@@ -47,7 +47,7 @@ suite("log", () => {
     const client = writing(new Uint8Array([97, 255, 98, 10, 99]), bytes(""), bytes("d"));
     assert.deepEqual(await all(client.logs(web)), ["a\ufffdb", "cd"]);
     assert.deepEqual(await client.logs(web).bytes(), new Uint8Array([97, 255, 98, 10, 99, 100]));
-    assert.equal((await all(client.logs(web).pieces())).length, 2);
+    assert.equal((await all(client.logs(web).chunks())).length, 2);
   });
 
   test("sends all options", async () => {

@@ -208,7 +208,7 @@ suite("delete", () => {
     const { client, requests } = recording();
     const result = await client.delete("pods", web, {
       ...preconditions,
-      propagation: "foreground",
+      propagationPolicy: "foreground",
       gracePeriodSeconds: 0,
       dryRun: true,
     });
@@ -265,7 +265,7 @@ suite("deleteCollection", () => {
     };
     const result = await client.deleteCollection("pods", {
       ...selection,
-      propagation: "orphan",
+      propagationPolicy: "orphan",
       gracePeriodSeconds: 5,
       dryRun: true,
     });
