@@ -2,7 +2,8 @@
 // RPCs nor their messages.
 //
 // A [Change] is one request to the API server about a [Target], and a [Writer] sends it: by
-// client-go's REST client, with the target's path, for resources of all groups.
+// client-go's REST client, with the target's path, for resources of all groups. A change that requires
+// a resource version, and that could create its target, is preceded by a read (existing.go).
 //
 // A [Manifest] is an object as a client sent it, in JSON, YAML or protobuf. Its bytes are forwarded, so
 // that the API server itself reports unknown and duplicate fields. Only what the API server needs is

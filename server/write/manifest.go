@@ -3,6 +3,7 @@ package write
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -167,6 +168,8 @@ func (m Manifest) WithPreconditions(preconditions *metav1.Preconditions) (Manife
 	if err != nil || len(required) == 0 {
 		return m, err
 	}
+	m.Head.Metadata.UID = cmp.Or(wanted["uid"], m.Head.Metadata.UID)
+	m.Head.Metadata.ResourceVersion = cmp.Or(wanted["resourceVersion"], m.Head.Metadata.ResourceVersion)
 	if m.contentType == runtime.ContentTypeProtobuf {
 		m.body, err = withProtobufMetadata(m.body, required)
 		return m, err

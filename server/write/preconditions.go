@@ -70,7 +70,7 @@ func MapUIDConflict(err error, dest Target, required *metav1.Preconditions) erro
 func isAboutUID(status metav1.Status) bool {
 	switch {
 	case status.Reason == metav1.StatusReasonConflict:
-		return strings.Contains(status.Message, "UID in precondition")
+		return strings.Contains(status.Message, "UID in precondition") || strings.Contains(status.Message, "uid mismatch: ")
 	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil:
 		return slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 	}

@@ -22,17 +22,29 @@ type Result struct {
 // Do makes a change, and returns the API server's response. The error is the API server's, with a
 // clearer message where that does not describe the fault, or a *discovery.UnavailableError.
 func (w Writer) Do(ctx context.Context, dest Target, change Change) (Result, error) {
+	change, version, err := w.ofExisting(ctx, dest, change)
+	if err != nil {
+		return Result{}, err
+	}
 	// The REST clients of the clientset's groups differ only in the path, which dest replaces.
 	request, err := change.request(w.Clients.Typed.CoreV1().RESTClient(), dest)
 	if err != nil {
 		return Result{}, err
 	}
-	ctx, outcome := WithOutcome(ctx)
-	response := dest.addTo(request).Do(ctx)
-	if err := response.Error(); err != nil {
-		return Result{}, clarified(outcome.Complete(apierror.Unavailable(ctx, err)), dest, change)
+	response, err := send(ctx, dest.addTo(request))
+	if err != nil {
+		return Result{}, asVersionConflict(clarified(err, dest, change), dest, version)
 	}
 	return resultOf(response)
+}
+
+func send(ctx context.Context, request *rest.Request) (rest.Result, error) {
+	ctx, outcome := WithOutcome(ctx)
+	response := request.Do(ctx)
+	if err := response.Error(); err != nil {
+		return response, outcome.Complete(apierror.Unavailable(ctx, err))
+	}
+	return response, nil
 }
 
 func resultOf(response rest.Result) (result Result, err error) {

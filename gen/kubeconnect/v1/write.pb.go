@@ -1332,6 +1332,11 @@ type Preconditions struct {
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// The object must have this resource version. If the body has a resource version too,
 	// they must be equal. Empty: any.
+	//
+	// If the write could create a missing object (PATCH_TYPE_APPLY, and Update of kinds that
+	// updates can create, such as leases), the service first reads the object as the caller,
+	// which needs the permission to get it. No permission is needed if uid is given too, here
+	// or in the body.
 	ResourceVersion string `protobuf:"bytes,2,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -708,6 +708,11 @@ export type Preconditions = Message<"kubeconnect.v1.Preconditions"> & {
    * The object must have this resource version. If the body has a resource version too,
    * they must be equal. Empty: any.
    *
+   * If the write could create a missing object (PATCH_TYPE_APPLY, and Update of kinds that
+   * updates can create, such as leases), the service first reads the object as the caller,
+   * which needs the permission to get it. No permission is needed if uid is given too, here
+   * or in the body.
+   *
    * @generated from field: string resource_version = 2;
    */
   resourceVersion: string;
