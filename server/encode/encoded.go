@@ -113,11 +113,8 @@ func (s *scratch) contentOf(object *informerhub.Object, view View) (number proto
 	if s.text, err = object.AppendMaskedJSON(s.text[:0], view.Fields); err != nil {
 		return 0, nil, err
 	}
-	if OrDefault(view.Encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT {
-		var ok bool
-		if s.content, ok = appendStruct(s.content[:0], s.text, MaxObjectBytes); ok {
-			return objectStruct, s.content, nil
-		}
+	if OrDefault(view.Encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT && s.fitsStruct(s.text) {
+		return objectStruct, s.content, nil
 	}
 	return objectJSON, s.text, checkObjectSize(s.text)
 }

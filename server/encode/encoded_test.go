@@ -171,8 +171,8 @@ func wantForm(t *testing.T, encoded []byte, want string) {
 	}
 }
 
-// TestEvents_PatchesObjectsThatWereSent creates patches of objects that are too large in one
-// of their forms.
+// TestEvents_PatchesObjectsThatWereSent creates patches of objects that are too large or too deep in
+// one of their forms. A patch has the form in which the object before and after it is sent.
 func TestEvents_PatchesObjectsThatWereSent(t *testing.T) {
 	const struct_, json = kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.Encoding_ENCODING_JSON
 	const merge = kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE
@@ -181,23 +181,31 @@ func TestEvents_PatchesObjectsThatWereSent(t *testing.T) {
 	spec := func(big, small string) string {
 		return `{"big":` + big + `,"small":` + small + `,"more":` + text(1_000_000) + `}`
 	}
+	deep := strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40)
 	for name, test := range map[string]struct {
 		before, after string
 		encoding      kubeconnectv1.Encoding
-		patched       bool
+		form          string // of the patch; empty if the whole object is sent
 	}{
-		"a small change of a large Struct":         {spec("1", "1"), spec("1", "2"), struct_, true},
-		"a small change of what comes as JSON":     {spec(numbers(500_000), "1"), spec(numbers(500_000), "2"), struct_, true},
-		"a patch that is too large for a Struct":   {spec("1", "1"), spec(numbers(300_000), "1"), struct_, false},
-		"the same as JSON":                         {spec("1", "1"), spec(numbers(300_000), "1"), json, true},
-		"a small change of what comes as an error": {spec(text(MaxObjectBytes), "1"), spec(text(MaxObjectBytes), "2"), json, false},
-		"a change from what came as an error":      {spec(text(MaxObjectBytes), "1"), spec("1", "2"), json, false},
+		"a small change of a large Struct":         {spec("1", "1"), spec("1", "2"), struct_, "struct"},
+		"a small change of what comes as JSON":     {spec(numbers(500_000), "1"), spec(numbers(500_000), "2"), struct_, "json"},
+		"a small change of what is too deep":       {spec(deep, "1"), spec(deep, "2"), struct_, "json"},
+		"a Struct that becomes JSON":               {spec("1", "1"), spec(deep, "1"), struct_, ""},
+		"JSON that becomes a Struct":               {spec(deep, "1"), spec("1", "1"), struct_, ""},
+		"a patch that is too large for a Struct":   {spec("1", "1"), spec(numbers(300_000), "1"), struct_, ""},
+		"the same as JSON":                         {spec("1", "1"), spec(numbers(300_000), "1"), json, "json"},
+		"a small change of what comes as an error": {spec(text(MaxObjectBytes), "1"), spec(text(MaxObjectBytes), "2"), json, ""},
+		"a change from what came as an error":      {spec(text(MaxObjectBytes), "1"), spec("1", "2"), json, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := informerhub.Event{Type: informerhub.Modified, Before: largeWidget(t, test.before), Object: largeWidget(t, test.after)}
 			encoded, patch := Events{Encoding: test.encoding, Patches: merge}.object(event)
-			if patched := patch == merge; patched != test.patched {
-				t.Errorf("is sent as a patch: %t, want %t", patched, test.patched)
+			if patched := patch == merge; patched != (test.form != "") {
+				t.Errorf("is sent as a patch: %t", patched)
+			}
+			if test.form != "" {
+				wantForm(t, encoded, test.form)
+				wantForm(t, Bytes(event.Before, test.encoding), test.form)
 			}
 			if len(encoded) > MaxObjectBytes+objectHeadBytes {
 				t.Errorf("the message has %d bytes", len(encoded))

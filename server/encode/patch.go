@@ -59,7 +59,8 @@ func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patc
 	return event.EncodedPatch(mergeStruct)
 }
 
-// patchBytes encodes the patch for encodedPatch. It returns nil, so that the whole object is sent,
+// patchBytes encodes the patch for encodedPatch, in the field that contains both objects when they
+// are sent completely. It returns nil, so that the whole object is sent, if there is no such field,
 // if an object may have been sent without its content because it is too large, or if the patch does
 // not fit into a Struct.
 func patchBytes(before, after *informerhub.Object, makePatch patchFunc, field protowire.Number) []byte {
@@ -84,10 +85,29 @@ func patchBytes(before, after *informerhub.Object, makePatch patchFunc, field pr
 	if field == objectJSON {
 		return contentObject(after, field, patch)
 	}
-	content, ok := appendStruct(now.content[:0], patch, MaxObjectBytes)
-	now.content = content
-	if !ok {
+	return now.structPatch(after, old.text, patch)
+}
+
+// structPatch encodes a patch to an object that was requested as a Struct. s has the JSON of the
+// object after it. A client applies the patch to what it has: if both objects are sent as JSON, the
+// patch is JSON. If only one of them is, there is no patch, because the client would not have the
+// object in the form of the following patch.
+func (s *scratch) structPatch(after *informerhub.Object, before, patch []byte) []byte {
+	fits := s.fitsStruct(before)
+	switch {
+	case s.fitsStruct(s.text) != fits:
+		return nil
+	case !fits:
+		return contentObject(after, objectJSON, patch)
+	case !s.fitsStruct(patch):
 		return nil
 	}
-	return contentObject(after, field, content)
+	return contentObject(after, objectStruct, s.content)
+}
+
+// fitsStruct creates the Struct of a JSON object in s.content. It reports whether the object is sent
+// in this form.
+func (s *scratch) fitsStruct(text []byte) (ok bool) {
+	s.content, ok = appendStruct(s.content[:0], text, MaxObjectBytes)
+	return ok
 }

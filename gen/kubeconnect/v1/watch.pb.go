@@ -510,6 +510,10 @@ type Event struct {
 	// WatchRequest.patch_format requested. Only for MODIFIED, and even a MODIFIED can
 	// contain the whole object: check this field. Unspecified: the content is the whole
 	// object.
+	//
+	// The patch has the form of that state: if an object was sent as json because it does
+	// not fit into a Struct, its patches are json too. An object that changes from one form
+	// to the other is sent whole.
 	PatchFormat   PatchFormat `protobuf:"varint,4,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

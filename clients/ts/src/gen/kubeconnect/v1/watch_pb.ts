@@ -299,6 +299,10 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
    * contain the whole object: check this field. Unspecified: the content is the whole
    * object.
    *
+   * The patch has the form of that state: if an object was sent as json because it does
+   * not fit into a Struct, its patches are json too. An object that changes from one form
+   * to the other is sent whole.
+   *
    * @generated from field: kubeconnect.v1.PatchFormat patch_format = 4;
    */
   patchFormat: PatchFormat;
