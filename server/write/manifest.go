@@ -168,8 +168,8 @@ func (m Manifest) WithPreconditions(preconditions *metav1.Preconditions) (Manife
 	if err != nil || len(required) == 0 {
 		return m, err
 	}
-	m.Head.Metadata.UID = cmp.Or(wanted["uid"], m.Head.Metadata.UID)
-	m.Head.Metadata.ResourceVersion = cmp.Or(wanted["resourceVersion"], m.Head.Metadata.ResourceVersion)
+	m.Head.Metadata.UID = cmp.Or(required["uid"], m.Head.Metadata.UID)
+	m.Head.Metadata.ResourceVersion = cmp.Or(required["resourceVersion"], m.Head.Metadata.ResourceVersion)
 	if m.contentType == runtime.ContentTypeProtobuf {
 		m.body, err = withProtobufMetadata(m.body, required)
 		return m, err
