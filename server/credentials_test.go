@@ -52,11 +52,11 @@ func TestStreams_AreLimitedByCredentialAndUser(t *testing.T) {
 
 func TestWatchMany_EachWatchCountsForTheCredential(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), byPod, edge.Limits{Streams: 100, CredentialStreams: 4})
-	end, err := s.watchMany(t.Context(), t, "agent/a", 4)
+	end, err := s.watchMany(t.Context(), t, "agent/a", 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.watchMany(t.Context(), t, "agent/b", 5)
+	_, err = s.watchMany(t.Context(), t, "agent/a", 2)
 	statustest.WantOverLimit(t, err, "stream limit reached: 4 streams open with this credential")
 	end()
 	for err != nil {

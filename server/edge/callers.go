@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 const (
@@ -67,7 +66,8 @@ func (c *Callers) retryAfter(name string) time.Duration {
 }
 
 // AcquireStreams reserves more streams for the open stream of a caller, or returns a *LimitError; a
-// BadRequest error if the caller can never have these streams. They count until ReleaseStreams.
+// BadRequest error if the caller, or one of its credentials, can never have these streams. They count
+// until ReleaseStreams.
 func (c *Callers) AcquireStreams(name string, more int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,8 +130,8 @@ func (c *caller) open(limits Limits) error {
 }
 
 func (c *caller) acquireStreams(more int, limits Limits) error {
-	if limits.Streams > 0 && more+1 > limits.Streams {
-		return apierror.BadRequest("%d watches in one stream: a caller can have %d streams open, so another attempt fails too", more+1, limits.Streams)
+	if err := limits.checkWatches(more + 1); err != nil {
+		return err
 	}
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
 		return &LimitError{Over: fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), Wait: c.retryAfter(limits)}

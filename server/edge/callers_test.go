@@ -3,6 +3,7 @@ package edge
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +85,21 @@ func TestCallers_MoreWatchesThanStreams(t *testing.T) {
 		if connect.CodeOf(ConnectError(err)) != want {
 			t.Errorf("with %d more streams: %v, want %v", more, err, want)
 		}
+	}
+}
+
+// TestCallers_MoreWatchesThanACredentialCanHave expects no retry time, because no attempt succeeds.
+func TestCallers_MoreWatchesThanACredentialCanHave(t *testing.T) {
+	callers := NewCallers(Limits{Streams: 10, CredentialStreams: 3})
+	if err := callers.open("jane"); err != nil {
+		t.Fatal(err)
+	}
+	err := callers.AcquireStreams("jane", 3)
+	if connect.CodeOf(ConnectError(err)) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "4 watches in one stream: a credential can have 3 streams open") {
+		t.Errorf("with 3 more streams: %v", err)
+	}
+	if err := callers.AcquireStreams("jane", 2); err != nil {
+		t.Errorf("with 2 more streams: %v", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // Limits are the limits of each caller. 0 is no limit.
@@ -29,6 +30,19 @@ type Limits struct {
 	// Calls is the number of calls, other than streams, that a caller can have running at a time.
 	// Further calls wait for a few seconds.
 	Calls int
+}
+
+// checkWatches returns a BadRequest error if one stream can never have this number of watches.
+func (l Limits) checkWatches(watches int) error {
+	for _, limit := range []struct {
+		holder  string
+		streams int
+	}{{"caller", l.Streams}, {"credential", l.CredentialStreams}} {
+		if limit.streams > 0 && watches > limit.streams {
+			return apierror.BadRequest("%d watches in one stream: a %s can have %d streams open, so another attempt fails too", watches, limit.holder, limit.streams)
+		}
+	}
+	return nil
 }
 
 // CallerKey returns the key by which limits distinguish callers: the user, whichever credential or

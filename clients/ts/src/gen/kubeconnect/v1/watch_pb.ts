@@ -322,8 +322,9 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
  */
 export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
-   * The watches, 1 to 100. Each counts as one of the caller's streams: more watches than a
-   * caller can have streams are INVALID_ARGUMENT.
+   * The watches, 1 to 100. Each counts as one of the streams of the caller and of its
+   * credential: more watches than a caller, or one of its credentials, can have streams are
+   * INVALID_ARGUMENT.
    *
    * @generated from field: repeated kubeconnect.v1.WatchSpec watches = 1;
    */
