@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 
 // Delete implements kubeconnect.v1.ResourceService.
 func (w *writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteRequest) (*kubeconnectv1.DeleteResponse, error) {
-	if err := encode.Check(request.GetEncoding()); err != nil {
+	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
 		return nil, err
 	}
 	options, err := deleteOptions(request)

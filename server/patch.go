@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -19,7 +20,7 @@ import (
 
 // Patch implements kubeconnect.v1.ResourceService.
 func (w *writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
-	if err := encode.Check(request.GetEncoding()); err != nil {
+	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
 		return nil, err
 	}
 	change, err := parsePatch(request)

@@ -30,7 +30,7 @@ func parseUpdate(request *kubeconnectv1.UpdateRequest) (updateParams, error) {
 		options: metav1.UpdateOptions{
 			FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), FieldValidation: validation, DryRun: dryRun(request.GetDryRun()),
 		},
-	}, errors.Join(encode.Check(request.GetEncoding()), err)
+	}, errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions()), err)
 }
 
 // Update implements kubeconnect.v1.ResourceService.

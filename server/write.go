@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -118,6 +119,15 @@ func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
 		return metav1.FieldValidationStrict, nil
 	}
 	return "", apierror.BadRequest("unknown field_validation %d: give IGNORE, WARN or STRICT", level)
+}
+
+// checkPreconditions rejects the resource version 0, which no object has: the API server would update
+// and patch an object of any version.
+func checkPreconditions(requested *kubeconnectv1.Preconditions) error {
+	if version := requested.GetResourceVersion(); version != "" && strings.Trim(version, "0") == "" {
+		return apierror.BadRequest("preconditions require the resource version %q, which no object has: give the resource version of a response", version)
+	}
+	return nil
 }
 
 // preconditions returns the preconditions of a request, or nil if there are none.

@@ -219,3 +219,26 @@ func TestPatch_FailedConnectionIsUnavailable(t *testing.T) {
 		}
 	}
 }
+
+// TestPreconditions_VersionZeroIsRejected sends versions that the API server takes for any version.
+func TestPreconditions_VersionZeroIsRejected(t *testing.T) {
+	s := writeService(t, answerWith(http.StatusOK, objecttest.Pod("a", 12)))
+	for _, version := range []string{"0", "00"} {
+		zero := &kubeconnectv1.Preconditions{ResourceVersion: version}
+		patched := patchOf("pods")
+		patched.Preconditions = zero
+		_, patchErr := s.resources.Patch(t.Context(), patched)
+		_, updateErr := s.resources.Update(t.Context(), &kubeconnectv1.UpdateRequest{
+			Resource: "pods", Namespace: "default", Name: "a", Preconditions: zero, Body: &kubeconnectv1.UpdateRequest_Data{Data: []byte("{}")},
+		})
+		_, deleteErr := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a", Preconditions: zero})
+		for verb, err := range map[string]error{"patch": patchErr, "update": updateErr, "delete": deleteErr} {
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "which no object has") {
+				t.Errorf("%s at version %q: %v", verb, version, err)
+			}
+		}
+	}
+	if len(s.api.changes) > 0 {
+		t.Errorf("the API server is asked for %v", s.api.changes)
+	}
+}

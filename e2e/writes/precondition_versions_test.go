@@ -89,3 +89,24 @@ func TestPreconditions_VersionOfAnExistingObjectIsCompared(t *testing.T) {
 	}
 	kit.WantError(t, apply(ctx, client, namespace, current), connect.CodeAborted)
 }
+
+// TestPreconditions_VersionZeroIsNotMet sends the version for which the API server itself updates and
+// patches any version.
+func TestPreconditions_VersionZeroIsNotMet(t *testing.T) {
+	t.Parallel()
+	ctx, client := kit.Deadline(t), kit.NewClient(t, kit.Cluster(t))
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
+	before := write.Create("absent", nil)
+	for name, change := range map[string]absentWrite{
+		"an update":     updateAbsentWith("configmaps", "", `{"metadata":{"name":"absent"},"data":{"a":"b"}}`),
+		"a merge patch": patchAbsent(kit.MergePatch, `{"data":{"a":"b"}}`),
+		"a JSON patch":  patchAbsent(jsonPatch, `[{"op":"add","path":"/data","value":{"a":"b"}}]`),
+		"a deletion":    deleteAbsent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := change(ctx, client, namespace, &kubeconnectv1.Preconditions{ResourceVersion: "0"})
+			wantRefusedUnchanged(t, write, before, err)
+		})
+	}
+}

@@ -706,7 +706,7 @@ export type Preconditions = Message<"kubeconnect.v1.Preconditions"> & {
 
   /**
    * The object must have this resource version. If the body has a resource version too,
-   * they must be equal. Empty: any.
+   * they must be equal. Empty: any. No object has version "0": INVALID_ARGUMENT.
    *
    * If the write could create a missing object (PATCH_TYPE_APPLY, and Update of kinds that
    * updates can create, such as leases), the service first reads the object as the caller,
