@@ -70,6 +70,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		c.config.Compression.options(),
 		c.interceptors(),
 		connect.WithConditionalHandlerOptions(boundRequests),
+		connect.WithConditionalHandlerOptions(useStrictJSON),
 	)
 }
 

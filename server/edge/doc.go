@@ -6,7 +6,8 @@
 // kubeconnect.v1.Status, bounded in size, and removes the addresses of the cluster. A [LimitError]
 // reports that a caller is over one of its [Limits], and when to retry. [Callers] counts the calls and
 // streams of each. [Share] is the memory of one use, and [MemoryLimit] logs and counts when the process
-// needs more than it may use.
+// needs more than it may use. JSON that a request should not have is rejected before a handler is
+// called.
 //
 // A stream is an [OpenStream] of [Streams], which ends at its maximum age, or when [Balance] finds that
 // a peer should serve it: only where its client can resume it, and the client's connection is

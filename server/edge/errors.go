@@ -27,6 +27,9 @@ type mapErrors struct{ serverOnly }
 // WrapUnary implements connect.Interceptor.
 func (mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		if err := invalidJSONOf(request); err != nil {
+			return nil, ConnectError(err)
+		}
 		response, err := next(ctx, request)
 		return response, ConnectError(err)
 	}
@@ -43,9 +46,12 @@ func (mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect
 // The result has at most maxErrorBytes.
 func ConnectError(err error) error {
 	var coded *connect.Error
+	var invalid *invalidJSONError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &invalid): // connect has given it a code, but no Status
+		err = apierrors.NewBadRequest(invalid.message)
 	case errors.As(err, &coded):
 		return bounded(coded)
 	}

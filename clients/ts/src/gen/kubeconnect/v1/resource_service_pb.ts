@@ -39,9 +39,9 @@ export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
  *
  * A required field that is empty, a field that is set where it is not allowed, a value
  * out of its bounds, and a number that its enum does not define are INVALID_ARGUMENT,
- * unless the field's comment says otherwise. In requests that are written as JSON,
- * unknown fields and unknown names of enum values are ignored, as Connect does: check
- * their spelling.
+ * unless the field's comment says otherwise. So is JSON with an unknown field or an unknown
+ * name of an enum value: a misspelled selector does not select all objects. In binary,
+ * where fields have no names, unknown fields are ignored.
  *
  * Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
  * there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),

@@ -16,8 +16,8 @@ export const file_kubeconnect_v1_status: GenFile = /*@__PURE__*/
  * Status is a detail of the errors of all RPCs, whether they concern the cluster or the
  * service. It mirrors metav1.Status: a caller can distinguish, for example, AlreadyExists
  * from Conflict, and can see each field that failed validation. Errors of the transport
- * have no Status: a message that is too large or cannot be decoded, a deadline that the
- * client has set, a stream that is reset.
+ * have no Status: a message that is too large, a binary message that cannot be decoded, a
+ * deadline that the client has set, a stream that is reset.
  *
  * @generated from message kubeconnect.v1.Status
  */
