@@ -197,7 +197,7 @@ func BenchmarkStruct(b *testing.B) {
 // usualPod is the JSON of a typical pod.
 func usualPod(t testing.TB) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../informerhub/internal/kubejson/testdata/pod.json")
+	text, err := os.ReadFile("../../informerhub/internal/kubejson/testdata/pod.json")
 	if err != nil {
 		t.Fatal(err)
 	}
