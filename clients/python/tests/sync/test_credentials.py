@@ -5,6 +5,12 @@ from pathlib import Path
 import grpc
 import pytest
 import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from kubeconnect import Client, Unavailable
 from kubeconnect.v1 import watch_pb2 as pb
@@ -13,10 +19,25 @@ from tests.fake import FakeService, event, pod, serve
 TOKEN = "s3cret-t0ken"
 
 
-def server_credentials(authority: trustme.CA) -> grpc.ServerCredentials:
+def server_credentials(
+    authority: trustme.CA, clients: trustme.CA | None = None
+) -> grpc.ServerCredentials:
     issued = authority.issue_cert("127.0.0.1")
     chain = b"".join(each.bytes() for each in issued.cert_chain_pems)
-    return grpc.ssl_server_credentials([(issued.private_key_pem.bytes(), chain)])
+    return grpc.ssl_server_credentials(
+        [(issued.private_key_pem.bytes(), chain)],
+        root_certificates=clients.cert_pem.bytes() if clients else None,
+        require_client_auth=clients is not None,
+    )
+
+
+def write_pair(authority: trustme.CA, folder: Path, name: str = "client") -> tuple[Path, Path]:
+    """Write a client certificate and its key, and return their paths."""
+    issued = authority.issue_cert("ann@example.com", common_name="ann")
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    certificate.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+    issued.private_key_pem.write_to_path(str(key))
+    return certificate, key
 
 
 def test_every_call_has_the_token(service: FakeService) -> None:
@@ -79,3 +100,59 @@ def test_tls_rejects_an_unknown_authority(tmp_path: Path) -> None:
 def test_a_ca_file_needs_tls(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="https://"):
         Client("http://127.0.0.1:1", ca_file=tmp_path / "ca.pem")
+
+
+def test_tls_sends_the_client_certificate(tmp_path: Path) -> None:
+    authority, clients = trustme.CA(), trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    certificate, key = write_pair(clients, tmp_path)
+    with serve(server_credentials(authority, clients)) as service:
+        service.objects = [pod("web")]
+        with Client(
+            service.address,
+            ca_file=tmp_path / "ca.pem",
+            client_certificate=certificate,
+            client_key=str(key),
+        ) as client:
+            assert client.get("pods", "web", namespace="demo")
+
+
+def test_without_a_client_certificate_none_is_sent(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    with serve(server_credentials(authority, trustme.CA())) as service:
+        with Client(service.address, ca_file=tmp_path / "ca.pem") as client:
+            with pytest.raises(Unavailable):
+                client.get("pods", "web")
+        assert service.metadata == []
+
+
+def test_a_client_certificate_needs_its_key(tmp_path: Path) -> None:
+    certificate, key = write_pair(trustme.CA(), tmp_path)
+    other, _ = write_pair(trustme.CA(), tmp_path, "other")
+    address = "https://127.0.0.1:1"
+    with pytest.raises(ValueError, match="pass both"):
+        Client(address, client_certificate=certificate)
+    with pytest.raises(ValueError, match="pass both"):
+        Client(address, client_key=key)
+    with pytest.raises(ValueError, match=r"other\.pem .* must be a certificate and its key"):
+        Client(address, client_certificate=other, client_key=key)
+    with pytest.raises(FileNotFoundError, match=r"missing\.key"):
+        Client(address, client_certificate=other, client_key=tmp_path / "missing.key")
+
+
+def test_a_client_certificate_needs_tls(tmp_path: Path) -> None:
+    certificate, key = write_pair(trustme.CA(), tmp_path)
+    with pytest.raises(ValueError, match="https://"):
+        Client("http://127.0.0.1:1", client_certificate=certificate, client_key=key)
+
+
+def test_a_key_with_a_password_is_rejected(tmp_path: Path) -> None:
+    certificate, key = write_pair(trustme.CA(), tmp_path)
+    private = load_pem_private_key(key.read_bytes(), None)
+    encrypted = private.private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"s3cret")
+    )
+    key.write_bytes(encrypted)
+    with pytest.raises(ValueError, match="without a password"):
+        Client("https://127.0.0.1:1", client_certificate=certificate, client_key=key)

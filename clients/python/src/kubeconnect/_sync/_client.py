@@ -14,6 +14,7 @@ from kubeconnect._sync._operations import Operations
 from kubeconnect._sync._storing import Storing
 from kubeconnect._sync._subscription import CLOSE_SECONDS
 from kubeconnect._sync._waits import Waits
+from kubeconnect._transport.options import channel_credentials
 from kubeconnect._transport.sync import Token, Transport
 
 DEFAULT_TIMEOUT = 30.0
@@ -72,6 +73,8 @@ class Client(Waits, Apply, Operations, Storing):
         token: Token | None = None,
         token_file: str | os.PathLike[str] | None = None,
         ca_file: str | os.PathLike[str] | None = None,
+        client_certificate: str | os.PathLike[str] | None = None,
+        client_key: str | os.PathLike[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         """Create a client. The connection is opened with the first call.
@@ -89,13 +92,22 @@ class Client(Waits, Apply, Operations, Storing):
         has changed. A call that is rejected as Unauthenticated is retried once if the token
         is a different one by then.
 
-        Raises ValueError for an invalid address, and for a token that would be sent to
-        another host in plain text. Raises OSError for a file that cannot be read.
+        ``client_certificate`` and ``client_key`` are the paths of a certificate, which may be
+        followed by intermediate ones, and of its key without a password, both in PEM. The
+        service accepts the client certificates of its cluster. If a token is sent too, the
+        token identifies the caller. Unless the service impersonates its callers, a caller with
+        a certificate cannot write, and cannot read what is not cached. The files are read once:
+        after the certificate was renewed, create another client. The default is no certificate.
+
+        Raises ValueError for an invalid address, for a token that would be sent to another
+        host in plain text, for files that have no effect in plain text, and for a certificate
+        and a key that do not match. Raises OSError for a file that cannot be read.
         """
         self._timeout = timeout
         self._followers = WeakSet()
         self._address = Address.parse(address)
-        self._transport = Transport(self._address, token, token_file, ca_file)
+        credentials = channel_credentials(self._address, ca_file, client_certificate, client_key)
+        self._transport = Transport(self._address, token, token_file, credentials)
 
     def __repr__(self) -> str:
         """Return the address of the service."""

@@ -18,7 +18,7 @@ from grpc.aio import EOF  # type: ignore[attr-defined]  # not in its stubs
 from kubeconnect._address import Address
 from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
 from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
-from kubeconnect._transport.options import channel_credentials, channel_options, remaining
+from kubeconnect._transport.options import channel_options, remaining
 from kubeconnect._transport.tokens import Metadata, bearer, token_function
 from kubeconnect.v1.access_service_pb2_grpc import AccessServiceStub
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
@@ -80,13 +80,15 @@ class AsyncTransport:
         address: Address,
         token: AsyncToken | None,
         token_file: str | os.PathLike[str] | None,
-        ca_file: str | os.PathLike[str] | None,
+        credentials: grpc.ChannelCredentials | None,
     ) -> None:
-        """Validate the arguments. The connection is opened with the first call."""
+        """Validate the token. The connection is opened with the first call.
+
+        Without ``credentials`` it is in plain text.
+        """
         asyncio.get_running_loop()
         self._token = token_function(address, token, token_file)
         self.renews_token = callable(token) or token_file is not None
-        credentials = channel_credentials(address, ca_file)
         options = channel_options(address)
 
         def connect() -> AsyncConnection:

@@ -16,7 +16,7 @@ import grpc
 from kubeconnect._address import Address
 from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
 from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
-from kubeconnect._transport.options import channel_credentials, channel_options, remaining
+from kubeconnect._transport.options import channel_options, remaining
 from kubeconnect._transport.tokens import Metadata, bearer, token_function
 from kubeconnect.v1.access_service_pb2_grpc import AccessServiceStub
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
@@ -68,12 +68,14 @@ class Transport:
         address: Address,
         token: Token | None,
         token_file: str | os.PathLike[str] | None,
-        ca_file: str | os.PathLike[str] | None,
+        credentials: grpc.ChannelCredentials | None,
     ) -> None:
-        """Validate the arguments. The connection is opened with the first call."""
+        """Validate the token. The connection is opened with the first call.
+
+        Without ``credentials`` it is in plain text.
+        """
         self._token = token_function(address, token, token_file)
         self.renews_token = callable(token) or token_file is not None
-        credentials = channel_credentials(address, ca_file)
         options = channel_options(address)
 
         def connect() -> Connection:
