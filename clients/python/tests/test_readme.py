@@ -46,7 +46,8 @@ TYPED, TYPED_WRITES, CLUSTER_TYPES = SECTIONS.pop("Typed objects")
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
 (ERRORS,) = SECTIONS.pop("Errors")
-(TOKENS,) = SECTIONS.pop("Addresses and credentials")
+CONNECT, TOKENS = SECTIONS.pop("Addresses and credentials")
+(FILE,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
 OBJECT_SHOWN = """\
@@ -217,6 +218,26 @@ def test_tokens_are_renewed(
     service.tokens = {"t1"}
     run(TOKENS.replace(MOUNTED, str(tmp_path / "token")), service)
     assert capsys.readouterr().out == "1\n1\n"
+
+
+def test_the_file_configures_the_client(
+    service: FakeService,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("ADDRESS", "TOKEN", "TOKEN_FILE", "CA_FILE"):
+        monkeypatch.delenv(f"KUBECONNECT_{variable}", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".config").mkdir()
+    file = FILE.replace("https://kubeconnect.example.com", service.address)
+    (tmp_path / ".config/kubeconnect.toml").write_text(file)
+    (tmp_path / "kubeconnect.token").write_text("t1")
+    service.tokens = {"t1"}
+    run(CONNECT, service)
+    assert capsys.readouterr().out == f"ann at <Client {service.address}>\n"
 
 
 def test_watch_runs_until_the_resource_is_deleted(

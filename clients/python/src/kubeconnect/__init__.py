@@ -1,7 +1,7 @@
 """Live Kubernetes state: get, list, watch, count, logs, create, update, patch and delete.
 
 ``Client`` is for threads and ``kubeconnect.aio.AsyncClient`` for asyncio. Both have the
-same methods.
+same methods. ``connect`` returns a client that finds the service and the credentials.
 """
 
 from kubeconnect._access import AccessAnswer, AccessQuestion, Identity
@@ -43,6 +43,7 @@ from kubeconnect._queue_state import QueueShutDown
 from kubeconnect._reads import Consistency, GetResult, Source
 from kubeconnect._reconciling import ObjectKey, owner_reference
 from kubeconnect._relations import Relation, RelationType, about, owned_by, owner_of, selected_by
+from kubeconnect._settings import ConfigurationError
 from kubeconnect._sync import (
     Client,
     Controller,
@@ -56,6 +57,7 @@ from kubeconnect._sync import (
     Watch,
     WatchMany,
     WorkQueue,
+    connect,
 )
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._version import __version__
@@ -79,6 +81,7 @@ __all__ = [
     "CacheState",
     "Cancelled",
     "Client",
+    "ConfigurationError",
     "Conflict",
     "Connection",
     "Consistency",
@@ -145,6 +148,7 @@ __all__ = [
     "WorkQueue",
     "__version__",
     "about",
+    "connect",
     "owned_by",
     "owner_of",
     "owner_reference",

@@ -3,6 +3,7 @@
 """The client for threads. ``kubeconnect.aio`` is the same for asyncio."""
 
 from kubeconnect._sync._client import Client
+from kubeconnect._sync._connect import connect
 from kubeconnect._sync._controller import Controller
 from kubeconnect._sync._leader_elector import LeaderElector
 from kubeconnect._sync._log import Log
@@ -28,4 +29,5 @@ __all__ = [
     "Watch",
     "WatchMany",
     "WorkQueue",
+    "connect",
 ]

@@ -1,6 +1,7 @@
 """The client for asyncio. ``kubeconnect.Client`` is the same for threads."""
 
 from kubeconnect.aio._client import AsyncClient
+from kubeconnect.aio._connect import connect
 from kubeconnect.aio._controller import AsyncController
 from kubeconnect.aio._leader_elector import AsyncLeaderElector
 from kubeconnect.aio._log import AsyncLog
@@ -26,6 +27,7 @@ __all__ = [
     "AsyncWatch",
     "AsyncWatchMany",
     "AsyncWorkQueue",
+    "connect",
 ]
 
 # Tracebacks and documentation show the public names.
