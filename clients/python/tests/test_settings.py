@@ -92,6 +92,24 @@ def test_a_pod_uses_the_address_of_the_environment(
     assert chosen() == ("https://a:8443", Settings(address="https://a:8443", token_file=in_pod))
 
 
+@pytest.mark.parametrize(
+    ("address", "used"),
+    [
+        ("https://kc", True),
+        ("https://kc.tools.svc", True),
+        ("https://kc.tools.svc.corp.example", True),
+        ("http://127.0.0.1:8080", True),
+        ("https://kc.example.com", False),
+        ("https://10.0.0.7:8443", False),
+        ("https://[2001:db8::1]:8443", False),
+    ],
+)
+def test_the_token_of_a_pod_does_not_leave_the_cluster(
+    in_pod: Path, address: str, used: bool
+) -> None:
+    assert chosen(address=address)[1].token_file == (in_pod if used else None)
+
+
 def test_credentials_are_used_from_one_place(in_pod: Path) -> None:
     pair = {"client_certificate": "c.pem", "client_key": "k.pem"}
     assert chosen(address="https://a", **pair)[1].token_file is None

@@ -46,6 +46,16 @@ class Address:
         return is_loopback(self.host)
 
     @property
+    def within_cluster(self) -> bool:
+        """Whether the host is loopback, or is named as in a cluster: without dots, or with "svc"
+        as a part.
+        """
+        if ":" in self.host:  # IPv6
+            return self.loopback
+        labels = self.host.split(".")
+        return self.loopback or len(labels) == 1 or "svc" in labels
+
+    @property
     def authority(self) -> str:
         """Host and port, in the form of a request's ``:authority``."""
         host = f"[{self.host}]" if ":" in self.host else self.host

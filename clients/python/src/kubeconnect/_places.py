@@ -43,8 +43,8 @@ def places() -> Iterator[Place[str]]:
         yield Place("the pod", Settings(), missing)
         yield _file(file_path())
     else:
-        # Two places, because the token is for each address of the service.
-        yield Place("the pod", Settings(token_file=POD_TOKEN_FILE))
+        # Two places, because the token is for each name of the service within the cluster.
+        yield Place("the pod", Settings(token_file=POD_TOKEN_FILE), only_within_cluster=True)
         yield Place("the default in a pod", Settings(address=POD_ADDRESS))
 
 

@@ -1,8 +1,8 @@
 """The settings of a connection, and the choice among the places that have some.
 
 Each setting is used from the first place that has it, with two exceptions that keep a token from
-being sent to a service that it is not for. A place with another address is not used at all. And
-the credentials, which are a token or a client certificate, are used from one place only.
+being sent to a service that it is not for. A place that is for other addresses is not used at all.
+And the credentials, which are a token or a client certificate, are used from one place only.
 """
 
 from __future__ import annotations
@@ -49,6 +49,14 @@ class Place(Generic[T_co]):
     settings: Settings[T_co]
     without_address: str = ""
     """Why the place has no address, as a part of an error."""
+    only_within_cluster: bool = False
+    """Whether the settings are not used for a service outside of the cluster."""
+
+    def serves(self, address: Address) -> bool:
+        """Return whether the settings are for an address."""
+        if self.only_within_cluster and not address.within_cluster:
+            return False
+        return self.address in (None, address)
 
     def get(self, key: str) -> Any:
         """Return a setting; None if it is not set."""
@@ -75,7 +83,7 @@ def choose(places: Sequence[Place[T_co]]) -> tuple[str, Settings[T_co]]:
     if address is None:
         looked = "; ".join(place.without_address for place in places)
         raise ConfigurationError(f"no address of the service found: {looked}")
-    used = [place for place in places if place.address in (None, address)]
+    used = [place for place in places if place.serves(address)]
     chosen = {
         **_first(("address",), used),
         **_first(_CREDENTIALS, used),
@@ -119,5 +127,6 @@ def _log(address: Address, chosen: dict[str, Place[T_co]], unused: Sequence[Plac
         parts.append("no credentials")
     for place in unused:
         if place.settings != Settings(address=place.settings.address):
-            parts.append(f"{place.name} is for {place.address} and not used")
+            served = place.address or "services within the cluster"
+            parts.append(f"{place.name} is for {served} and not used")
     _logger.debug("connect: %s", ", ".join(parts))

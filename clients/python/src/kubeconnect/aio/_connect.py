@@ -27,8 +27,9 @@ def connect(
        seconds.
     2. The environment: KUBECONNECT_ADDRESS, KUBECONNECT_TOKEN or KUBECONNECT_TOKEN_FILE, and
        KUBECONNECT_CA_FILE. Empty variables are ignored.
-    3. In a pod: the token of the pod's service account, for any address. Its file is read again
-       when it has changed. The default address is "https://kubeconnect.kubeconnect.svc". A
+    3. In a pod: the token of the pod's service account, if the service is within the cluster: its
+       name has no dots, or "svc" as a part, or is loopback. The token's file is read again when
+       it has changed. The default address is "https://kubeconnect.kubeconnect.svc". A
        program is in a pod if KUBERNETES_SERVICE_HOST is set and the file exists.
     4. Not in a pod: ``kubeconnect.toml`` in $XDG_CONFIG_HOME, which is ~/.config by default. Its
        keys are address, token, token_file, ca_file, client_certificate, client_key and timeout.
