@@ -1,6 +1,7 @@
 package queries_test
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +18,6 @@ func TestMetadataOnly_FieldsDecideWhichChangesAreEvents(t *testing.T) {
 	ctx, client := kit.Deadline(t), kit.NewClient(t, kit.Cluster(t))
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 	write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
-	kit.UntilRead(ctx, t, client, "configmaps", write.Create("one", nil))
 	for name, test := range map[string]struct {
 		fields []string
 		data   bool // whether the change of the data is an event
@@ -28,12 +28,14 @@ func TestMetadataOnly_FieldsDecideWhichChangesAreEvents(t *testing.T) {
 		"labels":           {fields: []string{"metadata.labels"}},
 		"one label":        {fields: []string{"metadata.labels.n", "metadata.name"}},
 	} {
+		object := strings.ReplaceAll(name, " ", "-") // an own one, without changes of the other cases
+		kit.UntilRead(ctx, t, client, "configmaps", write.Create(object, nil))
 		var changed, labelled string
 		event := nextChange(ctx, t, client, &kubeconnectv1.WatchRequest{
-			Resource: "configmaps", Namespace: namespace, Name: "one", MetadataOnly: true, Fields: test.fields, Encoding: kit.EncodingJSON,
+			Resource: "configmaps", Namespace: namespace, Name: object, MetadataOnly: true, Fields: test.fields, Encoding: kit.EncodingJSON,
 		}, func() {
-			changed = write.Touch("one", name).ResourceVersion
-			labelled = write.Relabel("one", map[string]any{"n": "of-" + labelled + changed}).ResourceVersion
+			changed = write.Touch(object, name).ResourceVersion
+			labelled = write.Relabel(object, map[string]any{"n": "of-" + changed}).ResourceVersion
 		})
 		want := labelled
 		if test.data {
