@@ -106,7 +106,7 @@ func newWebsites(ctx context.Context, t *testing.T) *websites {
 		t.Fatal(err)
 	}
 	definitions := kit.Cluster(t).Dynamic.Resource(kit.CRDResource)
-	if _, err := definitions.Create(ctx, definition, metav1.CreateOptions{}); err != nil {
+	if _, err := definitions.Create(ctx, definition, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))

@@ -58,12 +58,12 @@ func TestPythonStore_EqualsTheClusterAfterTheServiceIsKilled(t *testing.T) {
 	restart("--token-generation", "another") // no stream resumes
 	f.wantCalls("reset", 4)
 
-	f.end()
+	f.end(1)
 	f.createAll("later")
 	f.start(service, 5)
 	f.wantBegun(4)
 	f.reported(5)
-	f.end()
+	f.end(5)
 }
 
 var storeWays = []string{"threads", "asyncio"}
@@ -224,11 +224,12 @@ func (f *followedStores) wantBegun(number int) {
 }
 
 // end ends the programs.
-func (f *followedStores) end() {
+func (f *followedStores) end(first int) {
 	f.T.Helper()
-	f.Create("end", nil)
+	name := fmt.Sprint("end-", first) // the next programs may still receive it
+	f.Create(name, nil)
 	for _, caller := range f.programs {
 		caller.Ends(f.Ctx)
 	}
-	f.Delete("end")
+	f.Delete(name)
 }

@@ -5,7 +5,7 @@ python store.py threads|asyncio ADDRESS NAMESPACE FILE FIRST
 For the object "report-FIRST", and then for each next number, it prints a line of JSON when the
 store is complete up to that object: the objects of the store, and the calls that its handlers
 received since the last line. It dumps the store to FILE, from which it begins, and ends when there
-is an object named "end".
+is an object named "end-FIRST".
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Observer:
         self.store = store
         self.namespace = namespace
         self.number = first
+        self.end = f"end-{first}"
         self.quick, self.slow = Mirror(), Mirror()
         self.fewest = sys.maxsize
 
@@ -92,8 +93,8 @@ class Observer:
 
     @property
     def ended(self) -> bool:
-        """Whether there is an object named "end"."""
-        return self.store.get(self.namespace, "end") is not None
+        """Whether the object that ends the program exists."""
+        return self.store.get(self.namespace, self.end) is not None
 
 
 def version_of(obj: Object | None) -> list[str] | None:
