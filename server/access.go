@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxQuestions bounds the questions of one CheckAccess call. Each question counts as a call.
-	// maxConcurrentReviews bounds the questions of one call that are reviewed at one time.
-	maxQuestions         = 100
+	// maxChecks bounds the checks of one CheckAccess call. Each check counts as a call.
+	// maxConcurrentReviews bounds the checks of one call that are reviewed at one time.
+	maxChecks            = 100
 	maxConcurrentReviews = 10
 )
 
@@ -52,72 +52,72 @@ func (a *access) kubeconfigUser(ctx context.Context) (*kubeconnectv1.WhoAmIRespo
 	return response, nil
 }
 
-func extraValues[Values ~[]string](extra map[string]Values) map[string]*kubeconnectv1.ExtraValues {
+func extraValues[Values ~[]string](extra map[string]Values) map[string]*kubeconnectv1.ExtraValue {
 	if len(extra) == 0 {
 		return nil
 	}
-	values := make(map[string]*kubeconnectv1.ExtraValues, len(extra))
+	values := make(map[string]*kubeconnectv1.ExtraValue, len(extra))
 	for name, list := range extra {
-		values[name] = &kubeconnectv1.ExtraValues{Values: list}
+		values[name] = &kubeconnectv1.ExtraValue{Values: list}
 	}
 	return values
 }
 
 // CheckAccess implements kubeconnect.v1.AccessService.
 func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAccessRequest) (*kubeconnectv1.CheckAccessResponse, error) {
-	questions := request.GetQuestions()
-	if len(questions) > maxQuestions {
-		return nil, apierror.BadRequest("too many questions: %d; give at most %d in one call", len(questions), maxQuestions)
+	checks := request.GetChecks()
+	if len(checks) > maxChecks {
+		return nil, apierror.BadRequest("too many checks: %d; give at most %d in one call", len(checks), maxChecks)
 	}
-	if err := a.callers.Charge(edge.CallerKey(edge.IdentityFrom(ctx)), len(questions)-1); err != nil {
+	if err := a.callers.Charge(edge.CallerKey(edge.IdentityFrom(ctx)), len(checks)-1); err != nil {
 		return nil, err
 	}
-	answers := make([]*kubeconnectv1.AccessAnswer, len(questions))
+	decisions := make([]*kubeconnectv1.AccessDecision, len(checks))
 	group, reviewCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentReviews)
-	for i, question := range questions {
+	for i, check := range checks {
 		group.Go(func() (err error) {
-			answers[i], err = a.answer(reviewCtx, edge.IdentityFrom(ctx), question)
+			decisions[i], err = a.decide(reviewCtx, edge.IdentityFrom(ctx), check)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return &kubeconnectv1.CheckAccessResponse{Answers: answers}, nil
+	return &kubeconnectv1.CheckAccessResponse{Decisions: decisions}, nil
 }
 
-func (a *access) answer(ctx context.Context, identity auth.Identity, question *kubeconnectv1.AccessQuestion) (*kubeconnectv1.AccessAnswer, error) {
-	attributes, err := a.attributes(ctx, question)
+func (a *access) decide(ctx context.Context, identity auth.Identity, check *kubeconnectv1.AccessCheck) (*kubeconnectv1.AccessDecision, error) {
+	attributes, err := a.attributes(ctx, check)
 	if err != nil || a.rights.authorizer == nil {
-		return &kubeconnectv1.AccessAnswer{}, err
+		return &kubeconnectv1.AccessDecision{}, err
 	}
 	decision, err := a.rights.authorizer.Authorize(ctx, identity, attributes)
-	return &kubeconnectv1.AccessAnswer{Allowed: decision.Allowed && err == nil, Reason: decision.Reason}, err
+	return &kubeconnectv1.AccessDecision{Allowed: decision.Allowed && err == nil, Reason: decision.Reason}, err
 }
 
-// attributes returns the attributes of a question for the authorizer.
-func (a *access) attributes(ctx context.Context, question *kubeconnectv1.AccessQuestion) (auth.Attributes, error) {
-	return onResource(ctx, a.cluster, question.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
+// attributes returns the attributes of a check for the authorizer.
+func (a *access) attributes(ctx context.Context, check *kubeconnectv1.AccessCheck) (auth.Attributes, error) {
+	return onResource(ctx, a.cluster, check.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
 		return auth.Attributes{
-			Verb:        question.GetVerb(),
+			Verb:        check.GetVerb(),
 			Group:       resource.Group,
 			Version:     resource.Version,
 			Resource:    resource.Name,
-			Subresource: question.GetSubresource(),
-			Namespace:   requestNamespace(resource, question.GetVerb(), question.GetNamespace(), question.GetName()),
-			Name:        question.GetName(),
-		}, checkQuestion(resource, question)
+			Subresource: check.GetSubresource(),
+			Namespace:   requestNamespace(resource, check.GetVerb(), check.GetNamespace(), check.GetName()),
+			Name:        check.GetName(),
+		}, validateCheck(resource, check)
 	})
 }
 
-func checkQuestion(resource informerhub.Resource, question *kubeconnectv1.AccessQuestion) error {
-	switch verb := question.GetVerb(); {
+func validateCheck(resource informerhub.Resource, check *kubeconnectv1.AccessCheck) error {
+	switch verb := check.GetVerb(); {
 	case verb == "":
 		return apierror.BadRequest("verb is required, such as \"get\" or \"list\"")
 	case verb == "*" || strings.ToLower(verb) != verb:
 		return apierror.BadRequest("invalid verb %q: give one verb in lower case, such as \"get\" or \"list\"", verb)
-	case !resource.Namespaced && question.GetNamespace() != "":
+	case !resource.Namespaced && check.GetNamespace() != "":
 		return &scopeError{apierror.BadRequest("%s have no namespaces: leave the namespace out", resource.Name)}
 	}
 	return nil

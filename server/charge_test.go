@@ -17,8 +17,8 @@ import (
 func TestCheckAccess_CountsEachQuestion(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), auth.KubeconfigAuthenticator{}, edge.Limits{Rate: 1, Burst: 20})
 	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
-	question := &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "pods", Namespace: "default", Name: "a"}
-	request := &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+	question := &kubeconnectv1.AccessCheck{Verb: "get", Resource: "pods", Namespace: "default", Name: "a"}
+	request := &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{
 		question, question, question, question, question, question, question, question, question, question, question,
 	}}
 	if _, err := access.CheckAccess(t.Context(), request); err != nil {

@@ -64,7 +64,7 @@ func (r *reads) Count(ctx context.Context, request *kubeconnectv1.CountRequest) 
 	namespaces, warnings := found.coverage()
 	response := &kubeconnectv1.CountResponse{
 		Resource:        encode.Kind(found.resource),
-		Total:           int64(len(found.snapshot.Objects)),
+		TotalCount:      int64(len(found.snapshot.Objects)),
 		ResourceVersion: found.snapshot.ResourceVersion,
 		Freshness:       encode.Freshness(found.freshness),
 		Source:          found.source,
@@ -92,7 +92,7 @@ func addGroups(ctx context.Context, response *kubeconnectv1.CountResponse, param
 		return err
 	}
 	response.Groups = largest(groups, params.maxGroups)
-	response.RemainingGroups = int64(len(groups) - len(response.GetGroups()))
+	response.RemainingGroupCount = int64(len(groups) - len(response.GetGroups()))
 	return nil
 }
 

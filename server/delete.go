@@ -72,7 +72,7 @@ func (w *writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.De
 		return nil, err
 	}
 	return &kubeconnectv1.DeleteCollectionResponse{
-		Deleted: int64(deleted), Warnings: done.Warnings,
+		DeletedCount: int64(deleted), Warnings: done.Warnings,
 		// The objects in the response are in their state before the deletion.
 		ResourceVersion: w.versionAfter(ctx, dest, request.GetDryRun(), ""),
 	}, nil

@@ -40,7 +40,7 @@ func (d *discoveryService) ListResourceTypes(ctx context.Context, request *kubec
 	}
 	for _, group := range failed {
 		if wantsGroup(request, group.Group) {
-			response.FailedGroups = append(response.FailedGroups, encodeFailedGroup(group))
+			response.FailedGroupVersions = append(response.FailedGroupVersions, encodeFailedGroupVersion(group))
 		}
 	}
 	if err := d.addCaches(ctx, types, response.GetResourceTypes()); err != nil {
@@ -105,16 +105,16 @@ func encodeType(resourceType discovery.Type) *kubeconnectv1.ResourceType {
 	}
 }
 
-func encodeFailedGroup(failed discovery.FailedGroup) *kubeconnectv1.FailedGroup {
-	return &kubeconnectv1.FailedGroup{Group: failed.Group, Version: failed.Version, Message: failed.Err.Error()}
+func encodeFailedGroupVersion(failed discovery.FailedGroupVersion) *kubeconnectv1.FailedGroupVersion {
+	return &kubeconnectv1.FailedGroupVersion{Group: failed.Group, Version: failed.Version, Message: failed.Err.Error()}
 }
 
 func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
 	return &kubeconnectv1.CacheState{
-		Started:         true,
+		Running:         true,
 		Synced:          status.Synced,
-		Objects:         int64(status.Objects),
-		Bytes:           int64(status.Bytes),
+		ObjectCount:     int64(status.Objects),
+		SizeBytes:       int64(status.Bytes),
 		ResourceVersion: status.Version,
 		Freshness:       encode.Freshness(status.Freshness),
 	}

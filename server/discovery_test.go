@@ -75,8 +75,8 @@ func TestDiscovery_TypesHaveTheStateOfTheirCache(t *testing.T) {
 	}
 	readPods(t, s)
 	types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})
-	if is := types["pods"].GetCache(); !is.GetStarted() || !is.GetSynced() || is.GetObjects() != 2 || is.GetBytes() == 0 ||
-		is.GetResourceVersion() != "10" || is.GetFreshness().GetStale() || is.GetFreshness().GetLastContact() == nil {
+	if is := types["pods"].GetCache(); !is.GetRunning() || !is.GetSynced() || is.GetObjectCount() != 2 || is.GetSizeBytes() == 0 ||
+		is.GetResourceVersion() != "10" || is.GetFreshness().GetStale() || is.GetFreshness().GetLastContactTime() == nil {
 		t.Errorf("then it is %v", is)
 	}
 	if types["nodes"].GetCache() != nil {

@@ -161,9 +161,9 @@ func TestRequests_AreBoundedByWhatTheirMethodCarries(t *testing.T) {
 	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods", Filter: long}); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Errorf("a filter of %d bytes: %v", len(long), err)
 	}
-	questions := &kubeconnectv1.CheckAccessRequest{Questions: make([]*kubeconnectv1.AccessQuestion, manyQuestions)}
-	for i := range questions.Questions {
-		questions.Questions[i] = &kubeconnectv1.AccessQuestion{}
+	questions := &kubeconnectv1.CheckAccessRequest{Checks: make([]*kubeconnectv1.AccessCheck, manyQuestions)}
+	for i := range questions.Checks {
+		questions.Checks[i] = &kubeconnectv1.AccessCheck{}
 	}
 	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url, connect.WithSendGzip())
 	if _, err := access.CheckAccess(t.Context(), questions); connect.CodeOf(err) != connect.CodeResourceExhausted {

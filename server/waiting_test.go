@@ -30,7 +30,7 @@ func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 	if eventsOf(waiting) != "BOOKMARK" || waiting.GetEvents()[0].GetResourceVersion() != "" || waiting.GetResumeToken() != "" {
 		t.Errorf("it starts with %v", waiting)
 	}
-	if freshness := waiting.GetFreshness(); !freshness.GetStale() || freshness.LastContact != nil {
+	if freshness := waiting.GetFreshness(); !freshness.GetStale() || freshness.LastContactTime != nil {
 		t.Errorf("it reported %v", freshness)
 	}
 	if waiting.GetResource().GetKind() != "Pod" || waiting.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
@@ -75,7 +75,7 @@ func TestWatch_ThatWaitsForAVersionIsAsFreshAsItsCache(t *testing.T) {
 	if eventsOf(waiting) != "BOOKMARK" || waiting.GetEvents()[0].GetResourceVersion() != "" {
 		t.Errorf("it starts with %v", waiting)
 	}
-	if freshness := waiting.GetFreshness(); freshness.GetStale() || freshness.LastContact == nil {
+	if freshness := waiting.GetFreshness(); freshness.GetStale() || freshness.LastContactTime == nil {
 		t.Errorf("it reported %v", freshness)
 	}
 }

@@ -162,7 +162,7 @@ func (k kubeconnect) deleteCollection(ctx context.Context, params call) (any, er
 	if err != nil {
 		return nil, err
 	}
-	return int(answer.GetDeleted()), nil
+	return int(answer.GetDeletedCount()), nil
 }
 
 // decode returns the content of an object, in any encoding.

@@ -394,8 +394,8 @@ func TestChecked_CountsMatchTheirVersion(t *testing.T) {
 			for _, group := range count.GetGroups() {
 				sum += group.GetCount()
 			}
-			if count.GetTotal() != int64(len(exact.Items)) || sum != count.GetTotal() {
-				t.Errorf("%v at %s: %d in all, %d in groups, the API server has %d", consistency, count.GetResourceVersion(), count.GetTotal(), sum, len(exact.Items))
+			if count.GetTotalCount() != int64(len(exact.Items)) || sum != count.GetTotalCount() {
+				t.Errorf("%v at %s: %d in all, %d in groups, the API server has %d", consistency, count.GetResourceVersion(), count.GetTotalCount(), sum, len(exact.Items))
 			}
 		}
 	}

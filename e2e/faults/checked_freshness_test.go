@@ -54,7 +54,7 @@ func TestChecked_StreamReportsThatItsSnapshotIsPending(t *testing.T) {
 					if response.GetResumeToken() != token {
 						t.Errorf("the token is %q, that of the request %q", response.GetResumeToken(), token)
 					}
-					if response.GetFreshness() == nil || response.GetFreshness().GetLastContact() != nil {
+					if response.GetFreshness() == nil || response.GetFreshness().GetLastContactTime() != nil {
 						t.Errorf("without a snapshot it is as fresh as %v", response.GetFreshness())
 					}
 					last = time.Now()
@@ -81,8 +81,8 @@ func shortResponse(response *kubeconnectv1.WatchResponse) string {
 	return text[:min(len(text), 300)]
 }
 
-// "the answer is as of last_contact, and what has happened since may be missing": what had happened
-// by last_contact is in the answer, and stale is reported once the API server is lost.
+// "the answer is as of last_contact_time, and what has happened since may be missing": what had happened
+// by last_contact_time is in the answer, and stale is reported once the API server is lost.
 func TestChecked_FreshnessMatchesTheLastContact(t *testing.T) {
 	kit.SoakOnly(t)
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestChecked_FreshnessMatchesTheLastContact(t *testing.T) {
 			missed := write.Touch("written", "missed")
 			acked := time.Now()
 			stale := func(freshness *kubeconnectv1.Freshness, version string) error {
-				if at := freshness.GetLastContact().AsTime(); at.After(acked) && version != missed.ResourceVersion {
+				if at := freshness.GetLastContactTime().AsTime(); at.After(acked) && version != missed.ResourceVersion {
 					t.Errorf("contact at %v, the write was answered at %v, the link cut at %v", at, acked, cut)
 				}
 				if !freshness.GetStale() {
@@ -209,7 +209,7 @@ func TestChecked_EarlyOutageIsReportedAsStale(t *testing.T) {
 				kit.Eventually(ctx, t, "a list is stale", func() error {
 					list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: "default"})
 					if err == nil && !list.GetFreshness().GetStale() {
-						err = fmt.Errorf("cut at %v, it says %v", cut.UTC().Format(time.TimeOnly), list.GetFreshness().GetLastContact().AsTime().Format(time.TimeOnly))
+						err = fmt.Errorf("cut at %v, it says %v", cut.UTC().Format(time.TimeOnly), list.GetFreshness().GetLastContactTime().AsTime().Format(time.TimeOnly))
 					}
 					return err
 				})

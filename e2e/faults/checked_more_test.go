@@ -218,8 +218,8 @@ func TestChecked_GroupsAboveTheResponseSizeAreOmitted(t *testing.T) {
 	}
 	client := kit.NewReplicas(t, in, 1)[0]
 	count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web", GroupBy: []string{"data.big"}, MinResourceVersion: last})
-	if err != nil || count.GetTotal() != 6 || len(count.GetGroups()) == 0 || int64(len(count.GetGroups()))+count.GetRemainingGroups() != 6 || count.GetRemainingGroups() < 2 {
-		t.Errorf("%d groups and %d more of %d, %v", len(count.GetGroups()), count.GetRemainingGroups(), count.GetTotal(), err)
+	if err != nil || count.GetTotalCount() != 6 || len(count.GetGroups()) == 0 || int64(len(count.GetGroups()))+count.GetRemainingGroupCount() != 6 || count.GetRemainingGroupCount() < 2 {
+		t.Errorf("%d groups and %d more of %d, %v", len(count.GetGroups()), count.GetRemainingGroupCount(), count.GetTotalCount(), err)
 	}
 }
 

@@ -142,7 +142,7 @@ func TestChecked_StreamThatWaitsForAVersionIsNotStale(t *testing.T) {
 		t.Fatalf("%v, %v", list.GetFreshness(), err)
 	}
 	response, err := kit.FirstOf(ctx, client, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: s.Namespace, MinResourceVersion: "900000000000"})
-	if err == nil && (response.GetFreshness().GetStale() || response.GetFreshness().GetLastContact() == nil) {
+	if err == nil && (response.GetFreshness().GetStale() || response.GetFreshness().GetLastContactTime() == nil) {
 		t.Errorf("a stream of what is in memory and current says %v", response)
 	}
 }

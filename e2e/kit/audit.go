@@ -43,11 +43,11 @@ func AuditedPatch(namespace, value string) *kubeconnectv1.PatchRequest {
 func UntilMayPatch(ctx context.Context, t *testing.T, clients harness.Clients, namespace string) {
 	t.Helper()
 	Eventually(ctx, t, "the caller has permission to patch", func() error {
-		answer, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+		answer, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{
 			{Verb: "patch", Resource: "configmaps", Namespace: namespace, Name: harness.Audited},
 		}})
-		if err == nil && !answer.GetAnswers()[0].GetAllowed() {
-			err = fmt.Errorf("not allowed yet: %v", answer.GetAnswers()[0])
+		if err == nil && !answer.GetDecisions()[0].GetAllowed() {
+			err = fmt.Errorf("not allowed yet: %v", answer.GetDecisions()[0])
 		}
 		return err
 	})

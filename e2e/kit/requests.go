@@ -41,7 +41,7 @@ func WantAPIServer(t *testing.T, answer interface {
 	GetFreshness() *kubeconnectv1.Freshness
 }) {
 	t.Helper()
-	if answer.GetSource() != kubeconnectv1.Source_SOURCE_API_SERVER || answer.GetFreshness().GetStale() || answer.GetFreshness().GetLastContact() == nil {
+	if answer.GetSource() != kubeconnectv1.Source_SOURCE_API_SERVER || answer.GetFreshness().GetStale() || answer.GetFreshness().GetLastContactTime() == nil {
 		t.Errorf("source %v, freshness %v, want the API server", answer.GetSource(), answer.GetFreshness())
 	}
 }

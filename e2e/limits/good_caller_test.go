@@ -77,7 +77,7 @@ func (g *goodCaller) calls() []goodCall {
 			return err
 		}},
 		{"CheckAccess", func(ctx context.Context) error {
-			_, err := g.clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+			_, err := g.clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{
 				{Verb: "get", Resource: "configmaps", Namespace: g.namespace, Name: fmt.Sprint("new-", g.rounds)},
 			}})
 			return err

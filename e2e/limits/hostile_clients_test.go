@@ -60,9 +60,9 @@ func (a clientAttack) send(ctx context.Context, t *testing.T, httpClient *http.C
 // compressedQuestions returns a CheckAccess request with many questions, compressed to a few bytes.
 func compressedQuestions(t *testing.T, questions int) []byte {
 	t.Helper()
-	request := &kubeconnectv1.CheckAccessRequest{Questions: make([]*kubeconnectv1.AccessQuestion, questions)}
-	for i := range request.Questions {
-		request.Questions[i] = &kubeconnectv1.AccessQuestion{}
+	request := &kubeconnectv1.CheckAccessRequest{Checks: make([]*kubeconnectv1.AccessCheck, questions)}
+	for i := range request.Checks {
+		request.Checks[i] = &kubeconnectv1.AccessCheck{}
 	}
 	message, err := proto.Marshal(request)
 	if err != nil {

@@ -196,7 +196,7 @@ func (a *attacker) schemas(ctx context.Context, _ int) error {
 func (a *attacker) questions(ctx context.Context, _ int) error {
 	request := &kubeconnectv1.CheckAccessRequest{}
 	for range 100 {
-		request.Questions = append(request.Questions, &kubeconnectv1.AccessQuestion{
+		request.Checks = append(request.Checks, &kubeconnectv1.AccessCheck{
 			Verb: "get", Resource: "secrets", Namespace: a.namespace, Name: fmt.Sprint("none-", rand.Uint64()),
 		})
 	}

@@ -123,8 +123,8 @@ func TestAggregatedAPI_EachUserGetsItsOwnObjects(t *testing.T) {
 		t.Errorf("List returns %v, want only %s", names, alpha)
 	}
 	count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: resource})
-	if err != nil || count.GetTotal() != 1 {
-		t.Errorf("Count returns %d (%v)", count.GetTotal(), err)
+	if err != nil || count.GetTotalCount() != 1 {
+		t.Errorf("Count returns %d (%v)", count.GetTotalCount(), err)
 	}
 	if got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Name: alpha}); err != nil || got.GetObject().GetName() != alpha {
 		t.Errorf("Get returns %v (%v)", got, err)

@@ -166,8 +166,8 @@ func TestAggregatedAPI_MetricsAreReadFromTheAPIServer(t *testing.T) {
 	hot, err := client.Count(ctx, &kubeconnectv1.CountRequest{
 		Resource: resource, Namespace: namespace, Filter: "object.containers.exists(c, quantity(c.usage.cpu).isGreaterThan(quantity('500m')))",
 	})
-	if err != nil || hot.GetTotal() != 1 {
-		t.Errorf("%d busy pods (%v), want 1", hot.GetTotal(), err)
+	if err != nil || hot.GetTotalCount() != 1 {
+		t.Errorf("%d busy pods (%v), want 1", hot.GetTotalCount(), err)
 	}
 	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "busy"})
 	if err != nil || got.GetObject().GetName() != "busy" {

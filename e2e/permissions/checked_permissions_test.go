@@ -337,7 +337,7 @@ func TestChecked_CountsAndTablesRespectPermissions(t *testing.T) {
 		count := &kubeconnectv1.CountRequest{Resource: "configmaps", LabelSelector: "district=" + d.Mark, Consistency: consistency, GroupBy: []string{"metadata.namespace"}}
 		for _, client := range clients {
 			answer, err := client.Count(d.Ctx, count)
-			if err != nil || answer.GetTotal() != 4 || len(answer.GetGroups()) != 2 || !slices.Equal(answer.GetNamespaces(), may) || len(answer.GetWarnings()) == 0 {
+			if err != nil || answer.GetTotalCount() != 4 || len(answer.GetGroups()) != 2 || !slices.Equal(answer.GetNamespaces(), may) || len(answer.GetWarnings()) == 0 {
 				t.Errorf("the count is %v, %v", answer, err)
 			}
 			_, err = client.GetTable(d.Ctx, &kubeconnectv1.GetTableRequest{Resource: "configmaps", LabelSelector: "district=" + d.Mark})

@@ -104,17 +104,17 @@ func (c tenant) wantVaultClosed(when string) {
 // the webhook has no opinion about them.
 func (c tenant) asksWhatIsAllowed() {
 	c.t.Helper()
-	question := func(verb, namespace, name string) *kubeconnectv1.AccessQuestion {
-		return &kubeconnectv1.AccessQuestion{Verb: verb, Resource: "configmaps", Namespace: namespace, Name: name}
+	question := func(verb, namespace, name string) *kubeconnectv1.AccessCheck {
+		return &kubeconnectv1.AccessCheck{Verb: verb, Resource: "configmaps", Namespace: namespace, Name: name}
 	}
-	answers, err := c.service.Access.CheckAccess(c.ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+	answers, err := c.service.Access.CheckAccess(c.ctx, &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{
 		question("get", "", ""), question("get", "", "payroll"), question("list", "", "payroll"), question("watch", "", "payroll"),
 		question("list", "", ""), question("watch", "", ""), question("get", vault, ""), question("get", vault, "payroll"),
 	}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if all := answers.GetAnswers(); !all[0].GetAllowed() || !all[1].GetAllowed() || all[6].GetAllowed() || all[7].GetAllowed() {
+	if all := answers.GetDecisions(); !all[0].GetAllowed() || !all[1].GetAllowed() || all[6].GetAllowed() || all[7].GetAllowed() {
 		c.t.Errorf("CheckAccess returns %v", all)
 	}
 }

@@ -72,7 +72,7 @@ func (a *permissionAsker) question() permissionQuestion {
 }
 
 func (a *permissionAsker) checkAccess() permissionQuestion {
-	var questions []*kubeconnectv1.AccessQuestion
+	var questions []*kubeconnectv1.AccessCheck
 	var attributes []authorizationv1.ResourceAttributes
 	var texts []string
 	for range 1 + a.rnd.IntN(3) {
@@ -86,18 +86,18 @@ func (a *permissionAsker) checkAccess() permissionQuestion {
 		if a.rnd.IntN(3) == 0 {
 			one.Name = pick(a.rnd, kind.names)
 		}
-		questions = append(questions, &kubeconnectv1.AccessQuestion{Verb: one.Verb, Resource: nameOf(kind), Namespace: one.Namespace, Name: one.Name})
+		questions = append(questions, &kubeconnectv1.AccessCheck{Verb: one.Verb, Resource: nameOf(kind), Namespace: one.Namespace, Name: one.Name})
 		attributes, texts = append(attributes, one), append(texts, strings.TrimSpace(fmt.Sprintf("%s %s %s/%s", one.Verb, one.Resource, one.Namespace, one.Name)))
 	}
 	return permissionQuestion{
 		method: "CheckAccess", text: "CheckAccess " + strings.Join(texts, ", "),
 		ask: func(ctx context.Context) string {
-			answers, err := a.caller.clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: questions})
+			answers, err := a.caller.clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Checks: questions})
 			if err != nil {
 				return answerOf(err)
 			}
 			var allowed []bool
-			for _, answer := range answers.GetAnswers() {
+			for _, answer := range answers.GetDecisions() {
 				allowed = append(allowed, answer.GetAllowed())
 			}
 			return fmt.Sprint("answers: ", allowed)
@@ -198,8 +198,8 @@ func (a *permissionAsker) counted(ctx context.Context, request *kubeconnectv1.Co
 		})
 		total += group.GetCount()
 	}
-	if total != count.GetTotal() && count.GetRemainingGroups() == 0 {
-		return fmt.Sprintf("%s: the total is %d, the groups have %d", answerFailed, count.GetTotal(), total)
+	if total != count.GetTotalCount() && count.GetRemainingGroupCount() == 0 {
+		return fmt.Sprintf("%s: the total is %d, the groups have %d", answerFailed, count.GetTotalCount(), total)
 	}
 	return shows(a.ownKeys(objects), count.GetNamespaces())
 }

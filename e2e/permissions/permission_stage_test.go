@@ -285,10 +285,10 @@ const bellVerb = "delete"
 
 // knowsBell returns nil if the service grants the caller the permission of the bell.
 func (s *permissionStage) knowsBell(caller *permissionCaller, name string) error {
-	answers, err := caller.clients.Access.CheckAccess(s.ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+	answers, err := caller.clients.Access.CheckAccess(s.ctx, &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{
 		{Verb: bellVerb, Resource: "configmaps", Namespace: s.namespaces[0], Name: name},
 	}})
-	if err == nil && !answers.GetAnswers()[0].GetAllowed() {
+	if err == nil && !answers.GetDecisions()[0].GetAllowed() {
 		err = fmt.Errorf("%s is not allowed to %s %s", caller.name, bellVerb, name)
 	}
 	return err

@@ -145,7 +145,7 @@ func (c *closed) readEverything(ctx context.Context, t *testing.T, clients harne
 	if _, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+	if _, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{
 		{Verb: "list", Resource: "configmaps"}, {Verb: "list", Resource: "secrets"}, {Verb: "get", Resource: "nodes"},
 	}}); err != nil {
 		t.Error(err)

@@ -22,10 +22,10 @@ func (m *matrix) whoAmI(clients harness.Clients) answer {
 	}
 }
 
-func (m *matrix) checkAccess(clients harness.Clients, question *kubeconnectv1.AccessQuestion) answer {
+func (m *matrix) checkAccess(clients harness.Clients, question *kubeconnectv1.AccessCheck) answer {
 	return func(ctx context.Context) (string, error) {
-		answers, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{question}})
-		if err == nil && answers.GetAnswers()[0].GetAllowed() {
+		answers, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{question}})
+		if err == nil && answers.GetDecisions()[0].GetAllowed() {
 			return "yes", nil
 		}
 		return "no", err
@@ -150,7 +150,7 @@ func (m *matrix) deleteCollection(clients harness.Clients, namespace string) ans
 		deleted, err := clients.Resources.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
 			Resource: "configmaps", Namespace: namespace, LabelSelector: m.label(), DryRun: true,
 		})
-		return fmt.Sprint(deleted.GetDeleted()), err
+		return fmt.Sprint(deleted.GetDeletedCount()), err
 	}
 }
 
@@ -228,7 +228,7 @@ func (m *matrix) count(clients harness.Clients, namespace string) answer {
 		count, err := clients.Resources.Count(ctx, &kubeconnectv1.CountRequest{
 			Resource: "configmaps", Namespace: namespace, LabelSelector: m.label(), GroupBy: []string{"metadata.namespace"},
 		})
-		text := fmt.Sprint(count.GetTotal())
+		text := fmt.Sprint(count.GetTotalCount())
 		for _, group := range count.GetGroups() {
 			text += fmt.Sprintf(" %s:%d", m.short(group.GetValues()[0].GetStringValue()), group.GetCount())
 		}

@@ -218,9 +218,9 @@ type answer func(context.Context) (string, error)
 func (m *matrix) calls(clients harness.Clients) map[string]answer {
 	calls := map[string]answer{
 		"WhoAmI":                       m.whoAmI(clients),
-		"CheckAccess: get A/one":       m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "one"}),
-		"CheckAccess: get A/two":       m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "two"}),
-		"CheckAccess: list everywhere": m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "list", Resource: "configmaps"}),
+		"CheckAccess: get A/one":       m.checkAccess(clients, &kubeconnectv1.AccessCheck{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "one"}),
+		"CheckAccess: get A/two":       m.checkAccess(clients, &kubeconnectv1.AccessCheck{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "two"}),
+		"CheckAccess: list everywhere": m.checkAccess(clients, &kubeconnectv1.AccessCheck{Verb: "list", Resource: "configmaps"}),
 		"ListResourceTypes":            m.listTypes(clients),
 		"Count in A":                   m.count(clients, m.a),
 		"Count in B":                   m.count(clients, m.b),

@@ -54,8 +54,8 @@ func TestChecked_GroupsOfUnusualValuesAreOrdered(t *testing.T) {
 	t.Logf("the groups are %q", lines)
 	want := map[string]bool{`2: "a"`: true, `1: <nil>`: true, `1: "1"`: true, `1: 1`: true, `1: true`: true, `1: "true"`: true, `1: ""`: true,
 		`1: "web-10"`: true, `1: "web-2"`: true, `1: 1.5`: true, `1: "500m"`: true, `1: false`: true, `1: -3`: true}
-	if whole.GetTotal() != 14 || len(lines) != len(want) || lines[0] != `2: "a"` {
-		t.Errorf("%d in all, in %q", whole.GetTotal(), lines)
+	if whole.GetTotalCount() != 14 || len(lines) != len(want) || lines[0] != `2: "a"` {
+		t.Errorf("%d in all, in %q", whole.GetTotalCount(), lines)
 	}
 	for _, line := range lines {
 		if !want[line] {
@@ -73,8 +73,8 @@ func TestChecked_GroupsOfUnusualValuesAreOrdered(t *testing.T) {
 		request.MaxGroups = most
 		some, err := client.Count(ctx, request)
 		count := min(int(most), len(lines))
-		if err != nil || !slices.Equal(groupLines(some), lines[:count]) || some.GetRemainingGroups() != int64(len(lines)-count) || some.GetTotal() != 14 {
-			t.Errorf("at most %d: %q and %d more of %d, %v", most, groupLines(some), some.GetRemainingGroups(), some.GetTotal(), err)
+		if err != nil || !slices.Equal(groupLines(some), lines[:count]) || some.GetRemainingGroupCount() != int64(len(lines)-count) || some.GetTotalCount() != 14 {
+			t.Errorf("at most %d: %q and %d more of %d, %v", most, groupLines(some), some.GetRemainingGroupCount(), some.GetTotalCount(), err)
 		}
 	}
 	request.MaxGroups = -1
@@ -139,8 +139,8 @@ func TestChecked_ObjectsCountOnceInEachGroupOfTheirValues(t *testing.T) {
 				request.MinResourceVersion = last
 			}
 			count, err := client.Count(ctx, request)
-			if err != nil || count.GetTotal() != 3 {
-				t.Errorf("%v: %d, %v", c.by, count.GetTotal(), err)
+			if err != nil || count.GetTotalCount() != 3 {
+				t.Errorf("%v: %d, %v", c.by, count.GetTotalCount(), err)
 			}
 			if got := groupLines(count); len(c.by) > 0 && c.want == nil {
 				t.Logf("%v: %q", c.by, got)
@@ -150,11 +150,11 @@ func TestChecked_ObjectsCountOnceInEachGroupOfTheirValues(t *testing.T) {
 		}
 	}
 	nothing, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace, LabelSelector: "app=none", GroupBy: []string{"spec.nodeName"}})
-	if err != nil || nothing.GetTotal() != 0 || len(nothing.GetGroups()) != 0 || nothing.GetResourceVersion() == "" || nothing.GetResource().GetKind() != "Pod" || nothing.GetFreshness() == nil {
+	if err != nil || nothing.GetTotalCount() != 0 || len(nothing.GetGroups()) != 0 || nothing.GetResourceVersion() == "" || nothing.GetResource().GetKind() != "Pod" || nothing.GetFreshness() == nil {
 		t.Errorf("a count of nothing: %v, %v", nothing, err)
 	}
 	warned, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace, Filter: "object.spec.nodeName == 'n'", MinResourceVersion: last})
-	if err != nil || warned.GetTotal() != 0 || len(warned.GetWarnings()) == 0 {
+	if err != nil || warned.GetTotalCount() != 0 || len(warned.GetWarnings()) == 0 {
 		t.Errorf("a count by a filter without a value: %v, %v", warned, err)
 	}
 }

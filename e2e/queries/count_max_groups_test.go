@@ -32,8 +32,8 @@ func TestCount_SmallestGroupsAreOmitted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := linesOf(count.GetGroups()); !slices.Equal(got, want) || count.GetTotal() != 8 || count.GetRemainingGroups() != int64(len(all)-len(want)) {
-				t.Errorf("%s, at most %d groups: %q of %d objects, %d more", consistency, most, got, count.GetTotal(), count.GetRemainingGroups())
+			if got := linesOf(count.GetGroups()); !slices.Equal(got, want) || count.GetTotalCount() != 8 || count.GetRemainingGroupCount() != int64(len(all)-len(want)) {
+				t.Errorf("%s, at most %d groups: %q of %d objects, %d more", consistency, most, got, count.GetTotalCount(), count.GetRemainingGroupCount())
 			}
 		}
 	}

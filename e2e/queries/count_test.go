@@ -68,7 +68,7 @@ func TestCount_CountsByGroups(t *testing.T) {
 		}
 		kit.Eventually(ctx, t, "the service has cached all pods", func() error {
 			count, err := client.Count(ctx, request(func(*kubeconnectv1.CountRequest) {}))
-			if err == nil && (count.GetTotal() != 21 || len(count.GetGroups()) != 0 || count.GetResource().GetKind() != "Pod" || count.GetResourceVersion() == "" || count.GetSource() != kubeconnectv1.Source_SOURCE_CACHE) {
+			if err == nil && (count.GetTotalCount() != 21 || len(count.GetGroups()) != 0 || count.GetResource().GetKind() != "Pod" || count.GetResourceVersion() == "" || count.GetSource() != kubeconnectv1.Source_SOURCE_CACHE) {
 				err = fmt.Errorf("%v", count)
 			}
 			return err
@@ -85,21 +85,21 @@ func TestCount_CountsByGroups(t *testing.T) {
 				if !slices.IsSortedFunc(count.GetGroups(), func(a, b *kubeconnectv1.ObjectGroup) int { return int(b.GetCount() - a.GetCount()) }) {
 					t.Errorf("%s: %v are not in order", groupBy, got)
 				}
-				if slices.Sort(got); !slices.Equal(got, want) || count.GetTotal() != 21 || count.GetRemainingGroups() != 0 {
-					t.Errorf("%s: got %d in %v, want %v", groupBy, count.GetTotal(), got, want)
+				if slices.Sort(got); !slices.Equal(got, want) || count.GetTotalCount() != 21 || count.GetRemainingGroupCount() != 0 {
+					t.Errorf("%s: got %d in %v, want %v", groupBy, count.GetTotalCount(), got, want)
 				}
 			}
 		}
 		some, err := client.Count(ctx, request(func(r *kubeconnectv1.CountRequest) {
 			r.LabelSelector, r.GroupBy, r.MaxGroups = "tier in (t0,t1)", []string{"metadata.name"}, 5
 		}))
-		if err != nil || some.GetTotal() != 14 || len(some.GetGroups()) != 5 || some.GetRemainingGroups() != 9 || linesOf(some.GetGroups())[2] != "1 web-3" {
+		if err != nil || some.GetTotalCount() != 14 || len(some.GetGroups()) != 5 || some.GetRemainingGroupCount() != 9 || linesOf(some.GetGroups())[2] != "1 web-3" {
 			t.Errorf("count of a part: %v, %v", some, err)
 		}
 		everywhere, err := client.Count(ctx, request(func(r *kubeconnectv1.CountRequest) {
 			r.Namespace, r.FieldSelector = "", "metadata.namespace="+namespace
 		}))
-		if err != nil || everywhere.GetTotal() != 21 {
+		if err != nil || everywhere.GetTotalCount() != 21 {
 			t.Errorf("count over all namespaces: %v, %v", everywhere, err)
 		}
 	})
@@ -132,7 +132,7 @@ func TestCount_CountsOnlyRelatedObjects(t *testing.T) {
 	} {
 		kit.Eventually(ctx, t, name, func() error {
 			count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Related: test.related, GroupBy: []string{"metadata.labels.app"}})
-			if err == nil && (count.GetTotal() != test.want || len(count.GetGroups()) != 1) {
+			if err == nil && (count.GetTotalCount() != test.want || len(count.GetGroups()) != 1) {
 				err = fmt.Errorf("got %v, want %d", count, test.want)
 			}
 			return err

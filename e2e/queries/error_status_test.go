@@ -69,7 +69,7 @@ func failingCalls(clients harness.Clients) map[string]func(context.Context) erro
 			return err
 		},
 		"CheckAccess": func(ctx context.Context) error {
-			_, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{{Resource: "pods"}}})
+			_, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{{Resource: "pods"}}})
 			return err
 		},
 	}

@@ -42,7 +42,7 @@ func TestFreshness_ReportsOutagesOfTheAPIServer(t *testing.T) {
 	link.Set(harness.Refused)
 	lost := time.Now()
 	untilListIs(true)
-	if contact := untilWatchIs(true).GetLastContact().AsTime(); contact.IsZero() || contact.After(lost) {
+	if contact := untilWatchIs(true).GetLastContactTime().AsTime(); contact.IsZero() || contact.After(lost) {
 		t.Errorf("the API server became unreachable at %v, the last contact was at %v", lost, contact)
 	}
 
@@ -51,6 +51,6 @@ func TestFreshness_ReportsOutagesOfTheAPIServer(t *testing.T) {
 	untilListIs(false)
 	untilWatchIs(false)
 	stream.Until(ctx, "a contact since then is reported", func(view *record.View) bool {
-		return !view.Freshness.GetStale() && view.Freshness.GetLastContact().AsTime().After(back)
+		return !view.Freshness.GetStale() && view.Freshness.GetLastContactTime().AsTime().After(back)
 	})
 }

@@ -104,7 +104,7 @@ func TestLatest_DoesNotWaitForAVersion(t *testing.T) {
 		t.Errorf("%d objects, %v", len(list.GetObjects()), err)
 	}
 	count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Namespace: namespace, MinResourceVersion: futureVersion, Consistency: kit.Latest})
-	if err != nil || count.GetTotal() != 1 {
-		t.Errorf("%d pods, %v", count.GetTotal(), err)
+	if err != nil || count.GetTotalCount() != 1 {
+		t.Errorf("%d pods, %v", count.GetTotalCount(), err)
 	}
 }

@@ -51,8 +51,8 @@ func TestRelated_CoversTheAllowedNamespaces(t *testing.T) {
 		t.Errorf("pods of %q, namespaces %q, %v; want %q", got, objects.GetNamespaces(), err, allowed)
 	}
 	count, err := client.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Related: related})
-	if err != nil || count.GetTotal() != 2 || !slices.Equal(count.GetNamespaces(), allowed) {
-		t.Errorf("%d pods, namespaces %q, %v; want %q", count.GetTotal(), count.GetNamespaces(), err, allowed)
+	if err != nil || count.GetTotalCount() != 2 || !slices.Equal(count.GetNamespaces(), allowed) {
+		t.Errorf("%d pods, namespaces %q, %v; want %q", count.GetTotalCount(), count.GetNamespaces(), err, allowed)
 	}
 	first, err := kit.FirstOf(ctx, client, &kubeconnectv1.WatchRequest{Resource: "pods", Related: related})
 	if err != nil || !slices.Equal(first.GetNamespaces(), allowed) {

@@ -26,8 +26,8 @@ func TestResourceTypes_UnknownSelectionsAreEmpty(t *testing.T) {
 		"a category of no type of group": {request: &kubeconnectv1.ListResourceTypesRequest{Group: "rbac.authorization.k8s.io", Category: "all"}, empty: true},
 	} {
 		response, err := client.ListResourceTypes(ctx, test.request)
-		if err != nil || (len(response.GetResourceTypes()) == 0) != test.empty || len(response.GetFailedGroups()) > 0 {
-			t.Errorf("%s: %d types, failed groups %v, %v", name, len(response.GetResourceTypes()), response.GetFailedGroups(), err)
+		if err != nil || (len(response.GetResourceTypes()) == 0) != test.empty || len(response.GetFailedGroupVersions()) > 0 {
+			t.Errorf("%s: %d types, failed groups %v, %v", name, len(response.GetResourceTypes()), response.GetFailedGroupVersions(), err)
 		}
 	}
 }

@@ -193,8 +193,8 @@ func wantCached(ctx context.Context, t *testing.T, client kit.DiscoveryClient, g
 	t.Helper()
 	kit.Eventually(ctx, t, fmt.Sprint(count, " objects are reported"), func() error {
 		state := kit.TypeOf(kit.ListTypes(ctx, t, client, group), "gadgets").GetCache()
-		if !state.GetStarted() || !state.GetSynced() || state.GetObjects() != count || state.GetBytes() < 100*count ||
-			state.GetResourceVersion() == "" || state.GetFreshness().GetStale() || state.GetFreshness().GetLastContact() == nil {
+		if !state.GetRunning() || !state.GetSynced() || state.GetObjectCount() != count || state.GetSizeBytes() < 100*count ||
+			state.GetResourceVersion() == "" || state.GetFreshness().GetStale() || state.GetFreshness().GetLastContactTime() == nil {
 			return fmt.Errorf("cache %v", state)
 		}
 		return nil
@@ -255,7 +255,7 @@ func TestResourceTypes_UnavailableAPIServiceHidesNoOther(t *testing.T) {
 	}
 	kit.Eventually(ctx, t, "the group is reported as unavailable", func() error {
 		list := kit.ListTypes(ctx, t, client, "")
-		failed := list.GetFailedGroups()
+		failed := list.GetFailedGroupVersions()
 		if len(failed) != 1 || failed[0].GetGroup() != "away.example.com" || failed[0].GetVersion() != "v1" || failed[0].GetMessage() == "" {
 			return fmt.Errorf("reported groups %v", failed)
 		}
@@ -264,7 +264,7 @@ func TestResourceTypes_UnavailableAPIServiceHidesNoOther(t *testing.T) {
 		}
 		return nil
 	})
-	if failed := kit.ListTypes(ctx, t, client, "apps").GetFailedGroups(); len(failed) > 0 {
+	if failed := kit.ListTypes(ctx, t, client, "apps").GetFailedGroupVersions(); len(failed) > 0 {
 		t.Errorf("the list of another group reports %v", failed)
 	}
 	wantGroupAway(ctx, t, clients.Resources)
@@ -272,7 +272,7 @@ func TestResourceTypes_UnavailableAPIServiceHidesNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.Eventually(ctx, t, "no group is reported as unavailable", func() error {
-		if failed := kit.ListTypes(ctx, t, client, "").GetFailedGroups(); len(failed) > 0 {
+		if failed := kit.ListTypes(ctx, t, client, "").GetFailedGroupVersions(); len(failed) > 0 {
 			return fmt.Errorf("reported groups %v", failed)
 		}
 		return nil

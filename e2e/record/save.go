@@ -62,7 +62,7 @@ func write(recording *validate.Recording, line func(string), upTo int) {
 		for k, response := range call.Responses {
 			fresh := ""
 			if f := response.Freshness; f != nil {
-				fresh = fmt.Sprintf(", stale: %v, last contact at %s", f.GetStale(), clock(f.GetLastContact().AsTime()))
+				fresh = fmt.Sprintf(", stale: %v, last contact at %s", f.GetStale(), clock(f.GetLastContactTime().AsTime()))
 			}
 			line(fmt.Sprintf(" response %d at %s, token %q%s", k, clock(response.At), response.Token, fresh))
 			for _, event := range response.Events {

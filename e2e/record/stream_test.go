@@ -147,7 +147,7 @@ func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, strea
 func (s *script) response(events []*kubeconnectv1.Event) *kubeconnectv1.WatchResponse {
 	return &kubeconnectv1.WatchResponse{
 		Resource: &kubeconnectv1.Resource{Kind: "ConfigMap"}, Events: events, ResumeToken: "token",
-		Freshness: &kubeconnectv1.Freshness{LastContact: timestamppb.Now()},
+		Freshness: &kubeconnectv1.Freshness{LastContactTime: timestamppb.Now()},
 	}
 }
 

@@ -137,8 +137,8 @@ func deleteWhatMatches(ctx context.Context, t *testing.T, client kit.ResourceCli
 		answer, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
 			Resource: resource.Name, Namespace: namespace, LabelSelector: labels, FieldSelector: fields, DryRun: dryRun,
 		})
-		if err != nil || answer.GetDeleted() != want {
-			t.Errorf("labels %q, fields %q: deleted %d, %v; want %d", labels, fields, answer.GetDeleted(), err, want)
+		if err != nil || answer.GetDeletedCount() != want {
+			t.Errorf("labels %q, fields %q: deleted %d, %v; want %d", labels, fields, answer.GetDeletedCount(), err, want)
 		}
 	}
 	clear("color=red", "", true, 2)

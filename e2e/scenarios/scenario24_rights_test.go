@@ -76,7 +76,7 @@ func whatTheCallerMay(ctx context.Context, t *testing.T, clients harness.Clients
 	if err != nil || identity.GetUsername() != caller.User() || identity.GetUid() == "" || len(identity.GetGroups()) == 0 {
 		t.Errorf("caller %v, %v", identity, err)
 	}
-	answers, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+	answers, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Checks: []*kubeconnectv1.AccessCheck{
 		{Verb: "list", Resource: "svc", Namespace: caller.Namespace},
 		{Verb: "watch", Resource: "svc", Namespace: caller.Namespace},
 		{Verb: "get", Resource: "cm", Namespace: caller.Namespace, Name: "mine"},
@@ -86,10 +86,10 @@ func whatTheCallerMay(ctx context.Context, t *testing.T, clients harness.Clients
 		t.Fatal(err)
 	}
 	for i, want := range []bool{true, false, true, false} {
-		if answers.GetAnswers()[i].GetAllowed() != want {
-			t.Errorf("decision %d: %v", i, answers.GetAnswers()[i])
+		if answers.GetDecisions()[i].GetAllowed() != want {
+			t.Errorf("decision %d: %v", i, answers.GetDecisions()[i])
 		}
 	}
-	_, err = clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: make([]*kubeconnectv1.AccessQuestion, 101)})
+	_, err = clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Checks: make([]*kubeconnectv1.AccessCheck, 101)})
 	kit.WantError(t, err, connect.CodeInvalidArgument, "100")
 }

@@ -163,7 +163,7 @@ func begins(response Response) Response {
 
 // fresh sets the last contact to a second before the response.
 func fresh(response Response) Response {
-	response.Freshness = &kubeconnectv1.Freshness{LastContact: timestamppb.New(response.At.Add(-time.Second))}
+	response.Freshness = &kubeconnectv1.Freshness{LastContactTime: timestamppb.New(response.At.Add(-time.Second))}
 	return response
 }
 
@@ -173,7 +173,7 @@ func lose(r *Recording, from, until int) {
 	for i := range r.Calls[0].Responses[from:] {
 		response := &r.Calls[0].Responses[from+i]
 		if response.At.Sub(began) < time.Duration(until)*time.Second {
-			response.Freshness = &kubeconnectv1.Freshness{Stale: true, LastContact: timestamppb.New(began.Add(16 * time.Second))}
+			response.Freshness = &kubeconnectv1.Freshness{Stale: true, LastContactTime: timestamppb.New(began.Add(16 * time.Second))}
 		}
 	}
 }

@@ -15,7 +15,7 @@ var freshnessIsPresent = check{
 	name:      "SYNCED and BOOKMARK are sent with freshness",
 	broken: func(j *judge) string {
 		says := j.response.has(kubeconnectv1.EventType_EVENT_TYPE_SYNCED) || j.response.has(kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK)
-		if says && !j.response.Freshness.GetLastContact().IsValid() {
+		if says && !j.response.Freshness.GetLastContactTime().IsValid() {
 			return "the freshness or its last contact is missing"
 		}
 		return ""
@@ -121,7 +121,7 @@ func (j *judge) freshUntil() (time.Time, bool) {
 
 // contact returns the last contact in a response, and whether there is one.
 func (r *Response) contact() (at time.Time, ok bool) {
-	contact := r.Freshness.GetLastContact()
+	contact := r.Freshness.GetLastContactTime()
 	return contact.AsTime(), contact.IsValid()
 }
 

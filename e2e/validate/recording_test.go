@@ -122,7 +122,7 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 		},
 		"a write before the last contact that was not sent": {
 			correctRecording(), func(r *Recording) {
-				r.Calls[0].Responses[3].Freshness.LastContact = timestamppb.New(began.Add(12 * time.Second))
+				r.Calls[0].Responses[3].Freshness.LastContactTime = timestamppb.New(began.Add(12 * time.Second))
 			}, Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}, Fresh, 7,
 		},
 		"a deletion before the last contact that was not sent": {
@@ -243,15 +243,15 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 			correctRecording(), func(r *Recording) { r.Calls[0].Responses[0].Freshness = nil }, Evidence{}, Fresh, 3,
 		},
 		"BOOKMARK without a last contact": {
-			correctRecording(), func(r *Recording) { r.Calls[0].Responses[3].Freshness.LastContact = nil }, Evidence{}, Fresh, 7,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[3].Freshness.LastContactTime = nil }, Evidence{}, Fresh, 7,
 		},
 		"a last contact in the future": {
 			correctRecording(), func(r *Recording) {
-				r.Calls[0].Responses[3].Freshness.LastContact = timestamppb.New(began.Add(13 * time.Second))
+				r.Calls[0].Responses[3].Freshness.LastContactTime = timestamppb.New(began.Add(13 * time.Second))
 			}, Evidence{}, Fresh, 7,
 		},
 		"an older last contact": {
-			correctRecording(), func(r *Recording) { r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began) }, Evidence{}, Fresh, 10,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[5].Freshness.LastContactTime = timestamppb.New(began) }, Evidence{}, Fresh, 10,
 		},
 		"an outage that is not reported": {
 			correctRecording(), func(*Recording) {}, Evidence{Outages: outage(16, 32)}, Fresh, 10,
@@ -259,7 +259,7 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 		"an outage that is reported with an impossible contact": {
 			correctRecording(), func(r *Recording) {
 				lose(r, 5, 30)
-				r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began.Add(22 * time.Second))
+				r.Calls[0].Responses[5].Freshness.LastContactTime = timestamppb.New(began.Add(22 * time.Second))
 			},
 			Evidence{Outages: outage(16, 32)}, Fresh, 10,
 		},

@@ -21,7 +21,7 @@ var waitingIsStaleWithoutSnapshot = check{
 	guarantee: Fresh,
 	name:      "a stream that waits without having contacted the API server is stale",
 	broken: func(j *judge) string {
-		if !j.response.Freshness.GetStale() && j.response.Freshness.GetLastContact() == nil {
+		if !j.response.Freshness.GetStale() && j.response.Freshness.GetLastContactTime() == nil {
 			return "it is neither marked stale, nor has it a time of contact"
 		}
 		return ""

@@ -124,8 +124,8 @@ func (d deletable) delete(ctx context.Context, t *testing.T, client kit.Resource
 		response, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
 			Resource: d.resource, Namespace: namespace, FieldSelector: "metadata.name=" + name,
 		})
-		if err != nil || response.GetDeleted() != 1 {
-			t.Fatalf("deleted %d, %v", response.GetDeleted(), err)
+		if err != nil || response.GetDeletedCount() != 1 {
+			t.Fatalf("deleted %d, %v", response.GetDeletedCount(), err)
 		}
 		return response.GetResourceVersion()
 	}

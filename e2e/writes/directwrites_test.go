@@ -52,7 +52,7 @@ func (f forwardedWrite) through(ctx context.Context, client kit.ResourceClient) 
 		Resource: f.target.resource, Namespace: f.namespace, LabelSelector: f.labels, DryRun: true,
 	})
 	result := outcomeOf(nil, response.GetWarnings(), err)
-	result.deleted = int(response.GetDeleted())
+	result.deleted = int(response.GetDeletedCount())
 	return result
 }
 

@@ -52,8 +52,8 @@ func TestErrors_LongOnesKeepTheirReasonAndFitTrailers(t *testing.T) {
 					Body: &kubeconnectv1.CreateRequest_Data{Data: []byte("metadata: {name: bad}\ndata:\n  " + data.String())},
 				})
 				status := wantBounded(t, err, counted)
-				if kept := len(status.GetCauses()); kept < 10 || kept+int(status.GetOmittedCauses()) != 300 {
-					t.Errorf("%d causes, and %d omitted", kept, status.GetOmittedCauses())
+				if kept := len(status.GetCauses()); kept < 10 || kept+int(status.GetOmittedCauseCount()) != 300 {
+					t.Errorf("%d causes, and %d omitted", kept, status.GetOmittedCauseCount())
 				}
 				for _, cause := range status.GetCauses() {
 					kit.WantWords(t, cause.GetField(), "data[a bad key ")
@@ -70,8 +70,8 @@ func TestErrors_LongOnesKeepTheirReasonAndFitTrailers(t *testing.T) {
 				status := wantBounded(t, err, counted)
 				kit.WantError(t, err, connect.CodeInvalidArgument, `"web" is invalid`, "spec.replicas", "int32")
 				kit.WantWords(t, status.GetMessage(), `"web" is invalid`, "spec.replicas", "int32")
-				if status.GetOmittedCauses() != 0 {
-					t.Errorf("%d causes omitted, want none", status.GetOmittedCauses())
+				if status.GetOmittedCauseCount() != 0 {
+					t.Errorf("%d causes omitted, want none", status.GetOmittedCauseCount())
 				}
 			})
 		})

@@ -29,9 +29,9 @@ type Type struct {
 	Versions     []string // all served versions, the preferred one first
 }
 
-// FailedGroup is a version of an API group that discovery could not read, because the API server
+// FailedGroupVersion is a version of an API group that discovery could not read, because the API server
 // behind it is down.
-type FailedGroup struct {
+type FailedGroupVersion struct {
 	schema.GroupVersion
 	Err error
 }
@@ -39,7 +39,7 @@ type FailedGroup struct {
 // Types returns the resources that the cluster serves, and the versions of groups whose
 // resources are unknown, both in order. The data is at most a second old. The error is an
 // [UnavailableError] if discovery could not be read.
-func (r *Resolver) Types(ctx context.Context) ([]Type, []FailedGroup, error) {
+func (r *Resolver) Types(ctx context.Context) ([]Type, []FailedGroupVersion, error) {
 	recent, err := r.requests.Recent(ctx, maxTypesAge)
 	if err != nil {
 		return nil, nil, err
@@ -57,11 +57,11 @@ func (s *Snapshot) types() (all []Type) {
 	return all
 }
 
-func (s *Snapshot) failures() (all []FailedGroup) {
+func (s *Snapshot) failures() (all []FailedGroupVersion) {
 	for groupVersion, err := range s.failed {
-		all = append(all, FailedGroup{groupVersion, err})
+		all = append(all, FailedGroupVersion{groupVersion, err})
 	}
-	slices.SortFunc(all, func(a, b FailedGroup) int {
+	slices.SortFunc(all, func(a, b FailedGroupVersion) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
 	})
 	return all

@@ -134,7 +134,7 @@ func shortened(code connect.Code, message string, status *kubeconnectv1.Status) 
 		Name:              cut(status.GetName(), maxNameBytes),
 		Uid:               cut(status.GetUid(), maxNameBytes),
 		RetryAfterSeconds: status.GetRetryAfterSeconds(),
-		OmittedCauses:     status.GetOmittedCauses() + int32(len(status.GetCauses())),
+		OmittedCauseCount: status.GetOmittedCauseCount() + int32(len(status.GetCauses())),
 	}
 	for _, cause := range status.GetCauses() {
 		copied.Causes = append(copied.Causes, shortCause(cause))
@@ -142,7 +142,7 @@ func shortened(code connect.Code, message string, status *kubeconnectv1.Status) 
 			copied.Causes = copied.Causes[:len(copied.Causes)-1]
 			break
 		}
-		copied.OmittedCauses--
+		copied.OmittedCauseCount--
 	}
 	const sizes = 8 // the length prefixes around the message grow with it
 	available := base64.RawStdEncoding.DecodedLen(maxErrorBytes-trailerBytes(code, message, copied)) - sizes

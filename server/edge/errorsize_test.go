@@ -38,7 +38,7 @@ func TestConnectError_FitsIntoTrailers(t *testing.T) {
 		if detail.GetReason() != string(status.Reason) {
 			r.Errorf("the reason is %q, want %q", detail.GetReason(), status.Reason)
 		}
-		if kept, omitted := len(detail.GetCauses()), int(detail.GetOmittedCauses()); kept+omitted != len(status.Details.Causes) {
+		if kept, omitted := len(detail.GetCauses()), int(detail.GetOmittedCauseCount()); kept+omitted != len(status.Details.Causes) {
 			r.Errorf("%d causes and %d omitted of %d", kept, omitted, len(status.Details.Causes))
 		}
 		trailers, size := statustest.Trailers(t, mapped)
@@ -161,7 +161,7 @@ func TestConnectError_SaysWhatFollowsAQuotedObject(t *testing.T) {
 			t.Errorf("%s says %q", name, text)
 		}
 	}
-	if detail.GetReason() != "Invalid" || detail.GetKind() != "Pod" || detail.GetName() != "a" || detail.GetOmittedCauses() != 0 {
+	if detail.GetReason() != "Invalid" || detail.GetKind() != "Pod" || detail.GetName() != "a" || detail.GetOmittedCauseCount() != 0 {
 		t.Errorf("the status is %v", detail)
 	}
 }
@@ -174,8 +174,8 @@ func TestConnectError_KeepsAsManyCausesAsFit(t *testing.T) {
 	all[1].Detail = strings.Repeat("a long one ", 2000)
 	detail := statustest.Of(t, ConnectError(apierrors.NewInvalid(podKind, "a", all)))
 	causes := detail.GetCauses()
-	if len(causes) < 10 || len(causes)+int(detail.GetOmittedCauses()) != 300 {
-		t.Fatalf("%d causes, and %d omitted", len(causes), detail.GetOmittedCauses())
+	if len(causes) < 10 || len(causes)+int(detail.GetOmittedCauseCount()) != 300 {
+		t.Fatalf("%d causes, and %d omitted", len(causes), detail.GetOmittedCauseCount())
 	}
 	for i, cause := range causes {
 		if want := fmt.Sprintf("data[a key %d]", i); cause.GetField() != want || cause.GetReason() != "FieldValueInvalid" {

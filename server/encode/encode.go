@@ -26,8 +26,8 @@ func Object(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kubeco
 // Freshness returns the message of the freshness of objects.
 func Freshness(freshness informerhub.Freshness) *kubeconnectv1.Freshness {
 	return &kubeconnectv1.Freshness{
-		Stale:       freshness.Stale,
-		LastContact: timestamppb.New(freshness.LastContact),
+		Stale:           freshness.Stale,
+		LastContactTime: timestamppb.New(freshness.LastContact),
 	}
 }
 

@@ -91,7 +91,7 @@ class FakeService(
     left: bool = True
     encodes: bool = True  # whether messages are sent as requested
     protobuf_type: str = ""
-    answers: int | None = None  # the number of answers to return; None for all
+    decisions: int | None = None  # the number of decisions to return; None for all
     refusals: deque[Failure] = field(default_factory=deque)  # errors of the next calls
     requests: list[Any] = field(default_factory=list)
     peers: list[str] = field(default_factory=list)  # the connection of each request
@@ -173,9 +173,9 @@ class FakeService(
         ]
         return read_pb2.CountResponse(
             resource=PODS,
-            total=len(self.objects),
+            total_count=len(self.objects),
             groups=groups if request.group_by else [],
-            remaining_groups=len(names) - len(groups),
+            remaining_group_count=len(names) - len(groups),
             resource_version=SNAPSHOT,
             freshness=self.freshness,
             source=source_of(request),
@@ -210,7 +210,7 @@ class FakeService(
     ) -> discovery_pb.ListResourceTypesResponse:
         self._begin(request, context)
         cache = discovery_pb.CacheState(
-            started=True, synced=True, objects=3, bytes=4096, resource_version=SNAPSHOT
+            running=True, synced=True, object_count=3, size_bytes=4096, resource_version=SNAPSHOT
         )
         pods = discovery_pb.ResourceType(
             resource=PODS,
@@ -222,7 +222,9 @@ class FakeService(
             subresources=["log", "status"],
             cache=cache,
         )
-        failed = discovery_pb.FailedGroup(group="metrics.k8s.io", version="v1", message="down")
+        failed = discovery_pb.FailedGroupVersion(
+            group="metrics.k8s.io", version="v1", message="down"
+        )
         nodes = discovery_pb.ResourceType(singular="node")
         namespaces = discovery_pb.ResourceType(
             resource=object_pb2.Resource(version="v1", kind="Namespace", plural="namespaces")
@@ -233,7 +235,7 @@ class FakeService(
             if not request.category or request.category in each.categories
         ]
         return discovery_pb.ListResourceTypesResponse(
-            resource_types=matching, failed_groups=[failed]
+            resource_types=matching, failed_group_versions=[failed]
         )
 
     def GetSchema(
@@ -361,13 +363,15 @@ class FakeService(
         self, request: write_pb2.DeleteCollectionRequest, context: grpc.ServicerContext
     ) -> write_pb2.DeleteCollectionResponse:
         self._begin(request, context)
-        return write_pb2.DeleteCollectionResponse(deleted=3, warnings=["old"], resource_version="9")
+        return write_pb2.DeleteCollectionResponse(
+            deleted_count=3, warnings=["old"], resource_version="9"
+        )
 
     def WhoAmI(
         self, request: access_pb.WhoAmIRequest, context: grpc.ServicerContext
     ) -> access_pb.WhoAmIResponse:
         self._begin(request, context)
-        extra = {"scopes": access_pb.ExtraValues(values=["a", "b"])}
+        extra = {"scopes": access_pb.ExtraValue(values=["a", "b"])}
         return access_pb.WhoAmIResponse(username="ann", groups=["readers"], extra=extra)
 
     def CheckAccess(
@@ -375,11 +379,11 @@ class FakeService(
     ) -> access_pb.CheckAccessResponse:
         """Allow all reads."""
         self._begin(request, context)
-        reads = [question.verb in ("get", "list", "watch") for question in request.questions]
-        answers = [
-            access_pb.AccessAnswer(allowed=read, reason="RBAC" if read else "") for read in reads
+        reads = [check.verb in ("get", "list", "watch") for check in request.checks]
+        decisions = [
+            access_pb.AccessDecision(allowed=read, reason="RBAC" if read else "") for read in reads
         ]
-        return access_pb.CheckAccessResponse(answers=answers[: self.answers])
+        return access_pb.CheckAccessResponse(decisions=decisions[: self.decisions])
 
     def _begin(self, request: object, context: grpc.ServicerContext) -> None:
         self.requests.append(request)

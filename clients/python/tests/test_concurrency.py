@@ -249,7 +249,7 @@ def test_another_thread_sees_that_a_watch_is_disconnected(
         reader = threads.submit(next, events, None)
         assert lost.wait(10)
         assert not events.connection.connected
-        assert events.freshness == Freshness(stale=True, last_contact=None)
+        assert events.freshness == Freshness(stale=True, last_contact_time=None)
         events.close()
         assert reader.result(10) is None
 

@@ -284,7 +284,7 @@ def test_resume_continues_after_a_restart(
     without_content = pod("n1", namespace="")
     without_content.ClearField("content")
     freshness = consistency_pb2.Freshness(stale=True)
-    freshness.last_contact.FromDatetime(datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc))
+    freshness.last_contact_time.FromDatetime(datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc))
     deletion = batch("t10", event(watch_pb2.EVENT_TYPE_DELETED, without_content, "10"))
     deletion.freshness.CopyFrom(freshness)
     service.play(deletion, NOT_FOUND)

@@ -186,7 +186,7 @@ def test_does_not_move_if_only_the_stream_was_lost() -> None:
     watch.delay_after(LOST)
     watch.receive(batch("t10", BOOKMARK))
     at += timedelta(seconds=60)
-    assert watch.freshness == Freshness(stale=True, last_contact=None)
+    assert watch.freshness == Freshness(stale=True, last_contact_time=None)
     assert watch.staleness_error() is None
 
 
@@ -244,7 +244,7 @@ def test_reports_the_time_of_each_connection_state() -> None:
 
 def test_is_stale_from_the_loss_of_a_stream_until_the_next_report() -> None:
     fresh = batch("t9", SYNCED)
-    fresh.freshness.last_contact.FromDatetime(CONTACT)
+    fresh.freshness.last_contact_time.FromDatetime(CONTACT)
     watch = session(fresh)
     said = [watch.freshness]
     watch.delay_after(LOST)

@@ -6,7 +6,7 @@ import type {
 } from "./gen/kubeconnect/v1/access_service_pb.js";
 
 /** An action that the caller might want to perform. */
-export interface AccessQuestion {
+export interface AccessCheck {
   /**
    * The Kubernetes verb: "get", "list", "watch", "create", "update", "patch", "delete",
    * "deletecollection".
@@ -22,8 +22,8 @@ export interface AccessQuestion {
   readonly name?: string | undefined;
 }
 
-/** The cluster's answer to a question. */
-export interface AccessAnswer {
+/** The cluster's decision of one check. */
+export interface AccessDecision {
   /** Whether the caller is allowed to perform the action. */
   readonly allowed: boolean;
   /** The cluster's reason for the decision; often empty. */
@@ -32,10 +32,10 @@ export interface AccessAnswer {
 
 /** Returns the request message of a check of permissions. */
 export function checkAccessRequest(
-  questions: readonly AccessQuestion[],
+  checks: readonly AccessCheck[],
 ): MessageInitShape<typeof CheckAccessRequestSchema> {
   return {
-    questions: questions.map(({ verb, resource, subresource = "", namespace = "", name = "" }) => ({
+    checks: checks.map(({ verb, resource, subresource = "", namespace = "", name = "" }) => ({
       verb,
       resource,
       subresource,
@@ -45,15 +45,15 @@ export function checkAccessRequest(
   };
 }
 
-/** Converts the answers, of which there must be one for each question. */
-export function accessAnswersFrom(
-  { answers }: CheckAccessResponse,
+/** Converts the decisions, of which there must be one for each check. */
+export function accessDecisionsFrom(
+  { decisions }: CheckAccessResponse,
   count: number,
-): readonly AccessAnswer[] {
-  if (answers.length !== count) {
+): readonly AccessDecision[] {
+  if (decisions.length !== count) {
     throw KubeconnectError.internal(
-      `invalid response: ${answers.length} answers to ${count} questions`,
+      `invalid response: ${decisions.length} decisions for ${count} checks`,
     );
   }
-  return answers.map(({ allowed, reason }) => ({ allowed, reason }));
+  return decisions.map(({ allowed, reason }) => ({ allowed, reason }));
 }

@@ -1,9 +1,9 @@
 import { createClient as createServiceClient, type Transport } from "@connectrpc/connect";
 import {
-  accessAnswersFrom,
+  accessDecisionsFrom,
   checkAccessRequest,
-  type AccessAnswer,
-  type AccessQuestion,
+  type AccessDecision,
+  type AccessCheck,
 } from "./access.js";
 import type { WriteBody } from "./body.js";
 import { unary, type CallOptions } from "./call.js";
@@ -152,14 +152,14 @@ export interface Client {
 
   /**
    * Returns whether the caller is allowed to perform each of several actions, at most 100, in the
-   * order of the questions. The answers may be ten seconds old, or older if the operator allows
-   * that. Fails as a whole if a question cannot be evaluated, for example because its resource
-   * does not exist. Each question counts as a call against the caller's rate limit.
+   * order of the checks. The decisions may be ten seconds old, or older if the operator allows
+   * that. Fails as a whole if a check cannot be evaluated, for example because its resource
+   * does not exist. Each check counts as a call against the caller's rate limit.
    */
   checkAccess(
-    questions: readonly AccessQuestion[],
+    checks: readonly AccessCheck[],
     options?: CallOptions,
-  ): Promise<readonly AccessAnswer[]>;
+  ): Promise<readonly AccessDecision[]>;
 }
 
 /** Creates a client over any Connect transport. The client needs no closing. */
@@ -230,8 +230,8 @@ export function createClient(transport: Transport): Client {
     async deleteCollection(resource: string, options: DeleteCollectionOptions) {
       const request = deleteCollectionRequest(resource, options);
       const response = await unary(options, (call) => service.deleteCollection(request, call));
-      const { deleted, resourceVersion, warnings } = response;
-      return { deleted: Number(deleted), resourceVersion, warnings };
+      const { deletedCount, resourceVersion, warnings } = response;
+      return { deletedCount: Number(deletedCount), resourceVersion, warnings };
     },
 
     async resourceTypes({ group = "", category = "", ...options }: ResourceTypesOptions = {}) {
@@ -248,10 +248,10 @@ export function createClient(transport: Transport): Client {
       return identityFrom(await unary(options, (call) => access.whoAmI({}, call)));
     },
 
-    async checkAccess(questions: readonly AccessQuestion[], options: CallOptions = {}) {
-      const request = checkAccessRequest(questions);
+    async checkAccess(checks: readonly AccessCheck[], options: CallOptions = {}) {
+      const request = checkAccessRequest(checks);
       const response = await unary(options, (call) => access.checkAccess(request, call));
-      return accessAnswersFrom(response, questions.length);
+      return accessDecisionsFrom(response, checks.length);
     },
   };
 }

@@ -39,7 +39,7 @@ export interface CountResult {
   /** The largest groups first, groups of equal size in order of their values. */
   readonly groups: readonly ObjectGroup[];
   /** The number of groups that were left out because there were more than `maxGroups`. */
-  readonly remainingGroups: number;
+  readonly remainingGroupCount: number;
   /** The resource version of the count. */
   readonly resourceVersion: string;
   readonly freshness: Freshness | undefined;
@@ -68,12 +68,12 @@ export function countRequest(
 export function countFrom(response: CountResponse): CountResult {
   return {
     resource: required(response.resource, "the resource of the objects"),
-    total: Number(response.total),
+    total: Number(response.totalCount),
     groups: response.groups.map(({ values, count }) => ({
       values: values.map(jsonFrom),
       count: Number(count),
     })),
-    remainingGroups: Number(response.remainingGroups),
+    remainingGroupCount: Number(response.remainingGroupCount),
     resourceVersion: response.resourceVersion,
     freshness: freshnessFrom(response.freshness),
     source: sourceFrom(response.source),

@@ -62,7 +62,7 @@ export interface DeleteCollectionOptions extends DeletionOptions {
 /** The result of a deleteCollection. */
 export interface DeleteCollectionResult {
   /** The number of objects that were deleted, or are being deleted. */
-  readonly deleted: number;
+  readonly deletedCount: number;
   /** A version at which all deletions are visible, as in DeleteResult. */
   readonly resourceVersion: string;
   /** The API server's warnings, human-readable. */

@@ -3,7 +3,7 @@ import type { CallOptions } from "./call.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import type {
   CacheState as CacheStateMessage,
-  FailedGroup as FailedGroupMessage,
+  FailedGroupVersion as FailedGroupMessage,
   GetSchemaResponse,
   ListResourceTypesResponse,
   ResourceType as ResourceTypeMessage,
@@ -22,16 +22,16 @@ export interface ResourceTypesOptions extends CallOptions {
 /** The state of the service's cache of one resource. */
 export interface CacheState {
   /**
-   * Whether the cache exists. It is started by the first read, and stopped when it has been
+   * Whether the cache exists. It starts at the first read, and stops when it has been
    * unused for a while.
    */
-  readonly started: boolean;
+  readonly running: boolean;
   /** Whether the cache has a complete snapshot. */
   readonly synced: boolean;
   /** The number of cached objects. */
-  readonly objects: number;
+  readonly objectCount: number;
   /** The approximate size of the objects in memory, in bytes. */
-  readonly bytes: number;
+  readonly sizeBytes: number;
   /** The resource version that the cache has reached. */
   readonly resourceVersion: string;
   readonly freshness: Freshness | undefined;
@@ -63,14 +63,16 @@ export interface ResourceType {
 }
 
 /** A version of an API group for which discovery failed, with the reason. */
-export type FailedGroup = Readonly<Pick<FailedGroupMessage, "group" | "version" | "message">>;
+export type FailedGroupVersion = Readonly<
+  Pick<FailedGroupMessage, "group" | "version" | "message">
+>;
 
 /** The resources that the cluster serves. */
 export interface ResourceTypesResult {
   /** The resources in order of group and name, once for all their versions. */
   readonly types: readonly ResourceType[];
   /** The group versions for which discovery failed: their resources are missing. */
-  readonly failedGroups: readonly FailedGroup[];
+  readonly failedGroupVersions: readonly FailedGroupVersion[];
 }
 
 /** The schema of one kind. */
@@ -86,7 +88,7 @@ export interface SchemaResult {
 export function resourceTypesFrom(response: ListResourceTypesResponse): ResourceTypesResult {
   return {
     types: response.resourceTypes.map(resourceTypeFrom),
-    failedGroups: response.failedGroups,
+    failedGroupVersions: response.failedGroupVersions,
   };
 }
 
@@ -109,12 +111,12 @@ function resourceTypeFrom(message: ResourceTypeMessage): ResourceType {
 }
 
 function cacheFrom(message: CacheStateMessage): CacheState {
-  const { started, synced, objects, bytes, resourceVersion, freshness } = message;
+  const { running, synced, objectCount, sizeBytes, resourceVersion, freshness } = message;
   return {
-    started,
+    running,
     synced,
-    objects: Number(objects),
-    bytes: Number(bytes),
+    objectCount: Number(objectCount),
+    sizeBytes: Number(sizeBytes),
     resourceVersion,
     freshness: freshnessFrom(freshness),
   };

@@ -25,7 +25,7 @@ export class KubeconnectError extends Error {
   readonly reason: string;
   readonly causes: readonly StatusCause[];
   /** The number of causes that the service left out, because it bounds the size of an error. */
-  readonly omittedCauses: number;
+  readonly omittedCauseCount: number;
   /** The number of seconds after which to retry; 0 if the service sent none. */
   readonly retryAfterSeconds: number;
   /** Whether the service has sent the error. If not, the error is one of the connection. */
@@ -37,7 +37,7 @@ export class KubeconnectError extends Error {
     this.reason = status?.reason ?? "";
     this.causes =
       status?.causes.map(({ reason, message, field }) => ({ reason, message, field })) ?? [];
-    this.omittedCauses = status?.omittedCauses ?? 0;
+    this.omittedCauseCount = status?.omittedCauseCount ?? 0;
     this.retryAfterSeconds = status?.retryAfterSeconds ?? 0;
     this.fromService = status !== undefined;
   }
@@ -59,12 +59,12 @@ export class KubeconnectError extends Error {
 
   /** Returns the same error with another message. */
   withMessage(message: string): KubeconnectError {
-    const { code, reason, causes, omittedCauses, retryAfterSeconds, fromService } = this;
+    const { code, reason, causes, omittedCauseCount, retryAfterSeconds, fromService } = this;
     const error = new KubeconnectError(message, code, undefined, this);
     return Object.assign(error, {
       reason,
       causes,
-      omittedCauses,
+      omittedCauseCount,
       retryAfterSeconds,
       fromService,
     });

@@ -59,7 +59,7 @@ export class EventReader<T> {
   /** Marks the freshness as stale, because the stream was lost. */
   markLost(): void {
     if (this.#received) {
-      this.#freshness = { stale: true, lastContact: this.#freshness?.lastContact };
+      this.#freshness = { stale: true, lastContactTime: this.#freshness?.lastContactTime };
     }
   }
 

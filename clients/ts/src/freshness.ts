@@ -6,7 +6,7 @@ export interface Freshness {
   /** Whether the API server is unreachable for the service, so that the data may be outdated. */
   readonly stale: boolean;
   /** The time of the last confirmed contact with the API server. */
-  readonly lastContact: Date | undefined;
+  readonly lastContactTime: Date | undefined;
 }
 
 /** Converts the API's message; undefined if the service did not report it. */
@@ -14,6 +14,6 @@ export function freshnessFrom(message: FreshnessMessage | undefined): Freshness 
   if (!message) {
     return undefined;
   }
-  const { stale, lastContact } = message;
-  return { stale, lastContact: lastContact && timestampDate(lastContact) };
+  const { stale, lastContactTime } = message;
+  return { stale, lastContactTime: lastContactTime && timestampDate(lastContactTime) };
 }

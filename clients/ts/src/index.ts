@@ -6,7 +6,7 @@
  */
 export { Code } from "@connectrpc/connect";
 
-export type { AccessAnswer, AccessQuestion } from "./access.js";
+export type { AccessDecision, AccessCheck } from "./access.js";
 export type { BearerToken } from "./bearer.js";
 export type { WriteBody } from "./body.js";
 export type { CallOptions, ReadOptions, StreamOptions } from "./call.js";
@@ -23,7 +23,7 @@ export type {
 } from "./delete.js";
 export type {
   CacheState,
-  FailedGroup,
+  FailedGroupVersion,
   ResourceType,
   ResourceTypesOptions,
   ResourceTypesResult,

@@ -37,33 +37,33 @@ suite("whoAmI", () => {
 });
 
 suite("checkAccess", () => {
-  test("sends each question, and returns the answers in their order", async () => {
+  test("sends each check, and returns the decisions in their order", async () => {
     const requests: CheckAccessRequest[] = [];
     const client = accessClientOf({
       checkAccess(request) {
         requests.push(request);
-        return { answers: [{ allowed: true, reason: "RBAC" }, { allowed: false }] };
+        return { decisions: [{ allowed: true, reason: "RBAC" }, { allowed: false }] };
       },
     });
     const scale = { verb: "update", resource: "deployments", subresource: "scale" };
-    const answers = await client.checkAccess([
+    const decisions = await client.checkAccess([
       { ...scale, namespace: "default", name: "web" },
       { verb: "list", resource: "secrets" },
     ]);
-    assert.deepEqual(answers, [
+    assert.deepEqual(decisions, [
       { allowed: true, reason: "RBAC" },
       { allowed: false, reason: "" },
     ]);
-    const questions = [
+    const checks = [
       { ...scale, namespace: "default", name: "web" },
       { verb: "list", resource: "secrets" },
     ];
-    assert.deepEqual(requests, [create(CheckAccessRequestSchema, { questions })]);
+    assert.deepEqual(requests, [create(CheckAccessRequestSchema, { checks })]);
   });
 
-  test("fails if there is not one answer for each question", async () => {
-    const client = accessClientOf({ checkAccess: () => ({ answers: [] }) });
-    const question = { verb: "list", resource: "pods" };
-    await assert.rejects(client.checkAccess([question]), { code: Code.Internal });
+  test("fails if there is not one decision for each check", async () => {
+    const client = accessClientOf({ checkAccess: () => ({ decisions: [] }) });
+    const check = { verb: "list", resource: "pods" };
+    await assert.rejects(client.checkAccess([check]), { code: Code.Internal });
   });
 });

@@ -20,7 +20,7 @@ import {
 } from "../src/proto.js";
 import { clientOf, pod, podResource, untilEnd } from "./fixture.js";
 
-const lastContact = timestampFromDate(new Date("2026-01-02T12:31:07Z"));
+const lastContactTime = timestampFromDate(new Date("2026-01-02T12:31:07Z"));
 
 suite("get", () => {
   test("returns the head, and decodes the value on access", async () => {
@@ -83,7 +83,7 @@ suite("get", () => {
         resource: podResource,
         object: pod(name),
         source: sources[Number(name)] ?? Source.UNSPECIFIED,
-        freshness: { stale: true, lastContact },
+        freshness: { stale: true, lastContactTime },
       }),
     });
     const seen: unknown[] = [];
@@ -100,7 +100,7 @@ suite("get", () => {
       message: "Pod is invalid",
       causes: [{ reason: "FieldValueRequired", message: "required", field: "spec.containers" }],
       retryAfterSeconds: 3,
-      omittedCauses: 270,
+      omittedCauseCount: 270,
     };
     const client = clientOf({
       get() {
@@ -116,7 +116,7 @@ suite("get", () => {
       assert.equal(error.message, "Pod is invalid");
       assert.deepEqual(error.causes, status.causes);
       assert.equal(error.retryAfterSeconds, 3);
-      assert.equal(error.omittedCauses, 270);
+      assert.equal(error.omittedCauseCount, 270);
       return true;
     });
   });
@@ -174,7 +174,7 @@ suite("list", () => {
             nextPageToken: "2",
             resourceVersion: "9",
             remainingItemCount: 1n,
-            freshness: { stale: true, lastContact },
+            freshness: { stale: true, lastContactTime },
             source: Source.CACHE,
             warnings: ["2 left out"],
           }
@@ -210,7 +210,7 @@ suite("list", () => {
     assert.equal(all.resource.plural, "pods");
     assert.deepEqual(all.freshness, {
       stale: true,
-      lastContact: new Date("2026-01-02T12:31:07Z"),
+      lastContactTime: new Date("2026-01-02T12:31:07Z"),
     });
     assert.equal(all.source, "cache");
     assert.deepEqual(all.warnings, ["2 left out"]);
@@ -340,7 +340,7 @@ suite("watch", () => {
         yield {
           events: [{ type: EventType.MODIFIED, object: pod("a") }, { type: EventType.BOOKMARK }],
           resumeToken: "t6",
-          freshness: { stale: true, lastContact },
+          freshness: { stale: true, lastContactTime },
         };
         yield {
           resource: podResource,

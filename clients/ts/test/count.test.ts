@@ -20,12 +20,12 @@ suite("count", () => {
     const client = clientOf({
       count: () => ({
         resource: podResource,
-        total: 6n,
+        totalCount: 6n,
         groups: [
           { values: [value("n1"), value(2)], count: 3n },
           { values: [value(null), create(ValueSchema)], count: 2n },
         ],
-        remainingGroups: 1n,
+        remainingGroupCount: 1n,
         resourceVersion: "9",
         source: Source.CACHE,
         namespaces: ["user-a"],
@@ -41,7 +41,7 @@ suite("count", () => {
         { values: ["n1", 2], count: 3 },
         { values: [null, null], count: 2 },
       ],
-      remainingGroups: 1,
+      remainingGroupCount: 1,
       resourceVersion: "9",
       source: "cache",
       namespaces: ["user-a"],

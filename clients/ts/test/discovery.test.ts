@@ -12,7 +12,7 @@ suite("discovery", () => {
       verbs: ["get", "list", "watch"],
       subresources: ["log", "status"],
     };
-    const cache = { started: true, synced: true, resourceVersion: "9" };
+    const cache = { running: true, synced: true, resourceVersion: "9" };
     const client = clientOf(
       {},
       {
@@ -20,23 +20,30 @@ suite("discovery", () => {
           assert.deepEqual([group, category], ["core", "all"]);
           return {
             resourceTypes: [
-              { resource: podResource, ...names, cache: { ...cache, objects: 3n, bytes: 4096n } },
+              {
+                resource: podResource,
+                ...names,
+                cache: { ...cache, objectCount: 3n, sizeBytes: 4096n },
+              },
               { resource: { ...podResource, kind: "Node" } },
             ],
-            failedGroups: [{ group: "metrics.k8s.io", version: "v1", message: "down" }],
+            failedGroupVersions: [{ group: "metrics.k8s.io", version: "v1", message: "down" }],
           };
         },
       },
     );
-    const { types, failedGroups } = await client.resourceTypes({ group: "core", category: "all" });
+    const { types, failedGroupVersions } = await client.resourceTypes({
+      group: "core",
+      category: "all",
+    });
     assert.deepEqual(
       types.map(({ resource }) => resource.kind),
       ["Pod", "Node"],
     );
-    const state = { ...cache, objects: 3, bytes: 4096, freshness: undefined };
+    const state = { ...cache, objectCount: 3, sizeBytes: 4096, freshness: undefined };
     assert.deepEqual(types[0], { resource: types[0]?.resource, ...names, cache: state });
     assert.equal(types[1]?.cache, undefined);
-    const [{ group, version, message } = {}] = failedGroups;
+    const [{ group, version, message } = {}] = failedGroupVersions;
     assert.deepEqual([group, version, message], ["metrics.k8s.io", "v1", "down"]);
   });
 

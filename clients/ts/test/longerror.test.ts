@@ -17,13 +17,13 @@ import { pod, podResource } from "./fixture.js";
 type Status = MessageInitShape<typeof StatusSchema>;
 
 /** Returns the validation error of a ConfigMap with many invalid fields. */
-function manyCauses(count: number, omittedCauses = 0): Status {
+function manyCauses(count: number, omittedCauseCount = 0): Status {
   const causes = Array.from({ length: count }, (_, index) => ({
     reason: "FieldValueInvalid",
     message: `Invalid value: "not valid ${index}": a valid config key must consist of letters`,
     field: `data[not valid ${index}]`,
   }));
-  return { message: "ConfigMap is invalid", reason: "Invalid", causes, omittedCauses };
+  return { message: "ConfigMap is invalid", reason: "Invalid", causes, omittedCauseCount };
 }
 
 /** Returns the error of a patch with a wrong type, which quotes the complete object twice. */
@@ -93,11 +93,11 @@ suite("an error", () => {
         t.after(() => {
           client.close();
         });
-        const { code, reason, causes, omittedCauses } = await rejectionOf(client, name);
+        const { code, reason, causes, omittedCauseCount } = await rejectionOf(client, name);
         assert.equal(code, Code.InvalidArgument);
         assert.equal(reason, "Invalid");
         assert.equal(causes.length, statuses[name]?.causes?.length);
-        assert.equal(omittedCauses, statuses[name]?.omittedCauses ?? 0);
+        assert.equal(omittedCauseCount, statuses[name]?.omittedCauseCount ?? 0);
         assert.equal((await client.get("pods", { name: "web" })).name, "web");
       });
     }

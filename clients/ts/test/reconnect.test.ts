@@ -289,7 +289,7 @@ suite("a watch over several streams", () => {
     t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
     const batch = (stale: boolean): WatchBatch => ({
       ...bookmark,
-      freshness: { stale, lastContact: undefined },
+      freshness: { stale, lastContactTime: undefined },
     });
     const reasons: unknown[] = [];
     let stale = true;
@@ -330,7 +330,7 @@ suite("a watch over several streams", () => {
 
   test("stays with a stale replica without a limit", async (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
-    const stale = { ...bookmark, freshness: { stale: true, lastContact: undefined } };
+    const stale = { ...bookmark, freshness: { stale: true, lastContactTime: undefined } };
     const open = streams({ send: [stale, stale, stale] });
     const batches = reconnecting(open, "", t.signal, { maxStalenessMs: Infinity });
     for (let day = 0; day < 3; day++) {

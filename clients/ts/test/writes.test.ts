@@ -46,7 +46,7 @@ function recording(): { client: Client; requests: JsonValue[] } {
     },
     deleteCollection(request) {
       note(DeleteCollectionRequestSchema, request);
-      return { deleted: 3n, warnings: ["mind"], resourceVersion: "12" };
+      return { deletedCount: 3n, warnings: ["mind"], resourceVersion: "12" };
     },
   });
   return { client, requests };
@@ -278,6 +278,6 @@ suite("deleteCollection", () => {
         dryRun: true,
       },
     ]);
-    assert.deepEqual(result, { deleted: 3, resourceVersion: "12", warnings: ["mind"] });
+    assert.deepEqual(result, { deletedCount: 3, resourceVersion: "12", warnings: ["mind"] });
   });
 });

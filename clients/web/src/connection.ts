@@ -10,4 +10,4 @@ export type Connection =
       readonly lastMessage: Date | undefined;
     }
   /** The service is reachable, but the API server is unreachable for it. */
-  | { readonly state: "stale"; readonly lastContact: Date | undefined };
+  | { readonly state: "stale"; readonly lastContactTime: Date | undefined };

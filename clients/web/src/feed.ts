@@ -235,6 +235,6 @@ function lossBy(error: KubeconnectError, lastMessage: Date | undefined): Connect
 /** Returns the connection state while the service is reachable. */
 function connectionFrom(freshness: Freshness | undefined): Connection {
   return freshness?.stale
-    ? { state: "stale", lastContact: freshness.lastContact }
+    ? { state: "stale", lastContactTime: freshness.lastContactTime }
     : { state: "live" };
 }

@@ -44,8 +44,8 @@ export function titleOf(connection: Connection): string {
     case "forbidden":
       return "Permission denied";
     case "stale":
-      return connection.lastContact
-        ? `No contact with the cluster since ${time.format(connection.lastContact)}`
+      return connection.lastContactTime
+        ? `No contact with the cluster since ${time.format(connection.lastContactTime)}`
         : "The cluster cannot be reached";
   }
 }

@@ -236,8 +236,8 @@ suite("the feed", () => {
   test("reports since when the service has lost the cluster, until it is back", async (t) => {
     const states: Connection[] = [];
     const bookmark = { events: [{ type: EventType.BOOKMARK }], resumeToken: "t2" };
-    const lastContact = new Date("2026-01-02T12:31:07Z");
-    const stale = { stale: true, lastContact: timestampFromDate(lastContact) };
+    const lastContactTime = new Date("2026-01-02T12:31:07Z");
+    const stale = { stale: true, lastContactTime: timestampFromDate(lastContactTime) };
     const { feed, last } = feedOfStreams(states, [
       [
         { ...snapshot("web"), resumeToken: "t1" },
@@ -253,7 +253,7 @@ suite("the feed", () => {
     await last;
     assert.deepEqual(states, [
       { state: "live" },
-      { state: "stale", lastContact },
+      { state: "stale", lastContactTime },
       { state: "live" },
     ]);
   });

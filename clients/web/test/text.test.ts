@@ -99,13 +99,13 @@ test("an empty table shows the reason", () => {
 });
 
 test("a lost cluster is shown with the time, in local time", () => {
-  const lastContact = new Date(2026, 0, 2, 12, 31, 7);
+  const lastContactTime = new Date(2026, 0, 2, 12, 31, 7);
   assert.equal(
-    titleOf({ state: "stale", lastContact }),
+    titleOf({ state: "stale", lastContactTime }),
     "No contact with the cluster since 12:31:07",
   );
   assert.equal(
-    titleOf({ state: "stale", lastContact: undefined }),
+    titleOf({ state: "stale", lastContactTime: undefined }),
     "The cluster cannot be reached",
   );
 });

@@ -81,8 +81,8 @@ async function listRelatives() {
 /** Counts pods, in total and by values. */
 async function countPods() {
   const groupBy = ["metadata.labels.app", "metadata.labels.none"];
-  const { total, groups, remainingGroups } = await client.count("pods", { namespace, groupBy });
-  report("counted", { total, groups, remaining: remainingGroups });
+  const { total, groups, remainingGroupCount } = await client.count("pods", { namespace, groupBy });
+  report("counted", { total, groups, remaining: remainingGroupCount });
 }
 
 /** Reads an object from the cache and from the API server, and its subresource. */

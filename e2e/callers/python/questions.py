@@ -107,7 +107,7 @@ def count_pods(client: Client, namespace: str) -> None:
         "pods", namespace=namespace, group_by=["metadata.labels.app", "metadata.labels.none"]
     )
     groups = [{"values": group.values, "count": group.count} for group in count.groups]
-    report("counted", total=count.total, groups=groups, remaining=count.remaining_groups)
+    report("counted", total=count.total, groups=groups, remaining=count.remaining_group_count)
 
 
 def read_at_the_api_server(client: Client, namespace: str) -> None:

@@ -57,7 +57,7 @@ def report(step: str, error: kubeconnect.KubeconnectError) -> None:
         "reason": error.reason,
         "message": error.message,
         "causes": len(error.causes),
-        "omitted": error.omitted_causes,
+        "omitted": error.omitted_cause_count,
     }
     print(json.dumps({"step": step, **fields}), flush=True)
 

@@ -68,7 +68,7 @@ type WhoAmIResponse struct {
 	// The user's groups.
 	Groups []string `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Additional information from the authenticator.
-	Extra         map[string]*ExtraValues `protobuf:"bytes,4,rep,name=extra,proto3" json:"extra,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Extra         map[string]*ExtraValue `protobuf:"bytes,4,rep,name=extra,proto3" json:"extra,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -124,15 +124,15 @@ func (x *WhoAmIResponse) GetGroups() []string {
 	return nil
 }
 
-func (x *WhoAmIResponse) GetExtra() map[string]*ExtraValues {
+func (x *WhoAmIResponse) GetExtra() map[string]*ExtraValue {
 	if x != nil {
 		return x.Extra
 	}
 	return nil
 }
 
-// ExtraValues are the values of one key of an identity's extra information.
-type ExtraValues struct {
+// ExtraValue contains the values of one key of an identity's extra information.
+type ExtraValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The values.
 	Values        []string `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -140,20 +140,20 @@ type ExtraValues struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ExtraValues) Reset() {
-	*x = ExtraValues{}
+func (x *ExtraValue) Reset() {
+	*x = ExtraValue{}
 	mi := &file_kubeconnect_v1_access_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ExtraValues) String() string {
+func (x *ExtraValue) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ExtraValues) ProtoMessage() {}
+func (*ExtraValue) ProtoMessage() {}
 
-func (x *ExtraValues) ProtoReflect() protoreflect.Message {
+func (x *ExtraValue) ProtoReflect() protoreflect.Message {
 	mi := &file_kubeconnect_v1_access_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -165,12 +165,12 @@ func (x *ExtraValues) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ExtraValues.ProtoReflect.Descriptor instead.
-func (*ExtraValues) Descriptor() ([]byte, []int) {
+// Deprecated: Use ExtraValue.ProtoReflect.Descriptor instead.
+func (*ExtraValue) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_access_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ExtraValues) GetValues() []string {
+func (x *ExtraValue) GetValues() []string {
 	if x != nil {
 		return x.Values
 	}
@@ -180,9 +180,9 @@ func (x *ExtraValues) GetValues() []string {
 // CheckAccessRequest asks whether the caller is allowed to perform each of several actions.
 type CheckAccessRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The questions; at most 100. More are INVALID_ARGUMENT. If there are none, the response
-	// has no answers.
-	Questions     []*AccessQuestion `protobuf:"bytes,1,rep,name=questions,proto3" json:"questions,omitempty"`
+	// The checks; at most 100. More are INVALID_ARGUMENT. If there are none, the response
+	// has no decisions.
+	Checks        []*AccessCheck `protobuf:"bytes,1,rep,name=checks,proto3" json:"checks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,15 +217,15 @@ func (*CheckAccessRequest) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_access_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *CheckAccessRequest) GetQuestions() []*AccessQuestion {
+func (x *CheckAccessRequest) GetChecks() []*AccessCheck {
 	if x != nil {
-		return x.Questions
+		return x.Checks
 	}
 	return nil
 }
 
-// AccessQuestion is one action that the caller might want to perform.
-type AccessQuestion struct {
+// AccessCheck is one action that the caller might want to perform.
+type AccessCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The Kubernetes verb: "get", "list", "watch", "create", "update", "patch", "delete",
 	// "deletecollection". The cluster decides about any other verb, too. Required.
@@ -242,20 +242,20 @@ type AccessQuestion struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AccessQuestion) Reset() {
-	*x = AccessQuestion{}
+func (x *AccessCheck) Reset() {
+	*x = AccessCheck{}
 	mi := &file_kubeconnect_v1_access_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AccessQuestion) String() string {
+func (x *AccessCheck) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AccessQuestion) ProtoMessage() {}
+func (*AccessCheck) ProtoMessage() {}
 
-func (x *AccessQuestion) ProtoReflect() protoreflect.Message {
+func (x *AccessCheck) ProtoReflect() protoreflect.Message {
 	mi := &file_kubeconnect_v1_access_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -267,51 +267,51 @@ func (x *AccessQuestion) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AccessQuestion.ProtoReflect.Descriptor instead.
-func (*AccessQuestion) Descriptor() ([]byte, []int) {
+// Deprecated: Use AccessCheck.ProtoReflect.Descriptor instead.
+func (*AccessCheck) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_access_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *AccessQuestion) GetVerb() string {
+func (x *AccessCheck) GetVerb() string {
 	if x != nil {
 		return x.Verb
 	}
 	return ""
 }
 
-func (x *AccessQuestion) GetResource() string {
+func (x *AccessCheck) GetResource() string {
 	if x != nil {
 		return x.Resource
 	}
 	return ""
 }
 
-func (x *AccessQuestion) GetSubresource() string {
+func (x *AccessCheck) GetSubresource() string {
 	if x != nil {
 		return x.Subresource
 	}
 	return ""
 }
 
-func (x *AccessQuestion) GetNamespace() string {
+func (x *AccessCheck) GetNamespace() string {
 	if x != nil {
 		return x.Namespace
 	}
 	return ""
 }
 
-func (x *AccessQuestion) GetName() string {
+func (x *AccessCheck) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-// CheckAccessResponse contains an answer for each question, in the same order.
+// CheckAccessResponse contains the decision of each check, in the same order.
 type CheckAccessResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The answers.
-	Answers       []*AccessAnswer `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	// The decisions.
+	Decisions     []*AccessDecision `protobuf:"bytes,1,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -346,15 +346,15 @@ func (*CheckAccessResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_access_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *CheckAccessResponse) GetAnswers() []*AccessAnswer {
+func (x *CheckAccessResponse) GetDecisions() []*AccessDecision {
 	if x != nil {
-		return x.Answers
+		return x.Decisions
 	}
 	return nil
 }
 
-// AccessAnswer is the answer to one question.
-type AccessAnswer struct {
+// AccessDecision is the decision of one check.
+type AccessDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the caller is allowed to perform the action.
 	Allowed bool `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
@@ -364,20 +364,20 @@ type AccessAnswer struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AccessAnswer) Reset() {
-	*x = AccessAnswer{}
+func (x *AccessDecision) Reset() {
+	*x = AccessDecision{}
 	mi := &file_kubeconnect_v1_access_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AccessAnswer) String() string {
+func (x *AccessDecision) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AccessAnswer) ProtoMessage() {}
+func (*AccessDecision) ProtoMessage() {}
 
-func (x *AccessAnswer) ProtoReflect() protoreflect.Message {
+func (x *AccessDecision) ProtoReflect() protoreflect.Message {
 	mi := &file_kubeconnect_v1_access_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -389,19 +389,19 @@ func (x *AccessAnswer) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AccessAnswer.ProtoReflect.Descriptor instead.
-func (*AccessAnswer) Descriptor() ([]byte, []int) {
+// Deprecated: Use AccessDecision.ProtoReflect.Descriptor instead.
+func (*AccessDecision) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_access_service_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *AccessAnswer) GetAllowed() bool {
+func (x *AccessDecision) GetAllowed() bool {
 	if x != nil {
 		return x.Allowed
 	}
 	return false
 }
 
-func (x *AccessAnswer) GetReason() string {
+func (x *AccessDecision) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
@@ -413,29 +413,30 @@ var File_kubeconnect_v1_access_service_proto protoreflect.FileDescriptor
 const file_kubeconnect_v1_access_service_proto_rawDesc = "" +
 	"\n" +
 	"#kubeconnect/v1/access_service.proto\x12\x0ekubeconnect.v1\"\x0f\n" +
-	"\rWhoAmIRequest\"\xee\x01\n" +
+	"\rWhoAmIRequest\"\xed\x01\n" +
 	"\x0eWhoAmIResponse\x12\x1a\n" +
 	"\busername\x18\x01 \x01(\tR\busername\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x16\n" +
 	"\x06groups\x18\x03 \x03(\tR\x06groups\x12?\n" +
-	"\x05extra\x18\x04 \x03(\v2).kubeconnect.v1.WhoAmIResponse.ExtraEntryR\x05extra\x1aU\n" +
+	"\x05extra\x18\x04 \x03(\v2).kubeconnect.v1.WhoAmIResponse.ExtraEntryR\x05extra\x1aT\n" +
 	"\n" +
 	"ExtraEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.kubeconnect.v1.ExtraValuesR\x05value:\x028\x01\"%\n" +
-	"\vExtraValues\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\tR\x06values\"R\n" +
-	"\x12CheckAccessRequest\x12<\n" +
-	"\tquestions\x18\x01 \x03(\v2\x1e.kubeconnect.v1.AccessQuestionR\tquestions\"\x94\x01\n" +
-	"\x0eAccessQuestion\x12\x12\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.kubeconnect.v1.ExtraValueR\x05value:\x028\x01\"$\n" +
+	"\n" +
+	"ExtraValue\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\tR\x06values\"I\n" +
+	"\x12CheckAccessRequest\x123\n" +
+	"\x06checks\x18\x01 \x03(\v2\x1b.kubeconnect.v1.AccessCheckR\x06checks\"\x91\x01\n" +
+	"\vAccessCheck\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12 \n" +
 	"\vsubresource\x18\x03 \x01(\tR\vsubresource\x12\x1c\n" +
 	"\tnamespace\x18\x04 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04name\x18\x05 \x01(\tR\x04name\"M\n" +
-	"\x13CheckAccessResponse\x126\n" +
-	"\aanswers\x18\x01 \x03(\v2\x1c.kubeconnect.v1.AccessAnswerR\aanswers\"@\n" +
-	"\fAccessAnswer\x12\x18\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\"S\n" +
+	"\x13CheckAccessResponse\x12<\n" +
+	"\tdecisions\x18\x01 \x03(\v2\x1e.kubeconnect.v1.AccessDecisionR\tdecisions\"B\n" +
+	"\x0eAccessDecision\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason2\xba\x01\n" +
 	"\rAccessService\x12L\n" +
@@ -459,18 +460,18 @@ var file_kubeconnect_v1_access_service_proto_msgTypes = make([]protoimpl.Message
 var file_kubeconnect_v1_access_service_proto_goTypes = []any{
 	(*WhoAmIRequest)(nil),       // 0: kubeconnect.v1.WhoAmIRequest
 	(*WhoAmIResponse)(nil),      // 1: kubeconnect.v1.WhoAmIResponse
-	(*ExtraValues)(nil),         // 2: kubeconnect.v1.ExtraValues
+	(*ExtraValue)(nil),          // 2: kubeconnect.v1.ExtraValue
 	(*CheckAccessRequest)(nil),  // 3: kubeconnect.v1.CheckAccessRequest
-	(*AccessQuestion)(nil),      // 4: kubeconnect.v1.AccessQuestion
+	(*AccessCheck)(nil),         // 4: kubeconnect.v1.AccessCheck
 	(*CheckAccessResponse)(nil), // 5: kubeconnect.v1.CheckAccessResponse
-	(*AccessAnswer)(nil),        // 6: kubeconnect.v1.AccessAnswer
+	(*AccessDecision)(nil),      // 6: kubeconnect.v1.AccessDecision
 	nil,                         // 7: kubeconnect.v1.WhoAmIResponse.ExtraEntry
 }
 var file_kubeconnect_v1_access_service_proto_depIdxs = []int32{
 	7, // 0: kubeconnect.v1.WhoAmIResponse.extra:type_name -> kubeconnect.v1.WhoAmIResponse.ExtraEntry
-	4, // 1: kubeconnect.v1.CheckAccessRequest.questions:type_name -> kubeconnect.v1.AccessQuestion
-	6, // 2: kubeconnect.v1.CheckAccessResponse.answers:type_name -> kubeconnect.v1.AccessAnswer
-	2, // 3: kubeconnect.v1.WhoAmIResponse.ExtraEntry.value:type_name -> kubeconnect.v1.ExtraValues
+	4, // 1: kubeconnect.v1.CheckAccessRequest.checks:type_name -> kubeconnect.v1.AccessCheck
+	6, // 2: kubeconnect.v1.CheckAccessResponse.decisions:type_name -> kubeconnect.v1.AccessDecision
+	2, // 3: kubeconnect.v1.WhoAmIResponse.ExtraEntry.value:type_name -> kubeconnect.v1.ExtraValue
 	0, // 4: kubeconnect.v1.AccessService.WhoAmI:input_type -> kubeconnect.v1.WhoAmIRequest
 	3, // 5: kubeconnect.v1.AccessService.CheckAccess:input_type -> kubeconnect.v1.CheckAccessRequest
 	1, // 6: kubeconnect.v1.AccessService.WhoAmI:output_type -> kubeconnect.v1.WhoAmIResponse

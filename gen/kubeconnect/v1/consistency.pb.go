@@ -141,15 +141,15 @@ func (Source) EnumDescriptor() ([]byte, []int) {
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the API server is unreachable, or the service has not yet caught up after an
-	// outage. The response is then as of last_contact, and later changes can be missing.
+	// outage. The response is then as of last_contact_time, and later changes can be missing.
 	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
 	// The time as of which the response is complete; absent if the service has no snapshot
 	// yet. The response includes the changes up to this time, apart from the short delivery
 	// time of an event. A delay on a slow link is not detected while the service's watch is
 	// open. While the API server sends nothing, the service polls it every few seconds.
-	LastContact   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LastContactTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_contact_time,json=lastContactTime,proto3" json:"last_contact_time,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Freshness) Reset() {
@@ -189,9 +189,9 @@ func (x *Freshness) GetStale() bool {
 	return false
 }
 
-func (x *Freshness) GetLastContact() *timestamppb.Timestamp {
+func (x *Freshness) GetLastContactTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.LastContact
+		return x.LastContactTime
 	}
 	return nil
 }
@@ -200,10 +200,10 @@ var File_kubeconnect_v1_consistency_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_consistency_proto_rawDesc = "" +
 	"\n" +
-	" kubeconnect/v1/consistency.proto\x12\x0ekubeconnect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"`\n" +
+	" kubeconnect/v1/consistency.proto\x12\x0ekubeconnect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"i\n" +
 	"\tFreshness\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\x12=\n" +
-	"\flast_contact\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vlastContact*Z\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12F\n" +
+	"\x11last_contact_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x0flastContactTime*Z\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CONSISTENCY_CACHED\x10\x01\x12\x16\n" +
@@ -235,7 +235,7 @@ var file_kubeconnect_v1_consistency_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
 }
 var file_kubeconnect_v1_consistency_proto_depIdxs = []int32{
-	3, // 0: kubeconnect.v1.Freshness.last_contact:type_name -> google.protobuf.Timestamp
+	3, // 0: kubeconnect.v1.Freshness.last_contact_time:type_name -> google.protobuf.Timestamp
 	1, // [1:1] is the sub-list for method output_type
 	1, // [1:1] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name

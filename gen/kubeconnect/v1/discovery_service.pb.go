@@ -86,9 +86,9 @@ type ListResourceTypesResponse struct {
 	// The group versions whose discovery failed, in order. Their resources are missing above.
 	// For example, an API server that is added to the cluster by an APIService can be
 	// unreachable while all others are reachable.
-	FailedGroups  []*FailedGroup `protobuf:"bytes,2,rep,name=failed_groups,json=failedGroups,proto3" json:"failed_groups,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	FailedGroupVersions []*FailedGroupVersion `protobuf:"bytes,2,rep,name=failed_group_versions,json=failedGroupVersions,proto3" json:"failed_group_versions,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *ListResourceTypesResponse) Reset() {
@@ -128,15 +128,15 @@ func (x *ListResourceTypesResponse) GetResourceTypes() []*ResourceType {
 	return nil
 }
 
-func (x *ListResourceTypesResponse) GetFailedGroups() []*FailedGroup {
+func (x *ListResourceTypesResponse) GetFailedGroupVersions() []*FailedGroupVersion {
 	if x != nil {
-		return x.FailedGroups
+		return x.FailedGroupVersions
 	}
 	return nil
 }
 
-// FailedGroup is one version of an API group whose resources are not known.
-type FailedGroup struct {
+// FailedGroupVersion is one version of an API group whose resources are not known.
+type FailedGroupVersion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The API group.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -148,20 +148,20 @@ type FailedGroup struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *FailedGroup) Reset() {
-	*x = FailedGroup{}
+func (x *FailedGroupVersion) Reset() {
+	*x = FailedGroupVersion{}
 	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *FailedGroup) String() string {
+func (x *FailedGroupVersion) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*FailedGroup) ProtoMessage() {}
+func (*FailedGroupVersion) ProtoMessage() {}
 
-func (x *FailedGroup) ProtoReflect() protoreflect.Message {
+func (x *FailedGroupVersion) ProtoReflect() protoreflect.Message {
 	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -173,26 +173,26 @@ func (x *FailedGroup) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use FailedGroup.ProtoReflect.Descriptor instead.
-func (*FailedGroup) Descriptor() ([]byte, []int) {
+// Deprecated: Use FailedGroupVersion.ProtoReflect.Descriptor instead.
+func (*FailedGroupVersion) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *FailedGroup) GetGroup() string {
+func (x *FailedGroupVersion) GetGroup() string {
 	if x != nil {
 		return x.Group
 	}
 	return ""
 }
 
-func (x *FailedGroup) GetVersion() string {
+func (x *FailedGroupVersion) GetVersion() string {
 	if x != nil {
 		return x.Version
 	}
 	return ""
 }
 
-func (x *FailedGroup) GetMessage() string {
+func (x *FailedGroupVersion) GetMessage() string {
 	if x != nil {
 		return x.Message
 	}
@@ -317,13 +317,13 @@ type CacheState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the cache is running. It starts at the first read, and stops when it has been
 	// unused for a while.
-	Started bool `protobuf:"varint,1,opt,name=started,proto3" json:"started,omitempty"`
+	Running bool `protobuf:"varint,1,opt,name=running,proto3" json:"running,omitempty"`
 	// Whether the cache contains a complete snapshot.
 	Synced bool `protobuf:"varint,2,opt,name=synced,proto3" json:"synced,omitempty"`
 	// The number of objects in the cache.
-	Objects int64 `protobuf:"varint,3,opt,name=objects,proto3" json:"objects,omitempty"`
+	ObjectCount int64 `protobuf:"varint,3,opt,name=object_count,json=objectCount,proto3" json:"object_count,omitempty"`
 	// The approximate size of the objects in memory, in bytes.
-	Bytes int64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	SizeBytes int64 `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	// The version that the cache has reached.
 	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// How current the cache is.
@@ -362,9 +362,9 @@ func (*CacheState) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *CacheState) GetStarted() bool {
+func (x *CacheState) GetRunning() bool {
 	if x != nil {
-		return x.Started
+		return x.Running
 	}
 	return false
 }
@@ -376,16 +376,16 @@ func (x *CacheState) GetSynced() bool {
 	return false
 }
 
-func (x *CacheState) GetObjects() int64 {
+func (x *CacheState) GetObjectCount() int64 {
 	if x != nil {
-		return x.Objects
+		return x.ObjectCount
 	}
 	return 0
 }
 
-func (x *CacheState) GetBytes() int64 {
+func (x *CacheState) GetSizeBytes() int64 {
 	if x != nil {
-		return x.Bytes
+		return x.SizeBytes
 	}
 	return 0
 }
@@ -515,11 +515,11 @@ const file_kubeconnect_v1_discovery_service_proto_rawDesc = "" +
 	"&kubeconnect/v1/discovery_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\"L\n" +
 	"\x18ListResourceTypesRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1a\n" +
-	"\bcategory\x18\x02 \x01(\tR\bcategory\"\xa2\x01\n" +
+	"\bcategory\x18\x02 \x01(\tR\bcategory\"\xb8\x01\n" +
 	"\x19ListResourceTypesResponse\x12C\n" +
-	"\x0eresource_types\x18\x01 \x03(\v2\x1c.kubeconnect.v1.ResourceTypeR\rresourceTypes\x12@\n" +
-	"\rfailed_groups\x18\x02 \x03(\v2\x1b.kubeconnect.v1.FailedGroupR\ffailedGroups\"W\n" +
-	"\vFailedGroup\x12\x14\n" +
+	"\x0eresource_types\x18\x01 \x03(\v2\x1c.kubeconnect.v1.ResourceTypeR\rresourceTypes\x12V\n" +
+	"\x15failed_group_versions\x18\x02 \x03(\v2\".kubeconnect.v1.FailedGroupVersionR\x13failedGroupVersions\"^\n" +
+	"\x12FailedGroupVersion\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\"\xa9\x02\n" +
@@ -534,13 +534,14 @@ const file_kubeconnect_v1_discovery_service_proto_rawDesc = "" +
 	"\x05verbs\x18\x05 \x03(\tR\x05verbs\x12\"\n" +
 	"\fsubresources\x18\x06 \x03(\tR\fsubresources\x120\n" +
 	"\x05cache\x18\a \x01(\v2\x1a.kubeconnect.v1.CacheStateR\x05cache\x12\x1a\n" +
-	"\bversions\x18\b \x03(\tR\bversions\"\xd2\x01\n" +
+	"\bversions\x18\b \x03(\tR\bversions\"\xe4\x01\n" +
 	"\n" +
 	"CacheState\x12\x18\n" +
-	"\astarted\x18\x01 \x01(\bR\astarted\x12\x16\n" +
-	"\x06synced\x18\x02 \x01(\bR\x06synced\x12\x18\n" +
-	"\aobjects\x18\x03 \x01(\x03R\aobjects\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12)\n" +
+	"\arunning\x18\x01 \x01(\bR\arunning\x12\x16\n" +
+	"\x06synced\x18\x02 \x01(\bR\x06synced\x12!\n" +
+	"\fobject_count\x18\x03 \x01(\x03R\vobjectCount\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x04 \x01(\x03R\tsizeBytes\x12)\n" +
 	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\x127\n" +
 	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\".\n" +
 	"\x10GetSchemaRequest\x12\x1a\n" +
@@ -569,7 +570,7 @@ var file_kubeconnect_v1_discovery_service_proto_msgTypes = make([]protoimpl.Mess
 var file_kubeconnect_v1_discovery_service_proto_goTypes = []any{
 	(*ListResourceTypesRequest)(nil),  // 0: kubeconnect.v1.ListResourceTypesRequest
 	(*ListResourceTypesResponse)(nil), // 1: kubeconnect.v1.ListResourceTypesResponse
-	(*FailedGroup)(nil),               // 2: kubeconnect.v1.FailedGroup
+	(*FailedGroupVersion)(nil),        // 2: kubeconnect.v1.FailedGroupVersion
 	(*ResourceType)(nil),              // 3: kubeconnect.v1.ResourceType
 	(*CacheState)(nil),                // 4: kubeconnect.v1.CacheState
 	(*GetSchemaRequest)(nil),          // 5: kubeconnect.v1.GetSchemaRequest
@@ -580,7 +581,7 @@ var file_kubeconnect_v1_discovery_service_proto_goTypes = []any{
 }
 var file_kubeconnect_v1_discovery_service_proto_depIdxs = []int32{
 	3, // 0: kubeconnect.v1.ListResourceTypesResponse.resource_types:type_name -> kubeconnect.v1.ResourceType
-	2, // 1: kubeconnect.v1.ListResourceTypesResponse.failed_groups:type_name -> kubeconnect.v1.FailedGroup
+	2, // 1: kubeconnect.v1.ListResourceTypesResponse.failed_group_versions:type_name -> kubeconnect.v1.FailedGroupVersion
 	7, // 2: kubeconnect.v1.ResourceType.resource:type_name -> kubeconnect.v1.Resource
 	4, // 3: kubeconnect.v1.ResourceType.cache:type_name -> kubeconnect.v1.CacheState
 	8, // 4: kubeconnect.v1.CacheState.freshness:type_name -> kubeconnect.v1.Freshness

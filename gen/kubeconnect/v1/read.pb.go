@@ -729,13 +729,13 @@ type CountResponse struct {
 	// The resource and kind of the counted objects.
 	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The number of objects that match.
-	Total int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	TotalCount int64 `protobuf:"varint,2,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`
 	// The number of objects for each combination of values: the largest groups first, and
 	// groups of the same size ordered by their values.
 	Groups []*ObjectGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
 	// The number of groups that were omitted, because there were more than max_groups, or
 	// more than fit into about 3 MiB.
-	RemainingGroups int64 `protobuf:"varint,4,opt,name=remaining_groups,json=remainingGroups,proto3" json:"remaining_groups,omitempty"`
+	RemainingGroupCount int64 `protobuf:"varint,4,opt,name=remaining_group_count,json=remainingGroupCount,proto3" json:"remaining_group_count,omitempty"`
 	// The version at which the objects were counted.
 	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// How current the counts are.
@@ -787,9 +787,9 @@ func (x *CountResponse) GetResource() *Resource {
 	return nil
 }
 
-func (x *CountResponse) GetTotal() int64 {
+func (x *CountResponse) GetTotalCount() int64 {
 	if x != nil {
-		return x.Total
+		return x.TotalCount
 	}
 	return 0
 }
@@ -801,9 +801,9 @@ func (x *CountResponse) GetGroups() []*ObjectGroup {
 	return nil
 }
 
-func (x *CountResponse) GetRemainingGroups() int64 {
+func (x *CountResponse) GetRemainingGroupCount() int64 {
 	if x != nil {
-		return x.RemainingGroups
+		return x.RemainingGroupCount
 	}
 	return 0
 }
@@ -963,12 +963,13 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\x14min_resource_version\x18\t \x01(\tR\x12minResourceVersion\x12=\n" +
 	"\vconsistency\x18\n" +
 	" \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\x124\n" +
-	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\"\x8b\x03\n" +
+	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\"\x9f\x03\n" +
 	"\rCountResponse\x124\n" +
-	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x03R\x05total\x123\n" +
-	"\x06groups\x18\x03 \x03(\v2\x1b.kubeconnect.v1.ObjectGroupR\x06groups\x12)\n" +
-	"\x10remaining_groups\x18\x04 \x01(\x03R\x0fremainingGroups\x12)\n" +
+	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12\x1f\n" +
+	"\vtotal_count\x18\x02 \x01(\x03R\n" +
+	"totalCount\x123\n" +
+	"\x06groups\x18\x03 \x03(\v2\x1b.kubeconnect.v1.ObjectGroupR\x06groups\x122\n" +
+	"\x15remaining_group_count\x18\x04 \x01(\x03R\x13remainingGroupCount\x12)\n" +
 	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\x127\n" +
 	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
 	"\x06source\x18\a \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\x12\x1a\n" +

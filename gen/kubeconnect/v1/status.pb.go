@@ -54,9 +54,9 @@ type Status struct {
 	Uid string `protobuf:"bytes,9,opt,name=uid,proto3" json:"uid,omitempty"`
 	// How many causes were omitted. An error has at most 8 KiB in total, so that it fits
 	// into the trailers of any gRPC client. A shortened string ends in "…".
-	OmittedCauses int32 `protobuf:"varint,10,opt,name=omitted_causes,json=omittedCauses,proto3" json:"omitted_causes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	OmittedCauseCount int32 `protobuf:"varint,10,opt,name=omitted_cause_count,json=omittedCauseCount,proto3" json:"omitted_cause_count,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Status) Reset() {
@@ -152,9 +152,9 @@ func (x *Status) GetUid() string {
 	return ""
 }
 
-func (x *Status) GetOmittedCauses() int32 {
+func (x *Status) GetOmittedCauseCount() int32 {
 	if x != nil {
-		return x.OmittedCauses
+		return x.OmittedCauseCount
 	}
 	return 0
 }
@@ -229,7 +229,7 @@ var File_kubeconnect_v1_status_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_status_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkubeconnect/v1/status.proto\x12\x0ekubeconnect.v1\"\xaa\x02\n" +
+	"\x1bkubeconnect/v1/status.proto\x12\x0ekubeconnect.v1\"\xb3\x02\n" +
 	"\x06Status\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -239,9 +239,9 @@ const file_kubeconnect_v1_status_proto_rawDesc = "" +
 	"\x04name\x18\x06 \x01(\tR\x04name\x123\n" +
 	"\x06causes\x18\a \x03(\v2\x1b.kubeconnect.v1.StatusCauseR\x06causes\x12.\n" +
 	"\x13retry_after_seconds\x18\b \x01(\x05R\x11retryAfterSeconds\x12\x10\n" +
-	"\x03uid\x18\t \x01(\tR\x03uid\x12%\n" +
-	"\x0eomitted_causes\x18\n" +
-	" \x01(\x05R\romittedCauses\"U\n" +
+	"\x03uid\x18\t \x01(\tR\x03uid\x12.\n" +
+	"\x13omitted_cause_count\x18\n" +
+	" \x01(\x05R\x11omittedCauseCount\"U\n" +
 	"\vStatusCause\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +

@@ -1263,7 +1263,7 @@ type DeleteCollectionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The number of objects that the API server deleted or began to delete; in a dry run,
 	// that it would delete.
-	Deleted int64 `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	DeletedCount int64 `protobuf:"varint,1,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
 	// The API server's warnings, for people.
 	Warnings []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// As in DeleteResponse, for all of the deletions.
@@ -1302,9 +1302,9 @@ func (*DeleteCollectionResponse) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_write_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *DeleteCollectionResponse) GetDeleted() int64 {
+func (x *DeleteCollectionResponse) GetDeletedCount() int64 {
 	if x != nil {
-		return x.Deleted
+		return x.DeletedCount
 	}
 	return 0
 }
@@ -1473,9 +1473,9 @@ const file_kubeconnect_v1_write_proto_rawDesc = "" +
 	"\x12propagation_policy\x18\x05 \x01(\x0e2!.kubeconnect.v1.PropagationPolicyR\x11propagationPolicy\x125\n" +
 	"\x14grace_period_seconds\x18\x06 \x01(\x03H\x00R\x12gracePeriodSeconds\x88\x01\x01\x12\x17\n" +
 	"\adry_run\x18\a \x01(\bR\x06dryRunB\x17\n" +
-	"\x15_grace_period_seconds\"{\n" +
-	"\x18DeleteCollectionResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\x03R\adeleted\x12\x1a\n" +
+	"\x15_grace_period_seconds\"\x86\x01\n" +
+	"\x18DeleteCollectionResponse\x12#\n" +
+	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x12\x1a\n" +
 	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x12)\n" +
 	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\"L\n" +
 	"\rPreconditions\x12\x10\n" +

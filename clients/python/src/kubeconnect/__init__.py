@@ -4,12 +4,12 @@
 same methods. ``connect`` returns a client that finds the service and the credentials.
 """
 
-from kubeconnect._access import AccessAnswer, AccessQuestion, Identity
+from kubeconnect._access import AccessCheck, AccessDecision, Identity
 from kubeconnect._connection import Connection
 from kubeconnect._counts import CountResult, ObjectGroup
 from kubeconnect._discovery import (
     CacheState,
-    FailedGroup,
+    FailedGroupVersion,
     ResourceType,
     ResourceTypesResult,
     SchemaResult,
@@ -75,8 +75,8 @@ from kubeconnect._writes import (
 from kubeconnect.v1.status_pb2 import Status, StatusCause
 
 __all__ = [
-    "AccessAnswer",
-    "AccessQuestion",
+    "AccessCheck",
+    "AccessDecision",
     "AlreadyExists",
     "CacheState",
     "Cancelled",
@@ -94,7 +94,7 @@ __all__ = [
     "Event",
     "EventType",
     "Expired",
-    "FailedGroup",
+    "FailedGroupVersion",
     "FieldValidation",
     "Forbidden",
     "Freshness",

@@ -32,7 +32,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class AccessQuestion:
+class AccessCheck:
     """An action that the caller might want to perform."""
 
     verb: str
@@ -48,9 +48,9 @@ class AccessQuestion:
     subresource: str | None = None
     """A subresource, such as "status"; None for the object itself."""
 
-    def to_message(self) -> pb.AccessQuestion:
+    def to_message(self) -> pb.AccessCheck:
         """Return the API's message."""
-        return pb.AccessQuestion(
+        return pb.AccessCheck(
             verb=self.verb,
             resource=self.resource,
             namespace=self.namespace,
@@ -60,8 +60,8 @@ class AccessQuestion:
 
 
 @dataclass(frozen=True)
-class AccessAnswer:
-    """The cluster's answer to a question."""
+class AccessDecision:
+    """The cluster's decision of one check."""
 
     allowed: bool
     """Whether the caller is allowed to perform the action."""
@@ -69,17 +69,17 @@ class AccessAnswer:
     """The cluster's reason for the decision; None if it gives none."""
 
 
-def access_request(questions: Iterable[AccessQuestion]) -> pb.CheckAccessRequest:
-    """Return the request for the questions."""
-    return pb.CheckAccessRequest(questions=[question.to_message() for question in questions])
+def access_request(checks: Iterable[AccessCheck]) -> pb.CheckAccessRequest:
+    """Return the request for the checks."""
+    return pb.CheckAccessRequest(checks=[check.to_message() for check in checks])
 
 
-def access_answers(
+def access_decisions(
     request: pb.CheckAccessRequest, response: pb.CheckAccessResponse
-) -> tuple[AccessAnswer, ...]:
-    """Return the answers, of which there must be one for each question."""
-    asked, answered = len(request.questions), len(response.answers)
-    if asked != answered:
-        message = f"invalid response: {answered} answers to {asked} questions"
+) -> tuple[AccessDecision, ...]:
+    """Return the decisions, of which there must be one for each check."""
+    asked, decided = len(request.checks), len(response.decisions)
+    if asked != decided:
+        message = f"invalid response: {decided} decisions for {asked} checks"
         raise Internal(grpc.StatusCode.INTERNAL, message)
-    return tuple(AccessAnswer(each.allowed, each.reason or None) for each in response.answers)
+    return tuple(AccessDecision(each.allowed, each.reason or None) for each in response.decisions)

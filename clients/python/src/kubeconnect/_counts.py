@@ -31,7 +31,7 @@ class CountResult:
     """The number of objects that match."""
     groups: tuple[ObjectGroup, ...]
     """The groups: the largest first, groups of equal size in order of their values."""
-    remaining_groups: int
+    remaining_group_count: int
     """The number of groups that were left out because there were more than ``max_groups``."""
     resource_version: str
     """The resource version of the count; an opaque string."""
@@ -51,12 +51,12 @@ class CountResult:
         """Return the result for the API's message."""
         return cls(
             resource=Resource.from_message(message.resource),
-            total=message.total,
+            total=message.total_count,
             groups=tuple(
                 ObjectGroup(tuple(map(plain, group.values)), group.count)
                 for group in message.groups
             ),
-            remaining_groups=message.remaining_groups,
+            remaining_group_count=message.remaining_group_count,
             resource_version=message.resource_version,
             freshness=Freshness.from_message(message.freshness),
             source=Source.from_message(message.source),

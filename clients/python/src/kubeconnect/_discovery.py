@@ -15,14 +15,14 @@ from kubeconnect.v1 import discovery_service_pb2 as pb
 class CacheState:
     """The state of the service's cache of one resource."""
 
-    started: bool
-    """Whether the cache exists. It is started by the first read, and stopped when it has been
+    running: bool
+    """Whether the cache exists. It starts at the first read, and stops when it has been
     unused for a while."""
     synced: bool
     """Whether the cache has a complete snapshot."""
-    objects: int
+    object_count: int
     """The number of cached objects."""
-    bytes: int
+    size_bytes: int
     """The approximate size of the objects in memory, in bytes."""
     resource_version: str | None
     """The resource version that the cache has reached, an opaque string; None before its first
@@ -34,10 +34,10 @@ class CacheState:
     def from_message(cls, message: pb.CacheState) -> CacheState:
         """Return the value for the API's message."""
         return cls(
-            message.started,
+            message.running,
             message.synced,
-            message.objects,
-            message.bytes,
+            message.object_count,
+            message.size_bytes,
             message.resource_version or None,
             Freshness.from_message(message.freshness),
         )
@@ -82,7 +82,7 @@ class ResourceType:
 
 
 @dataclass(frozen=True)
-class FailedGroup:
+class FailedGroupVersion:
     """A version of an API group for which discovery failed."""
 
     group: str
@@ -99,7 +99,7 @@ class ResourceTypesResult:
 
     types: tuple[ResourceType, ...]
     """The resources in order of group and name, once for all their versions."""
-    failed_groups: tuple[FailedGroup, ...]
+    failed_group_versions: tuple[FailedGroupVersion, ...]
     """The group versions for which discovery failed: their resources are missing."""
 
     @classmethod
@@ -108,8 +108,8 @@ class ResourceTypesResult:
         return cls(
             tuple(map(ResourceType.from_message, message.resource_types)),
             tuple(
-                FailedGroup(each.group, each.version, each.message)
-                for each in message.failed_groups
+                FailedGroupVersion(each.group, each.version, each.message)
+                for each in message.failed_group_versions
             ),
         )
 

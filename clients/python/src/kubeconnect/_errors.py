@@ -32,7 +32,7 @@ class KubeconnectError(Exception):
         omitted causes.
         """
         text = self.message or self.code.name
-        if not (omitted := self.omitted_causes):
+        if not (omitted := self.omitted_cause_count):
             return text
         return f"{text} (and {omitted} more {'cause' if omitted == 1 else 'causes'})"
 
@@ -48,14 +48,14 @@ class KubeconnectError(Exception):
     @property
     def causes(self) -> tuple[StatusCause, ...]:
         """The single causes, such as each field that failed validation. The service bounds
-        the size of an error: ``omitted_causes`` is the number of causes left out.
+        the size of an error: ``omitted_cause_count`` is the number of causes left out.
         """
         return tuple(self.status.causes) if self.status else ()
 
     @property
-    def omitted_causes(self) -> int:
+    def omitted_cause_count(self) -> int:
         """The number of causes that the service left out of ``causes``; 0 if none."""
-        return self.status.omitted_causes if self.status else 0
+        return self.status.omitted_cause_count if self.status else 0
 
     @property
     def retry_after_seconds(self) -> int | None:

@@ -92,7 +92,7 @@ class EventReader:
         if self._freshness is not None:
             self._freshness = replace(self._freshness, stale=True)
         elif self._received:
-            self._freshness = Freshness(stale=True, last_contact=None)
+            self._freshness = Freshness(stale=True, last_contact_time=None)
 
     def read(self, response: pb.WatchResponse) -> list[Event[Any]]:
         """Return the events of one message.

@@ -15,13 +15,13 @@ class Freshness:
     stale: bool
     """Whether the response may be outdated: the API server is unreachable for the service, or
     the service for the watch."""
-    last_contact: datetime | None
+    last_contact_time: datetime | None
     """The time of the last confirmed contact with the API server, in UTC, as last reported by
     the service; None if the service has not reported one."""
 
     @classmethod
     def from_message(cls, message: pb.Freshness) -> Freshness:
         """Return the freshness for the API's message."""
-        reported = message.HasField("last_contact")
-        contact = message.last_contact.ToDatetime(timezone.utc) if reported else None
+        reported = message.HasField("last_contact_time")
+        contact = message.last_contact_time.ToDatetime(timezone.utc) if reported else None
         return cls(message.stale, contact)

@@ -131,7 +131,7 @@ class DeleteResult:
 class DeleteCollectionResult:
     """The result of a delete_collection."""
 
-    deleted: int
+    deleted_count: int
     """The number of objects that were deleted, or are being deleted."""
     warnings: tuple[str, ...]
     """The API server's warnings, human-readable."""
@@ -141,7 +141,7 @@ class DeleteCollectionResult:
     @classmethod
     def from_message(cls, message: pb.DeleteCollectionResponse) -> DeleteCollectionResult:
         """Return the result for the API's message."""
-        return cls(message.deleted, tuple(message.warnings), message.resource_version or None)
+        return cls(message.deleted_count, tuple(message.warnings), message.resource_version or None)
 
 
 def _object(

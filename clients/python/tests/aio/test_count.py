@@ -15,13 +15,13 @@ async def test_returns_the_total(client: AsyncClient) -> None:
     count = await client.count("pods")
     assert (count.total, count.groups, count.resource.kind) == (3, (), "Pod")
     assert (count.resource_version, count.source) == (SNAPSHOT, Source.CACHE)
-    assert count.freshness == Freshness(stale=False, last_contact=None)
+    assert count.freshness == Freshness(stale=False, last_contact_time=None)
 
 
 async def test_returns_the_groups(client: AsyncClient) -> None:
     count = await client.count("pods", group_by=["spec.nodeName"], max_groups=1)
     assert count.groups == (ObjectGroup(("b",), 2),)
-    assert count.remaining_groups == 1
+    assert count.remaining_group_count == 1
 
 
 async def test_returns_warnings(client: AsyncClient) -> None:

@@ -53,7 +53,7 @@ async def test_omits_what_is_not_given(client: AsyncClient, service: FakeService
 
 async def test_collection_returns_the_number_of_deleted_objects(client: AsyncClient) -> None:
     result = await client.delete_collection("pods", namespace="demo")
-    assert (result.deleted, result.warnings, result.resource_version) == (3, ("old",), "9")
+    assert (result.deleted_count, result.warnings, result.resource_version) == (3, ("old",), "9")
 
 
 async def test_collection_sends_all_arguments(client: AsyncClient, service: FakeService) -> None:

@@ -1,4 +1,4 @@
-from kubeconnect import CacheState, FailedGroup, Freshness, Resource, ResourceType
+from kubeconnect import CacheState, FailedGroupVersion, Freshness, Resource, ResourceType
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import discovery_service_pb2 as pb
 from tests.fake import SNAPSHOT, FakeService
@@ -18,7 +18,7 @@ async def test_returns_the_resources_that_the_cluster_serves(client: AsyncClient
         cache=CacheState(True, True, 3, 4096, SNAPSHOT, Freshness(False, None)),
     )
     assert (nodes.singular, nodes.cache) == ("node", None)
-    assert result.failed_groups == (FailedGroup("metrics.k8s.io", "v1", "down"),)
+    assert result.failed_group_versions == (FailedGroupVersion("metrics.k8s.io", "v1", "down"),)
 
 
 async def test_requests_a_group_and_a_category(client: AsyncClient, service: FakeService) -> None:

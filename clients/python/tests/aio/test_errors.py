@@ -60,7 +60,7 @@ async def test_a_long_error_keeps_its_reason_and_its_causes(
         await client.list("pods")
     error = caught.value
     assert (error.reason, error.message, error.causes) == ("Invalid", message, tuple(causes))
-    assert (error.omitted_causes, str(error)) == (0, message)
+    assert (error.omitted_cause_count, str(error)) == (0, message)
 
 
 async def test_an_error_is_shown_in_one_line(client: AsyncClient, service: FakeService) -> None:
@@ -77,12 +77,12 @@ async def test_error_reports_the_number_of_omitted_causes(
     client: AsyncClient, service: FakeService, omitted: int, suffix: str
 ) -> None:
     causes = [kubeconnect.StatusCause(field="data[0]", message="no")]
-    status = kubeconnect.Status(reason="Invalid", causes=causes, omitted_causes=omitted)
+    status = kubeconnect.Status(reason="Invalid", causes=causes, omitted_cause_count=omitted)
     service.failure = Failure(Code.INVALID_ARGUMENT, "many are bad", status)
     with pytest.raises(kubeconnect.Invalid) as caught:
         await client.list("pods")
     error = caught.value
-    assert (len(error.causes), error.omitted_causes) == (1, omitted)
+    assert (len(error.causes), error.omitted_cause_count) == (1, omitted)
     assert str(error) == f"many are bad (and {suffix})"
 
 

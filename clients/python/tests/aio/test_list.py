@@ -32,7 +32,7 @@ async def test_has_the_total_after_the_first_page(
 
 async def test_reports_its_freshness(client: AsyncClient, service: FakeService) -> None:
     service.freshness = consistency_pb2.Freshness(stale=True)
-    assert (await client.list("pods")).freshness == Freshness(stale=True, last_contact=None)
+    assert (await client.list("pods")).freshness == Freshness(stale=True, last_contact_time=None)
 
 
 async def test_reports_source_and_warnings(client: AsyncClient) -> None:

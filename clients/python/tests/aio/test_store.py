@@ -139,7 +139,7 @@ async def test_a_new_snapshot_replaces_the_objects_when_it_is_complete(
         calls = Calls(store)
         await calls.until("+a@7", "+b@7", "+c@7")
         service.play(fresh(RESET, added("b", 7), bookmark(0)))
-        await eventually(lambda: store.freshness == Freshness(stale=True, last_contact=None))
+        await eventually(lambda: store.freshness == Freshness(stale=True, last_contact_time=None))
         assert names(store) == ["a@7", "b@7", "c@7"]
         service.play([added("c", 12, uid="second"), added("d", 12), synced(13)])
         await calls.until("-a@7", "-c@7", "+c@12", "+d@12")
@@ -181,7 +181,7 @@ async def test_reports_how_current_it_is(client: AsyncClient, service: FakeServi
         service.play(fresh(synced(9)))
         await store.wait_synced()
         assert not store.stale
-        assert store.freshness == Freshness(stale=False, last_contact=None)
+        assert store.freshness == Freshness(stale=False, last_contact_time=None)
         assert repr(store) in (
             "<AsyncStore of pods: 0 objects, current>",
             "<Store of pods: 0 objects, current>",

@@ -200,7 +200,7 @@ async def test_resume_token_follows_the_returned_events(
 async def test_reports_its_freshness(client: AsyncClient, service: FakeService) -> None:
     contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
     stale = consistency_pb2.Freshness(stale=True)
-    stale.last_contact.FromDatetime(contact)
+    stale.last_contact_time.FromDatetime(contact)
     service.play([SYNCED], watch_pb2.WatchResponse(events=[BOOKMARK], freshness=stale), [BOOKMARK])
     reported = []
     async with client.watch("pods") as events:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubeconnect import AccessAnswer, AccessQuestion, Client, Identity, Internal
+from kubeconnect import AccessCheck, AccessDecision, Client, Identity, Internal
 from kubeconnect.v1 import access_service_pb2 as pb
 from tests.fake import FakeService
 
@@ -12,16 +12,16 @@ def test_returns_the_identity_of_the_caller(client: Client) -> None:
     assert identity == Identity("ann", None, ("readers",), {"scopes": ("a", "b")})
 
 
-def test_returns_an_answer_for_each_question(client: Client, service: FakeService) -> None:
-    list_pods = AccessQuestion("list", "pods", namespace="demo")
-    scale = AccessQuestion("update", "deployments", name="web", subresource="scale")
-    answers = client.check_access([list_pods, scale])
-    assert answers == (AccessAnswer(True, "RBAC"), AccessAnswer(False, None))
+def test_returns_a_decision_for_each_question(client: Client, service: FakeService) -> None:
+    list_pods = AccessCheck("list", "pods", namespace="demo")
+    scale = AccessCheck("update", "deployments", name="web", subresource="scale")
+    decisions = client.check_access([list_pods, scale])
+    assert decisions == (AccessDecision(True, "RBAC"), AccessDecision(False, None))
     assert service.requests == [
         pb.CheckAccessRequest(
-            questions=[
-                pb.AccessQuestion(verb="list", resource="pods", namespace="demo"),
-                pb.AccessQuestion(
+            checks=[
+                pb.AccessCheck(verb="list", resource="pods", namespace="demo"),
+                pb.AccessCheck(
                     verb="update", resource="deployments", name="web", subresource="scale"
                 ),
             ]
@@ -29,21 +29,19 @@ def test_returns_an_answer_for_each_question(client: Client, service: FakeServic
     ]
 
 
-def test_raises_if_there_is_not_one_answer_for_each_question(
+def test_raises_if_there_is_not_one_decision_for_each_question(
     client: Client, service: FakeService
 ) -> None:
-    service.answers = 0
+    service.decisions = 0
     with pytest.raises(Internal):
-        client.check_access([AccessQuestion("list", "pods")])
+        client.check_access([AccessCheck("list", "pods")])
 
 
-def test_can_i_asks_one_question(client: Client, service: FakeService) -> None:
+def test_can_i_asks_for_one_check(client: Client, service: FakeService) -> None:
     assert client.can_i("list", "pods", namespace="demo")
     assert not client.can_i("update", "deployments", name="web", subresource="scale")
     first, second = service.requests
-    assert list(first.questions) == [
-        pb.AccessQuestion(verb="list", resource="pods", namespace="demo")
-    ]
-    assert list(second.questions) == [
-        pb.AccessQuestion(verb="update", resource="deployments", name="web", subresource="scale")
+    assert list(first.checks) == [pb.AccessCheck(verb="list", resource="pods", namespace="demo")]
+    assert list(second.checks) == [
+        pb.AccessCheck(verb="update", resource="deployments", name="web", subresource="scale")
     ]

@@ -54,7 +54,7 @@ def test_omits_what_is_not_given(client: Client, service: FakeService) -> None:
 
 def test_collection_returns_the_number_of_deleted_objects(client: Client) -> None:
     result = client.delete_collection("pods", namespace="demo")
-    assert (result.deleted, result.warnings, result.resource_version) == (3, ("old",), "9")
+    assert (result.deleted_count, result.warnings, result.resource_version) == (3, ("old",), "9")
 
 
 def test_collection_sends_all_arguments(client: Client, service: FakeService) -> None:

@@ -31,7 +31,7 @@ def test_has_the_total_after_the_first_page(client: Client, service: FakeService
 
 def test_reports_its_freshness(client: Client, service: FakeService) -> None:
     service.freshness = consistency_pb2.Freshness(stale=True)
-    assert (client.list("pods")).freshness == Freshness(stale=True, last_contact=None)
+    assert (client.list("pods")).freshness == Freshness(stale=True, last_contact_time=None)
 
 
 def test_reports_source_and_warnings(client: Client) -> None:

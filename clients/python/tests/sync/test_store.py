@@ -142,7 +142,7 @@ def test_a_new_snapshot_replaces_the_objects_when_it_is_complete(
         calls = Calls(store)
         calls.until("+a@7", "+b@7", "+c@7")
         service.play(fresh(RESET, added("b", 7), bookmark(0)))
-        eventually(lambda: store.freshness == Freshness(stale=True, last_contact=None))
+        eventually(lambda: store.freshness == Freshness(stale=True, last_contact_time=None))
         assert names(store) == ["a@7", "b@7", "c@7"]
         service.play([added("c", 12, uid="second"), added("d", 12), synced(13)])
         calls.until("-a@7", "-c@7", "+c@12", "+d@12")
@@ -184,7 +184,7 @@ def test_reports_how_current_it_is(client: Client, service: FakeService) -> None
         service.play(fresh(synced(9)))
         store.wait_synced()
         assert not store.stale
-        assert store.freshness == Freshness(stale=False, last_contact=None)
+        assert store.freshness == Freshness(stale=False, last_contact_time=None)
         assert repr(store) in (
             "<Store of pods: 0 objects, current>",
             "<Store of pods: 0 objects, current>",

@@ -192,7 +192,7 @@ def test_resume_token_follows_the_returned_events(client: Client, service: FakeS
 def test_reports_its_freshness(client: Client, service: FakeService) -> None:
     contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
     stale = consistency_pb2.Freshness(stale=True)
-    stale.last_contact.FromDatetime(contact)
+    stale.last_contact_time.FromDatetime(contact)
     service.play([SYNCED], watch_pb2.WatchResponse(events=[BOOKMARK], freshness=stale), [BOOKMARK])
     reported = []
     with client.watch("pods") as events:

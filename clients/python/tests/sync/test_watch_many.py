@@ -141,7 +141,7 @@ def test_reports_the_freshness_of_each_watch(client: Client, service: FakeServic
     contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
     stale = of_watch(1, "t2", BOOKMARK)
     stale.response.freshness.stale = True
-    stale.response.freshness.last_contact.FromDatetime(contact)
+    stale.response.freshness.last_contact_time.FromDatetime(contact)
     service.play(of_watch(0, "t1", BOOKMARK), stale)
     reported = []
     with client.watch_many(WATCHES) as events:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeconnect._access import (
-    AccessAnswer,
-    AccessQuestion,
+    AccessCheck,
+    AccessDecision,
     Identity,
-    access_answers,
+    access_decisions,
     access_request,
 )
 from kubeconnect._discovery import ResourceTypesResult, SchemaResult
@@ -57,20 +57,20 @@ class AsyncCluster(AsyncCalls):
         return Identity.from_message(response)
 
     async def check_access(
-        self, questions: Iterable[AccessQuestion], *, timeout: float | None = None
-    ) -> tuple[AccessAnswer, ...]:
+        self, checks: Iterable[AccessCheck], *, timeout: float | None = None
+    ) -> tuple[AccessDecision, ...]:
         """Return whether the caller is allowed to perform each of several actions, at most
-        100, in the order of the questions.
+        100, in the order of the checks.
 
-        The answers may be ten seconds old, or older if the operator allows that. The call
-        raises if one of the questions cannot be evaluated, for example because its resource
-        does not exist. Each question counts as one call against the caller's rate limit.
+        The decisions may be ten seconds old, or older if the operator allows that. The call
+        raises if one of the checks cannot be evaluated, for example because its resource
+        does not exist. Each check counts as one call against the caller's rate limit.
         """
-        request = access_request(questions)
+        request = access_request(checks)
         response = await self._transport.read(
             self._transport.access.CheckAccess, request, deadline(timeout, self._timeout)
         )
-        return access_answers(request, response)
+        return access_decisions(request, response)
 
     async def can_i(
         self,
@@ -84,11 +84,9 @@ class AsyncCluster(AsyncCalls):
     ) -> bool:
         """Return whether the caller is allowed to perform an action, as ``kubectl auth can-i``.
 
-        The arguments are those of ``AccessQuestion``. Use ``check_access`` for several
+        The arguments are those of ``AccessCheck``. Use ``check_access`` for several
         actions, or for the reason.
         """
-        question = AccessQuestion(
-            verb, resource, namespace=namespace, name=name, subresource=subresource
-        )
-        (answer,) = await self.check_access([question], timeout=timeout)
-        return answer.allowed
+        check = AccessCheck(verb, resource, namespace=namespace, name=name, subresource=subresource)
+        (decision,) = await self.check_access([check], timeout=timeout)
+        return decision.allowed

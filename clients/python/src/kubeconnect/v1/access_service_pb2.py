@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#kubeconnect/v1/access_service.proto\x12\x0ekubeconnect.v1\"\x0f\n\rWhoAmIRequest\"\xc4\x01\n\x0eWhoAmIResponse\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x0e\n\x06groups\x18\x03 \x03(\t\x12\x38\n\x05\x65xtra\x18\x04 \x03(\x0b\x32).kubeconnect.v1.WhoAmIResponse.ExtraEntry\x1aI\n\nExtraEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12*\n\x05value\x18\x02 \x01(\x0b\x32\x1b.kubeconnect.v1.ExtraValues:\x02\x38\x01\"\x1d\n\x0b\x45xtraValues\x12\x0e\n\x06values\x18\x01 \x03(\t\"G\n\x12\x43heckAccessRequest\x12\x31\n\tquestions\x18\x01 \x03(\x0b\x32\x1e.kubeconnect.v1.AccessQuestion\"f\n\x0e\x41\x63\x63\x65ssQuestion\x12\x0c\n\x04verb\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x13\n\x0bsubresource\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\"D\n\x13\x43heckAccessResponse\x12-\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x1c.kubeconnect.v1.AccessAnswer\"/\n\x0c\x41\x63\x63\x65ssAnswer\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12\x0e\n\x06reason\x18\x02 \x01(\t2\xba\x01\n\rAccessService\x12L\n\x06WhoAmI\x12\x1d.kubeconnect.v1.WhoAmIRequest\x1a\x1e.kubeconnect.v1.WhoAmIResponse\"\x03\x90\x02\x01\x12[\n\x0b\x43heckAccess\x12\".kubeconnect.v1.CheckAccessRequest\x1a#.kubeconnect.v1.CheckAccessResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#kubeconnect/v1/access_service.proto\x12\x0ekubeconnect.v1\"\x0f\n\rWhoAmIRequest\"\xc3\x01\n\x0eWhoAmIResponse\x12\x10\n\x08username\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x0e\n\x06groups\x18\x03 \x03(\t\x12\x38\n\x05\x65xtra\x18\x04 \x03(\x0b\x32).kubeconnect.v1.WhoAmIResponse.ExtraEntry\x1aH\n\nExtraEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.kubeconnect.v1.ExtraValue:\x02\x38\x01\"\x1c\n\nExtraValue\x12\x0e\n\x06values\x18\x01 \x03(\t\"A\n\x12\x43heckAccessRequest\x12+\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x1b.kubeconnect.v1.AccessCheck\"c\n\x0b\x41\x63\x63\x65ssCheck\x12\x0c\n\x04verb\x18\x01 \x01(\t\x12\x10\n\x08resource\x18\x02 \x01(\t\x12\x13\n\x0bsubresource\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\"H\n\x13\x43heckAccessResponse\x12\x31\n\tdecisions\x18\x01 \x03(\x0b\x32\x1e.kubeconnect.v1.AccessDecision\"1\n\x0e\x41\x63\x63\x65ssDecision\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12\x0e\n\x06reason\x18\x02 \x01(\t2\xba\x01\n\rAccessService\x12L\n\x06WhoAmI\x12\x1d.kubeconnect.v1.WhoAmIRequest\x1a\x1e.kubeconnect.v1.WhoAmIResponse\"\x03\x90\x02\x01\x12[\n\x0b\x43heckAccess\x12\".kubeconnect.v1.CheckAccessRequest\x1a#.kubeconnect.v1.CheckAccessResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,19 +40,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WHOAMIREQUEST']._serialized_start=55
   _globals['_WHOAMIREQUEST']._serialized_end=70
   _globals['_WHOAMIRESPONSE']._serialized_start=73
-  _globals['_WHOAMIRESPONSE']._serialized_end=269
+  _globals['_WHOAMIRESPONSE']._serialized_end=268
   _globals['_WHOAMIRESPONSE_EXTRAENTRY']._serialized_start=196
-  _globals['_WHOAMIRESPONSE_EXTRAENTRY']._serialized_end=269
-  _globals['_EXTRAVALUES']._serialized_start=271
-  _globals['_EXTRAVALUES']._serialized_end=300
-  _globals['_CHECKACCESSREQUEST']._serialized_start=302
-  _globals['_CHECKACCESSREQUEST']._serialized_end=373
-  _globals['_ACCESSQUESTION']._serialized_start=375
-  _globals['_ACCESSQUESTION']._serialized_end=477
-  _globals['_CHECKACCESSRESPONSE']._serialized_start=479
-  _globals['_CHECKACCESSRESPONSE']._serialized_end=547
-  _globals['_ACCESSANSWER']._serialized_start=549
-  _globals['_ACCESSANSWER']._serialized_end=596
-  _globals['_ACCESSSERVICE']._serialized_start=599
-  _globals['_ACCESSSERVICE']._serialized_end=785
+  _globals['_WHOAMIRESPONSE_EXTRAENTRY']._serialized_end=268
+  _globals['_EXTRAVALUE']._serialized_start=270
+  _globals['_EXTRAVALUE']._serialized_end=298
+  _globals['_CHECKACCESSREQUEST']._serialized_start=300
+  _globals['_CHECKACCESSREQUEST']._serialized_end=365
+  _globals['_ACCESSCHECK']._serialized_start=367
+  _globals['_ACCESSCHECK']._serialized_end=466
+  _globals['_CHECKACCESSRESPONSE']._serialized_start=468
+  _globals['_CHECKACCESSRESPONSE']._serialized_end=540
+  _globals['_ACCESSDECISION']._serialized_start=542
+  _globals['_ACCESSDECISION']._serialized_end=591
+  _globals['_ACCESSSERVICE']._serialized_start=594
+  _globals['_ACCESSSERVICE']._serialized_end=780
 # @@protoc_insertion_point(module_scope)

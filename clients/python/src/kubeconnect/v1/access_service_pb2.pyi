@@ -17,8 +17,8 @@ class WhoAmIResponse(_message.Message):
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
         key: str
-        value: ExtraValues
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[ExtraValues, _Mapping]] = ...) -> None: ...
+        value: ExtraValue
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[ExtraValue, _Mapping]] = ...) -> None: ...
     USERNAME_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -26,22 +26,22 @@ class WhoAmIResponse(_message.Message):
     username: str
     uid: str
     groups: _containers.RepeatedScalarFieldContainer[str]
-    extra: _containers.MessageMap[str, ExtraValues]
-    def __init__(self, username: _Optional[str] = ..., uid: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., extra: _Optional[_Mapping[str, ExtraValues]] = ...) -> None: ...
+    extra: _containers.MessageMap[str, ExtraValue]
+    def __init__(self, username: _Optional[str] = ..., uid: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., extra: _Optional[_Mapping[str, ExtraValue]] = ...) -> None: ...
 
-class ExtraValues(_message.Message):
+class ExtraValue(_message.Message):
     __slots__ = ("values",)
     VALUES_FIELD_NUMBER: _ClassVar[int]
     values: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, values: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CheckAccessRequest(_message.Message):
-    __slots__ = ("questions",)
-    QUESTIONS_FIELD_NUMBER: _ClassVar[int]
-    questions: _containers.RepeatedCompositeFieldContainer[AccessQuestion]
-    def __init__(self, questions: _Optional[_Iterable[_Union[AccessQuestion, _Mapping]]] = ...) -> None: ...
+    __slots__ = ("checks",)
+    CHECKS_FIELD_NUMBER: _ClassVar[int]
+    checks: _containers.RepeatedCompositeFieldContainer[AccessCheck]
+    def __init__(self, checks: _Optional[_Iterable[_Union[AccessCheck, _Mapping]]] = ...) -> None: ...
 
-class AccessQuestion(_message.Message):
+class AccessCheck(_message.Message):
     __slots__ = ("verb", "resource", "subresource", "namespace", "name")
     VERB_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -56,12 +56,12 @@ class AccessQuestion(_message.Message):
     def __init__(self, verb: _Optional[str] = ..., resource: _Optional[str] = ..., subresource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class CheckAccessResponse(_message.Message):
-    __slots__ = ("answers",)
-    ANSWERS_FIELD_NUMBER: _ClassVar[int]
-    answers: _containers.RepeatedCompositeFieldContainer[AccessAnswer]
-    def __init__(self, answers: _Optional[_Iterable[_Union[AccessAnswer, _Mapping]]] = ...) -> None: ...
+    __slots__ = ("decisions",)
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    decisions: _containers.RepeatedCompositeFieldContainer[AccessDecision]
+    def __init__(self, decisions: _Optional[_Iterable[_Union[AccessDecision, _Mapping]]] = ...) -> None: ...
 
-class AccessAnswer(_message.Message):
+class AccessDecision(_message.Message):
     __slots__ = ("allowed", "reason")
     ALLOWED_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]

@@ -61,10 +61,10 @@ class AccessServiceServicer(object):
 
     def CheckAccess(self, request, context):
         """CheckAccess reports for many actions at once whether the caller is allowed to perform
-        them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+        them. Each decision is the cluster's. The decision can be ten seconds old. It
         can be older while the service sees no change of RBAC, if the operator allows that
-        (--permission-review-interval). If one question cannot be evaluated, for example
-        because its resource does not exist, the whole call fails. Each question counts as
+        (--permission-review-interval). If one check cannot be evaluated, for example
+        because its resource does not exist, the whole call fails. Each check counts as
         one call against the caller's rate limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

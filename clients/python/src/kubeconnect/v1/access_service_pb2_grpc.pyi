@@ -91,10 +91,10 @@ class AccessServiceStub(typing.Generic[_AccessServiceWhoAmIType, _AccessServiceC
 
     CheckAccess: _AccessServiceCheckAccessType
     """CheckAccess reports for many actions at once whether the caller is allowed to perform
-    them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+    them. Each decision is the cluster's. The decision can be ten seconds old. It
     can be older while the service sees no change of RBAC, if the operator allows that
-    (--permission-review-interval). If one question cannot be evaluated, for example
-    because its resource does not exist, the whole call fails. Each question counts as
+    (--permission-review-interval). If one check cannot be evaluated, for example
+    because its resource does not exist, the whole call fails. Each check counts as
     one call against the caller's rate limit.
     """
 
@@ -129,10 +129,10 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.access_service_pb2.CheckAccessResponse, collections.abc.Awaitable[kubeconnect.v1.access_service_pb2.CheckAccessResponse]]:
         """CheckAccess reports for many actions at once whether the caller is allowed to perform
-        them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+        them. Each decision is the cluster's. The decision can be ten seconds old. It
         can be older while the service sees no change of RBAC, if the operator allows that
-        (--permission-review-interval). If one question cannot be evaluated, for example
-        because its resource does not exist, the whole call fails. Each question counts as
+        (--permission-review-interval). If one check cannot be evaluated, for example
+        because its resource does not exist, the whole call fails. Each check counts as
         one call against the caller's rate limit.
         """
 

@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n kubeconnect/v1/consistency.proto\x12\x0ekubeconnect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"L\n\tFreshness\x12\r\n\x05stale\x18\x01 \x01(\x08\x12\x30\n\x0clast_contact\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*Z\n\x0b\x43onsistency\x12\x1b\n\x17\x43ONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43ONSISTENCY_CACHED\x10\x01\x12\x16\n\x12\x43ONSISTENCY_LATEST\x10\x02*I\n\x06Source\x12\x16\n\x12SOURCE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSOURCE_CACHE\x10\x01\x12\x15\n\x11SOURCE_API_SERVER\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n kubeconnect/v1/consistency.proto\x12\x0ekubeconnect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"Q\n\tFreshness\x12\r\n\x05stale\x18\x01 \x01(\x08\x12\x35\n\x11last_contact_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*Z\n\x0b\x43onsistency\x12\x1b\n\x17\x43ONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n\x12\x43ONSISTENCY_CACHED\x10\x01\x12\x16\n\x12\x43ONSISTENCY_LATEST\x10\x02*I\n\x06Source\x12\x16\n\x12SOURCE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSOURCE_CACHE\x10\x01\x12\x15\n\x11SOURCE_API_SERVER\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kubeconnect.v1.consistency_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CONSISTENCY']._serialized_start=163
-  _globals['_CONSISTENCY']._serialized_end=253
-  _globals['_SOURCE']._serialized_start=255
-  _globals['_SOURCE']._serialized_end=328
+  _globals['_CONSISTENCY']._serialized_start=168
+  _globals['_CONSISTENCY']._serialized_end=258
+  _globals['_SOURCE']._serialized_start=260
+  _globals['_SOURCE']._serialized_end=333
   _globals['_FRESHNESS']._serialized_start=85
-  _globals['_FRESHNESS']._serialized_end=161
+  _globals['_FRESHNESS']._serialized_end=166
 # @@protoc_insertion_point(module_scope)

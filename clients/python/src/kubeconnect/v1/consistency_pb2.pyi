@@ -28,9 +28,9 @@ SOURCE_CACHE: Source
 SOURCE_API_SERVER: Source
 
 class Freshness(_message.Message):
-    __slots__ = ("stale", "last_contact")
+    __slots__ = ("stale", "last_contact_time")
     STALE_FIELD_NUMBER: _ClassVar[int]
-    LAST_CONTACT_FIELD_NUMBER: _ClassVar[int]
+    LAST_CONTACT_TIME_FIELD_NUMBER: _ClassVar[int]
     stale: bool
-    last_contact: _timestamp_pb2.Timestamp
-    def __init__(self, stale: bool = ..., last_contact: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    last_contact_time: _timestamp_pb2.Timestamp
+    def __init__(self, stale: bool = ..., last_contact_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

@@ -27,7 +27,7 @@ from kubeconnect.v1 import consistency_pb2 as kubeconnect_dot_v1_dot_consistency
 from kubeconnect.v1 import object_pb2 as kubeconnect_dot_v1_dot_object__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&kubeconnect/v1/discovery_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\";\n\x18ListResourceTypesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08\x63\x61tegory\x18\x02 \x01(\t\"\x85\x01\n\x19ListResourceTypesResponse\x12\x34\n\x0eresource_types\x18\x01 \x03(\x0b\x32\x1c.kubeconnect.v1.ResourceType\x12\x32\n\rfailed_groups\x18\x02 \x03(\x0b\x32\x1b.kubeconnect.v1.FailedGroup\">\n\x0b\x46\x61iledGroup\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"\xd7\x01\n\x0cResourceType\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12\x10\n\x08singular\x18\x02 \x01(\t\x12\x13\n\x0bshort_names\x18\x03 \x03(\t\x12\x12\n\ncategories\x18\x04 \x03(\t\x12\r\n\x05verbs\x18\x05 \x03(\t\x12\x14\n\x0csubresources\x18\x06 \x03(\t\x12)\n\x05\x63\x61\x63he\x18\x07 \x01(\x0b\x32\x1a.kubeconnect.v1.CacheState\x12\x10\n\x08versions\x18\x08 \x03(\t\"\x95\x01\n\nCacheState\x12\x0f\n\x07started\x18\x01 \x01(\x08\x12\x0e\n\x06synced\x18\x02 \x01(\x08\x12\x0f\n\x07objects\x18\x03 \x01(\x03\x12\r\n\x05\x62ytes\x18\x04 \x01(\x03\x12\x18\n\x10resource_version\x18\x05 \x01(\t\x12,\n\tfreshness\x18\x06 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\"$\n\x10GetSchemaRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\"h\n\x11GetSchemaResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12\'\n\x06schema\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct2\xd8\x01\n\x10\x44iscoveryService\x12m\n\x11ListResourceTypes\x12(.kubeconnect.v1.ListResourceTypesRequest\x1a).kubeconnect.v1.ListResourceTypesResponse\"\x03\x90\x02\x01\x12U\n\tGetSchema\x12 .kubeconnect.v1.GetSchemaRequest\x1a!.kubeconnect.v1.GetSchemaResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&kubeconnect/v1/discovery_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\";\n\x18ListResourceTypesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08\x63\x61tegory\x18\x02 \x01(\t\"\x94\x01\n\x19ListResourceTypesResponse\x12\x34\n\x0eresource_types\x18\x01 \x03(\x0b\x32\x1c.kubeconnect.v1.ResourceType\x12\x41\n\x15\x66\x61iled_group_versions\x18\x02 \x03(\x0b\x32\".kubeconnect.v1.FailedGroupVersion\"E\n\x12\x46\x61iledGroupVersion\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"\xd7\x01\n\x0cResourceType\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12\x10\n\x08singular\x18\x02 \x01(\t\x12\x13\n\x0bshort_names\x18\x03 \x03(\t\x12\x12\n\ncategories\x18\x04 \x03(\t\x12\r\n\x05verbs\x18\x05 \x03(\t\x12\x14\n\x0csubresources\x18\x06 \x03(\t\x12)\n\x05\x63\x61\x63he\x18\x07 \x01(\x0b\x32\x1a.kubeconnect.v1.CacheState\x12\x10\n\x08versions\x18\x08 \x03(\t\"\x9f\x01\n\nCacheState\x12\x0f\n\x07running\x18\x01 \x01(\x08\x12\x0e\n\x06synced\x18\x02 \x01(\x08\x12\x14\n\x0cobject_count\x18\x03 \x01(\x03\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12\x18\n\x10resource_version\x18\x05 \x01(\t\x12,\n\tfreshness\x18\x06 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\"$\n\x10GetSchemaRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\"h\n\x11GetSchemaResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12\'\n\x06schema\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct2\xd8\x01\n\x10\x44iscoveryService\x12m\n\x11ListResourceTypes\x12(.kubeconnect.v1.ListResourceTypesRequest\x1a).kubeconnect.v1.ListResourceTypesResponse\"\x03\x90\x02\x01\x12U\n\tGetSchema\x12 .kubeconnect.v1.GetSchemaRequest\x1a!.kubeconnect.v1.GetSchemaResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,17 +41,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTRESOURCETYPESREQUEST']._serialized_start=151
   _globals['_LISTRESOURCETYPESREQUEST']._serialized_end=210
   _globals['_LISTRESOURCETYPESRESPONSE']._serialized_start=213
-  _globals['_LISTRESOURCETYPESRESPONSE']._serialized_end=346
-  _globals['_FAILEDGROUP']._serialized_start=348
-  _globals['_FAILEDGROUP']._serialized_end=410
-  _globals['_RESOURCETYPE']._serialized_start=413
-  _globals['_RESOURCETYPE']._serialized_end=628
-  _globals['_CACHESTATE']._serialized_start=631
-  _globals['_CACHESTATE']._serialized_end=780
-  _globals['_GETSCHEMAREQUEST']._serialized_start=782
-  _globals['_GETSCHEMAREQUEST']._serialized_end=818
-  _globals['_GETSCHEMARESPONSE']._serialized_start=820
-  _globals['_GETSCHEMARESPONSE']._serialized_end=924
-  _globals['_DISCOVERYSERVICE']._serialized_start=927
-  _globals['_DISCOVERYSERVICE']._serialized_end=1143
+  _globals['_LISTRESOURCETYPESRESPONSE']._serialized_end=361
+  _globals['_FAILEDGROUPVERSION']._serialized_start=363
+  _globals['_FAILEDGROUPVERSION']._serialized_end=432
+  _globals['_RESOURCETYPE']._serialized_start=435
+  _globals['_RESOURCETYPE']._serialized_end=650
+  _globals['_CACHESTATE']._serialized_start=653
+  _globals['_CACHESTATE']._serialized_end=812
+  _globals['_GETSCHEMAREQUEST']._serialized_start=814
+  _globals['_GETSCHEMAREQUEST']._serialized_end=850
+  _globals['_GETSCHEMARESPONSE']._serialized_start=852
+  _globals['_GETSCHEMARESPONSE']._serialized_end=956
+  _globals['_DISCOVERYSERVICE']._serialized_start=959
+  _globals['_DISCOVERYSERVICE']._serialized_end=1175
 # @@protoc_insertion_point(module_scope)

@@ -18,14 +18,14 @@ class ListResourceTypesRequest(_message.Message):
     def __init__(self, group: _Optional[str] = ..., category: _Optional[str] = ...) -> None: ...
 
 class ListResourceTypesResponse(_message.Message):
-    __slots__ = ("resource_types", "failed_groups")
+    __slots__ = ("resource_types", "failed_group_versions")
     RESOURCE_TYPES_FIELD_NUMBER: _ClassVar[int]
-    FAILED_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    FAILED_GROUP_VERSIONS_FIELD_NUMBER: _ClassVar[int]
     resource_types: _containers.RepeatedCompositeFieldContainer[ResourceType]
-    failed_groups: _containers.RepeatedCompositeFieldContainer[FailedGroup]
-    def __init__(self, resource_types: _Optional[_Iterable[_Union[ResourceType, _Mapping]]] = ..., failed_groups: _Optional[_Iterable[_Union[FailedGroup, _Mapping]]] = ...) -> None: ...
+    failed_group_versions: _containers.RepeatedCompositeFieldContainer[FailedGroupVersion]
+    def __init__(self, resource_types: _Optional[_Iterable[_Union[ResourceType, _Mapping]]] = ..., failed_group_versions: _Optional[_Iterable[_Union[FailedGroupVersion, _Mapping]]] = ...) -> None: ...
 
-class FailedGroup(_message.Message):
+class FailedGroupVersion(_message.Message):
     __slots__ = ("group", "version", "message")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -56,20 +56,20 @@ class ResourceType(_message.Message):
     def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., singular: _Optional[str] = ..., short_names: _Optional[_Iterable[str]] = ..., categories: _Optional[_Iterable[str]] = ..., verbs: _Optional[_Iterable[str]] = ..., subresources: _Optional[_Iterable[str]] = ..., cache: _Optional[_Union[CacheState, _Mapping]] = ..., versions: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CacheState(_message.Message):
-    __slots__ = ("started", "synced", "objects", "bytes", "resource_version", "freshness")
-    STARTED_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("running", "synced", "object_count", "size_bytes", "resource_version", "freshness")
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
     SYNCED_FIELD_NUMBER: _ClassVar[int]
-    OBJECTS_FIELD_NUMBER: _ClassVar[int]
-    BYTES_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     FRESHNESS_FIELD_NUMBER: _ClassVar[int]
-    started: bool
+    running: bool
     synced: bool
-    objects: int
-    bytes: int
+    object_count: int
+    size_bytes: int
     resource_version: str
     freshness: _consistency_pb2.Freshness
-    def __init__(self, started: bool = ..., synced: bool = ..., objects: _Optional[int] = ..., bytes: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ...) -> None: ...
+    def __init__(self, running: bool = ..., synced: bool = ..., object_count: _Optional[int] = ..., size_bytes: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ...) -> None: ...
 
 class GetSchemaRequest(_message.Message):
     __slots__ = ("resource",)

@@ -127,26 +127,26 @@ class CountRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., group_by: _Optional[_Iterable[str]] = ..., max_groups: _Optional[int] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[_consistency_pb2.Consistency, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class CountResponse(_message.Message):
-    __slots__ = ("resource", "total", "groups", "remaining_groups", "resource_version", "freshness", "source", "warnings", "namespaces")
+    __slots__ = ("resource", "total_count", "groups", "remaining_group_count", "resource_version", "freshness", "source", "warnings", "namespaces")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
-    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_COUNT_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
-    REMAINING_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_GROUP_COUNT_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     FRESHNESS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     resource: _object_pb2.Resource
-    total: int
+    total_count: int
     groups: _containers.RepeatedCompositeFieldContainer[ObjectGroup]
-    remaining_groups: int
+    remaining_group_count: int
     resource_version: str
     freshness: _consistency_pb2.Freshness
     source: _consistency_pb2.Source
     warnings: _containers.RepeatedScalarFieldContainer[str]
     namespaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., total: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ObjectGroup, _Mapping]]] = ..., remaining_groups: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., total_count: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ObjectGroup, _Mapping]]] = ..., remaining_group_count: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ObjectGroup(_message.Message):
     __slots__ = ("values", "count")

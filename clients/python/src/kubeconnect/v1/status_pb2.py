@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bkubeconnect/v1/status.proto\x12\x0ekubeconnect.v1\"\xd1\x01\n\x06Status\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\x12\r\n\x05group\x18\x04 \x01(\t\x12\x0c\n\x04kind\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x06 \x01(\t\x12+\n\x06\x63\x61uses\x18\x07 \x03(\x0b\x32\x1b.kubeconnect.v1.StatusCause\x12\x1b\n\x13retry_after_seconds\x18\x08 \x01(\x05\x12\x0b\n\x03uid\x18\t \x01(\t\x12\x16\n\x0eomitted_causes\x18\n \x01(\x05\"=\n\x0bStatusCause\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bkubeconnect/v1/status.proto\x12\x0ekubeconnect.v1\"\xd6\x01\n\x06Status\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\x12\r\n\x05group\x18\x04 \x01(\t\x12\x0c\n\x04kind\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x06 \x01(\t\x12+\n\x06\x63\x61uses\x18\x07 \x03(\x0b\x32\x1b.kubeconnect.v1.StatusCause\x12\x1b\n\x13retry_after_seconds\x18\x08 \x01(\x05\x12\x0b\n\x03uid\x18\t \x01(\t\x12\x1b\n\x13omitted_cause_count\x18\n \x01(\x05\"=\n\x0bStatusCause\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,7 +32,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kubeconnect.v1.status_pb2',
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_STATUS']._serialized_start=48
-  _globals['_STATUS']._serialized_end=257
-  _globals['_STATUSCAUSE']._serialized_start=259
-  _globals['_STATUSCAUSE']._serialized_end=320
+  _globals['_STATUS']._serialized_end=262
+  _globals['_STATUSCAUSE']._serialized_start=264
+  _globals['_STATUSCAUSE']._serialized_end=325
 # @@protoc_insertion_point(module_scope)

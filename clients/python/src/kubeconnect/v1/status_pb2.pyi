@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Status(_message.Message):
-    __slots__ = ("reason", "message", "code", "group", "kind", "name", "causes", "retry_after_seconds", "uid", "omitted_causes")
+    __slots__ = ("reason", "message", "code", "group", "kind", "name", "causes", "retry_after_seconds", "uid", "omitted_cause_count")
     REASON_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
@@ -17,7 +17,7 @@ class Status(_message.Message):
     CAUSES_FIELD_NUMBER: _ClassVar[int]
     RETRY_AFTER_SECONDS_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
-    OMITTED_CAUSES_FIELD_NUMBER: _ClassVar[int]
+    OMITTED_CAUSE_COUNT_FIELD_NUMBER: _ClassVar[int]
     reason: str
     message: str
     code: int
@@ -27,8 +27,8 @@ class Status(_message.Message):
     causes: _containers.RepeatedCompositeFieldContainer[StatusCause]
     retry_after_seconds: int
     uid: str
-    omitted_causes: int
-    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., code: _Optional[int] = ..., group: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., causes: _Optional[_Iterable[_Union[StatusCause, _Mapping]]] = ..., retry_after_seconds: _Optional[int] = ..., uid: _Optional[str] = ..., omitted_causes: _Optional[int] = ...) -> None: ...
+    omitted_cause_count: int
+    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., code: _Optional[int] = ..., group: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., causes: _Optional[_Iterable[_Union[StatusCause, _Mapping]]] = ..., retry_after_seconds: _Optional[int] = ..., uid: _Optional[str] = ..., omitted_cause_count: _Optional[int] = ...) -> None: ...
 
 class StatusCause(_message.Message):
     __slots__ = ("reason", "message", "field")

@@ -213,14 +213,14 @@ class DeleteCollectionRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., propagation_policy: _Optional[_Union[PropagationPolicy, str]] = ..., grace_period_seconds: _Optional[int] = ..., dry_run: bool = ...) -> None: ...
 
 class DeleteCollectionResponse(_message.Message):
-    __slots__ = ("deleted", "warnings", "resource_version")
-    DELETED_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("deleted_count", "warnings", "resource_version")
+    DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
-    deleted: int
+    deleted_count: int
     warnings: _containers.RepeatedScalarFieldContainer[str]
     resource_version: str
-    def __init__(self, deleted: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., resource_version: _Optional[str] = ...) -> None: ...
+    def __init__(self, deleted_count: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
 class Preconditions(_message.Message):
     __slots__ = ("uid", "resource_version")

@@ -9,22 +9,25 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/access_service.proto.
  */
-export const file_kubeconnect_v1_access_service: GenFile = /*@__PURE__*/
-  fileDesc("CiNrdWJlY29ubmVjdC92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiDwoNV2hvQW1JUmVxdWVzdCLEAQoOV2hvQW1JUmVzcG9uc2USEAoIdXNlcm5hbWUYASABKAkSCwoDdWlkGAIgASgJEg4KBmdyb3VwcxgDIAMoCRI4CgVleHRyYRgEIAMoCzIpLmt1YmVjb25uZWN0LnYxLldob0FtSVJlc3BvbnNlLkV4dHJhRW50cnkaSQoKRXh0cmFFbnRyeRILCgNrZXkYASABKAkSKgoFdmFsdWUYAiABKAsyGy5rdWJlY29ubmVjdC52MS5FeHRyYVZhbHVlczoCOAEiHQoLRXh0cmFWYWx1ZXMSDgoGdmFsdWVzGAEgAygJIkcKEkNoZWNrQWNjZXNzUmVxdWVzdBIxCglxdWVzdGlvbnMYASADKAsyHi5rdWJlY29ubmVjdC52MS5BY2Nlc3NRdWVzdGlvbiJmCg5BY2Nlc3NRdWVzdGlvbhIMCgR2ZXJiGAEgASgJEhAKCHJlc291cmNlGAIgASgJEhMKC3N1YnJlc291cmNlGAMgASgJEhEKCW5hbWVzcGFjZRgEIAEoCRIMCgRuYW1lGAUgASgJIkQKE0NoZWNrQWNjZXNzUmVzcG9uc2USLQoHYW5zd2VycxgBIAMoCzIcLmt1YmVjb25uZWN0LnYxLkFjY2Vzc0Fuc3dlciIvCgxBY2Nlc3NBbnN3ZXISDwoHYWxsb3dlZBgBIAEoCBIOCgZyZWFzb24YAiABKAkyugEKDUFjY2Vzc1NlcnZpY2USTAoGV2hvQW1JEh0ua3ViZWNvbm5lY3QudjEuV2hvQW1JUmVxdWVzdBoeLmt1YmVjb25uZWN0LnYxLldob0FtSVJlc3BvbnNlIgOQAgESWwoLQ2hlY2tBY2Nlc3MSIi5rdWJlY29ubmVjdC52MS5DaGVja0FjY2Vzc1JlcXVlc3QaIy5rdWJlY29ubmVjdC52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw");
+export const file_kubeconnect_v1_access_service: GenFile =
+  /*@__PURE__*/
+  fileDesc(
+    "CiNrdWJlY29ubmVjdC92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiDwoNV2hvQW1JUmVxdWVzdCLDAQoOV2hvQW1JUmVzcG9uc2USEAoIdXNlcm5hbWUYASABKAkSCwoDdWlkGAIgASgJEg4KBmdyb3VwcxgDIAMoCRI4CgVleHRyYRgEIAMoCzIpLmt1YmVjb25uZWN0LnYxLldob0FtSVJlc3BvbnNlLkV4dHJhRW50cnkaSAoKRXh0cmFFbnRyeRILCgNrZXkYASABKAkSKQoFdmFsdWUYAiABKAsyGi5rdWJlY29ubmVjdC52MS5FeHRyYVZhbHVlOgI4ASIcCgpFeHRyYVZhbHVlEg4KBnZhbHVlcxgBIAMoCSJBChJDaGVja0FjY2Vzc1JlcXVlc3QSKwoGY2hlY2tzGAEgAygLMhsua3ViZWNvbm5lY3QudjEuQWNjZXNzQ2hlY2siYwoLQWNjZXNzQ2hlY2sSDAoEdmVyYhgBIAEoCRIQCghyZXNvdXJjZRgCIAEoCRITCgtzdWJyZXNvdXJjZRgDIAEoCRIRCgluYW1lc3BhY2UYBCABKAkSDAoEbmFtZRgFIAEoCSJIChNDaGVja0FjY2Vzc1Jlc3BvbnNlEjEKCWRlY2lzaW9ucxgBIAMoCzIeLmt1YmVjb25uZWN0LnYxLkFjY2Vzc0RlY2lzaW9uIjEKDkFjY2Vzc0RlY2lzaW9uEg8KB2FsbG93ZWQYASABKAgSDgoGcmVhc29uGAIgASgJMroBCg1BY2Nlc3NTZXJ2aWNlEkwKBldob0FtSRIdLmt1YmVjb25uZWN0LnYxLldob0FtSVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5XaG9BbUlSZXNwb25zZSIDkAIBElsKC0NoZWNrQWNjZXNzEiIua3ViZWNvbm5lY3QudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0GiMua3ViZWNvbm5lY3QudjEuQ2hlY2tBY2Nlc3NSZXNwb25zZSIDkAIBYgZwcm90bzM",
+  );
 
 /**
  * WhoAmIRequest has no fields. The request's credentials identify the caller.
  *
  * @generated from message kubeconnect.v1.WhoAmIRequest
  */
-export type WhoAmIRequest = Message<"kubeconnect.v1.WhoAmIRequest"> & {
-};
+export type WhoAmIRequest = Message<"kubeconnect.v1.WhoAmIRequest"> & {};
 
 /**
  * Describes the message kubeconnect.v1.WhoAmIRequest.
  * Use `create(WhoAmIRequestSchema)` to create a new message.
  */
-export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> = /*@__PURE__*/
+export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 0);
 
 /**
@@ -57,24 +60,25 @@ export type WhoAmIResponse = Message<"kubeconnect.v1.WhoAmIResponse"> & {
   /**
    * Additional information from the authenticator.
    *
-   * @generated from field: map<string, kubeconnect.v1.ExtraValues> extra = 4;
+   * @generated from field: map<string, kubeconnect.v1.ExtraValue> extra = 4;
    */
-  extra: { [key: string]: ExtraValues };
+  extra: { [key: string]: ExtraValue };
 };
 
 /**
  * Describes the message kubeconnect.v1.WhoAmIResponse.
  * Use `create(WhoAmIResponseSchema)` to create a new message.
  */
-export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
+export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 1);
 
 /**
- * ExtraValues are the values of one key of an identity's extra information.
+ * ExtraValue contains the values of one key of an identity's extra information.
  *
- * @generated from message kubeconnect.v1.ExtraValues
+ * @generated from message kubeconnect.v1.ExtraValue
  */
-export type ExtraValues = Message<"kubeconnect.v1.ExtraValues"> & {
+export type ExtraValue = Message<"kubeconnect.v1.ExtraValue"> & {
   /**
    * The values.
    *
@@ -84,10 +88,11 @@ export type ExtraValues = Message<"kubeconnect.v1.ExtraValues"> & {
 };
 
 /**
- * Describes the message kubeconnect.v1.ExtraValues.
- * Use `create(ExtraValuesSchema)` to create a new message.
+ * Describes the message kubeconnect.v1.ExtraValue.
+ * Use `create(ExtraValueSchema)` to create a new message.
  */
-export const ExtraValuesSchema: GenMessage<ExtraValues> = /*@__PURE__*/
+export const ExtraValueSchema: GenMessage<ExtraValue> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 2);
 
 /**
@@ -97,27 +102,28 @@ export const ExtraValuesSchema: GenMessage<ExtraValues> = /*@__PURE__*/
  */
 export type CheckAccessRequest = Message<"kubeconnect.v1.CheckAccessRequest"> & {
   /**
-   * The questions; at most 100. More are INVALID_ARGUMENT. If there are none, the response
-   * has no answers.
+   * The checks; at most 100. More are INVALID_ARGUMENT. If there are none, the response
+   * has no decisions.
    *
-   * @generated from field: repeated kubeconnect.v1.AccessQuestion questions = 1;
+   * @generated from field: repeated kubeconnect.v1.AccessCheck checks = 1;
    */
-  questions: AccessQuestion[];
+  checks: AccessCheck[];
 };
 
 /**
  * Describes the message kubeconnect.v1.CheckAccessRequest.
  * Use `create(CheckAccessRequestSchema)` to create a new message.
  */
-export const CheckAccessRequestSchema: GenMessage<CheckAccessRequest> = /*@__PURE__*/
+export const CheckAccessRequestSchema: GenMessage<CheckAccessRequest> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 3);
 
 /**
- * AccessQuestion is one action that the caller might want to perform.
+ * AccessCheck is one action that the caller might want to perform.
  *
- * @generated from message kubeconnect.v1.AccessQuestion
+ * @generated from message kubeconnect.v1.AccessCheck
  */
-export type AccessQuestion = Message<"kubeconnect.v1.AccessQuestion"> & {
+export type AccessCheck = Message<"kubeconnect.v1.AccessCheck"> & {
   /**
    * The Kubernetes verb: "get", "list", "watch", "create", "update", "patch", "delete",
    * "deletecollection". The cluster decides about any other verb, too. Required.
@@ -156,39 +162,41 @@ export type AccessQuestion = Message<"kubeconnect.v1.AccessQuestion"> & {
 };
 
 /**
- * Describes the message kubeconnect.v1.AccessQuestion.
- * Use `create(AccessQuestionSchema)` to create a new message.
+ * Describes the message kubeconnect.v1.AccessCheck.
+ * Use `create(AccessCheckSchema)` to create a new message.
  */
-export const AccessQuestionSchema: GenMessage<AccessQuestion> = /*@__PURE__*/
+export const AccessCheckSchema: GenMessage<AccessCheck> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 4);
 
 /**
- * CheckAccessResponse contains an answer for each question, in the same order.
+ * CheckAccessResponse contains the decision of each check, in the same order.
  *
  * @generated from message kubeconnect.v1.CheckAccessResponse
  */
 export type CheckAccessResponse = Message<"kubeconnect.v1.CheckAccessResponse"> & {
   /**
-   * The answers.
+   * The decisions.
    *
-   * @generated from field: repeated kubeconnect.v1.AccessAnswer answers = 1;
+   * @generated from field: repeated kubeconnect.v1.AccessDecision decisions = 1;
    */
-  answers: AccessAnswer[];
+  decisions: AccessDecision[];
 };
 
 /**
  * Describes the message kubeconnect.v1.CheckAccessResponse.
  * Use `create(CheckAccessResponseSchema)` to create a new message.
  */
-export const CheckAccessResponseSchema: GenMessage<CheckAccessResponse> = /*@__PURE__*/
+export const CheckAccessResponseSchema: GenMessage<CheckAccessResponse> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 5);
 
 /**
- * AccessAnswer is the answer to one question.
+ * AccessDecision is the decision of one check.
  *
- * @generated from message kubeconnect.v1.AccessAnswer
+ * @generated from message kubeconnect.v1.AccessDecision
  */
-export type AccessAnswer = Message<"kubeconnect.v1.AccessAnswer"> & {
+export type AccessDecision = Message<"kubeconnect.v1.AccessDecision"> & {
   /**
    * Whether the caller is allowed to perform the action.
    *
@@ -205,10 +213,11 @@ export type AccessAnswer = Message<"kubeconnect.v1.AccessAnswer"> & {
 };
 
 /**
- * Describes the message kubeconnect.v1.AccessAnswer.
- * Use `create(AccessAnswerSchema)` to create a new message.
+ * Describes the message kubeconnect.v1.AccessDecision.
+ * Use `create(AccessDecisionSchema)` to create a new message.
  */
-export const AccessAnswerSchema: GenMessage<AccessAnswer> = /*@__PURE__*/
+export const AccessDecisionSchema: GenMessage<AccessDecision> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 6);
 
 /**
@@ -227,13 +236,13 @@ export const AccessService: GenService<{
     methodKind: "unary";
     input: typeof WhoAmIRequestSchema;
     output: typeof WhoAmIResponseSchema;
-  },
+  };
   /**
    * CheckAccess reports for many actions at once whether the caller is allowed to perform
-   * them. Each answer is the cluster's decision. The decision can be ten seconds old. It
+   * them. Each decision is the cluster's. The decision can be ten seconds old. It
    * can be older while the service sees no change of RBAC, if the operator allows that
-   * (--permission-review-interval). If one question cannot be evaluated, for example
-   * because its resource does not exist, the whole call fails. Each question counts as
+   * (--permission-review-interval). If one check cannot be evaluated, for example
+   * because its resource does not exist, the whole call fails. Each check counts as
    * one call against the caller's rate limit.
    *
    * @generated from rpc kubeconnect.v1.AccessService.CheckAccess
@@ -242,7 +251,5 @@ export const AccessService: GenService<{
     methodKind: "unary";
     input: typeof CheckAccessRequestSchema;
     output: typeof CheckAccessResponseSchema;
-  },
-}> = /*@__PURE__*/
-  serviceDesc(file_kubeconnect_v1_access_service, 0);
-
+  };
+}> = /*@__PURE__*/ serviceDesc(file_kubeconnect_v1_access_service, 0);

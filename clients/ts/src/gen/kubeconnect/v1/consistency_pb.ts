@@ -11,8 +11,12 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/consistency.proto.
  */
-export const file_kubeconnect_v1_consistency: GenFile = /*@__PURE__*/
-  fileDesc("CiBrdWJlY29ubmVjdC92MS9jb25zaXN0ZW5jeS5wcm90bxIOa3ViZWNvbm5lY3QudjEiTAoJRnJlc2huZXNzEg0KBXN0YWxlGAEgASgIEjAKDGxhc3RfY29udGFjdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqWgoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIWChJDT05TSVNURU5DWV9DQUNIRUQQARIWChJDT05TSVNURU5DWV9MQVRFU1QQAipJCgZTb3VyY2USFgoSU09VUkNFX1VOU1BFQ0lGSUVEEAASEAoMU09VUkNFX0NBQ0hFEAESFQoRU09VUkNFX0FQSV9TRVJWRVIQAmIGcHJvdG8z", [file_google_protobuf_timestamp]);
+export const file_kubeconnect_v1_consistency: GenFile =
+  /*@__PURE__*/
+  fileDesc(
+    "CiBrdWJlY29ubmVjdC92MS9jb25zaXN0ZW5jeS5wcm90bxIOa3ViZWNvbm5lY3QudjEiUQoJRnJlc2huZXNzEg0KBXN0YWxlGAEgASgIEjUKEWxhc3RfY29udGFjdF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpaCgtDb25zaXN0ZW5jeRIbChdDT05TSVNURU5DWV9VTlNQRUNJRklFRBAAEhYKEkNPTlNJU1RFTkNZX0NBQ0hFRBABEhYKEkNPTlNJU1RFTkNZX0xBVEVTVBACKkkKBlNvdXJjZRIWChJTT1VSQ0VfVU5TUEVDSUZJRUQQABIQCgxTT1VSQ0VfQ0FDSEUQARIVChFTT1VSQ0VfQVBJX1NFUlZFUhACYgZwcm90bzM",
+    [file_google_protobuf_timestamp],
+  );
 
 /**
  * Freshness is how current a response is. A response that was read from the API server is
@@ -23,7 +27,7 @@ export const file_kubeconnect_v1_consistency: GenFile = /*@__PURE__*/
 export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
   /**
    * Whether the API server is unreachable, or the service has not yet caught up after an
-   * outage. The response is then as of last_contact, and later changes can be missing.
+   * outage. The response is then as of last_contact_time, and later changes can be missing.
    *
    * @generated from field: bool stale = 1;
    */
@@ -35,16 +39,17 @@ export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
    * time of an event. A delay on a slow link is not detected while the service's watch is
    * open. While the API server sends nothing, the service polls it every few seconds.
    *
-   * @generated from field: google.protobuf.Timestamp last_contact = 2;
+   * @generated from field: google.protobuf.Timestamp last_contact_time = 2;
    */
-  lastContact?: Timestamp | undefined;
+  lastContactTime?: Timestamp | undefined;
 };
 
 /**
  * Describes the message kubeconnect.v1.Freshness.
  * Use `create(FreshnessSchema)` to create a new message.
  */
-export const FreshnessSchema: GenMessage<Freshness> = /*@__PURE__*/
+export const FreshnessSchema: GenMessage<Freshness> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_consistency, 0);
 
 /**
@@ -84,7 +89,8 @@ export enum Consistency {
 /**
  * Describes the enum kubeconnect.v1.Consistency.
  */
-export const ConsistencySchema: GenEnum<Consistency> = /*@__PURE__*/
+export const ConsistencySchema: GenEnum<Consistency> =
+  /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_consistency, 0);
 
 /**
@@ -120,6 +126,6 @@ export enum Source {
 /**
  * Describes the enum kubeconnect.v1.Source.
  */
-export const SourceSchema: GenEnum<Source> = /*@__PURE__*/
+export const SourceSchema: GenEnum<Source> =
+  /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_consistency, 1);
-

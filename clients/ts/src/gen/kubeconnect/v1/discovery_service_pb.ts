@@ -14,8 +14,12 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/discovery_service.proto.
  */
-export const file_kubeconnect_v1_discovery_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZrdWJlY29ubmVjdC92MS9kaXNjb3Zlcnlfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiOwoYTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Eg0KBWdyb3VwGAEgASgJEhAKCGNhdGVnb3J5GAIgASgJIoUBChlMaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlEjQKDnJlc291cmNlX3R5cGVzGAEgAygLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VUeXBlEjIKDWZhaWxlZF9ncm91cHMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5GYWlsZWRHcm91cCI+CgtGYWlsZWRHcm91cBINCgVncm91cBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEg8KB21lc3NhZ2UYAyABKAki1wEKDFJlc291cmNlVHlwZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEhAKCHNpbmd1bGFyGAIgASgJEhMKC3Nob3J0X25hbWVzGAMgAygJEhIKCmNhdGVnb3JpZXMYBCADKAkSDQoFdmVyYnMYBSADKAkSFAoMc3VicmVzb3VyY2VzGAYgAygJEikKBWNhY2hlGAcgASgLMhoua3ViZWNvbm5lY3QudjEuQ2FjaGVTdGF0ZRIQCgh2ZXJzaW9ucxgIIAMoCSKVAQoKQ2FjaGVTdGF0ZRIPCgdzdGFydGVkGAEgASgIEg4KBnN5bmNlZBgCIAEoCBIPCgdvYmplY3RzGAMgASgDEg0KBWJ5dGVzGAQgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzIiQKEEdldFNjaGVtYVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkiaAoRR2V0U2NoZW1hUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRInCgZzY2hlbWEYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0MtgBChBEaXNjb3ZlcnlTZXJ2aWNlEm0KEUxpc3RSZXNvdXJjZVR5cGVzEigua3ViZWNvbm5lY3QudjEuTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Gikua3ViZWNvbm5lY3QudjEuTGlzdFJlc291cmNlVHlwZXNSZXNwb25zZSIDkAIBElUKCUdldFNjaGVtYRIgLmt1YmVjb25uZWN0LnYxLkdldFNjaGVtYVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5HZXRTY2hlbWFSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object]);
+export const file_kubeconnect_v1_discovery_service: GenFile =
+  /*@__PURE__*/
+  fileDesc(
+    "CiZrdWJlY29ubmVjdC92MS9kaXNjb3Zlcnlfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiOwoYTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Eg0KBWdyb3VwGAEgASgJEhAKCGNhdGVnb3J5GAIgASgJIpQBChlMaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlEjQKDnJlc291cmNlX3R5cGVzGAEgAygLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VUeXBlEkEKFWZhaWxlZF9ncm91cF92ZXJzaW9ucxgCIAMoCzIiLmt1YmVjb25uZWN0LnYxLkZhaWxlZEdyb3VwVmVyc2lvbiJFChJGYWlsZWRHcm91cFZlcnNpb24SDQoFZ3JvdXAYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJItcBCgxSZXNvdXJjZVR5cGUSKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIQCghzaW5ndWxhchgCIAEoCRITCgtzaG9ydF9uYW1lcxgDIAMoCRISCgpjYXRlZ29yaWVzGAQgAygJEg0KBXZlcmJzGAUgAygJEhQKDHN1YnJlc291cmNlcxgGIAMoCRIpCgVjYWNoZRgHIAEoCzIaLmt1YmVjb25uZWN0LnYxLkNhY2hlU3RhdGUSEAoIdmVyc2lvbnMYCCADKAkinwEKCkNhY2hlU3RhdGUSDwoHcnVubmluZxgBIAEoCBIOCgZzeW5jZWQYAiABKAgSFAoMb2JqZWN0X2NvdW50GAMgASgDEhIKCnNpemVfYnl0ZXMYBCABKAMSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCRIsCglmcmVzaG5lc3MYBiABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MiJAoQR2V0U2NoZW1hUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCSJoChFHZXRTY2hlbWFSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEicKBnNjaGVtYRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Qy2AEKEERpc2NvdmVyeVNlcnZpY2USbQoRTGlzdFJlc291cmNlVHlwZXMSKC5rdWJlY29ubmVjdC52MS5MaXN0UmVzb3VyY2VUeXBlc1JlcXVlc3QaKS5rdWJlY29ubmVjdC52MS5MaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlIgOQAgESVQoJR2V0U2NoZW1hEiAua3ViZWNvbm5lY3QudjEuR2V0U2NoZW1hUmVxdWVzdBohLmt1YmVjb25uZWN0LnYxLkdldFNjaGVtYVJlc3BvbnNlIgOQAgFiBnByb3RvMw",
+    [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object],
+  );
 
 /**
  * ListResourceTypesRequest asks for the resources that the cluster serves.
@@ -43,7 +47,8 @@ export type ListResourceTypesRequest = Message<"kubeconnect.v1.ListResourceTypes
  * Describes the message kubeconnect.v1.ListResourceTypesRequest.
  * Use `create(ListResourceTypesRequestSchema)` to create a new message.
  */
-export const ListResourceTypesRequestSchema: GenMessage<ListResourceTypesRequest> = /*@__PURE__*/
+export const ListResourceTypesRequestSchema: GenMessage<ListResourceTypesRequest> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 0);
 
 /**
@@ -64,24 +69,25 @@ export type ListResourceTypesResponse = Message<"kubeconnect.v1.ListResourceType
    * For example, an API server that is added to the cluster by an APIService can be
    * unreachable while all others are reachable.
    *
-   * @generated from field: repeated kubeconnect.v1.FailedGroup failed_groups = 2;
+   * @generated from field: repeated kubeconnect.v1.FailedGroupVersion failed_group_versions = 2;
    */
-  failedGroups: FailedGroup[];
+  failedGroupVersions: FailedGroupVersion[];
 };
 
 /**
  * Describes the message kubeconnect.v1.ListResourceTypesResponse.
  * Use `create(ListResourceTypesResponseSchema)` to create a new message.
  */
-export const ListResourceTypesResponseSchema: GenMessage<ListResourceTypesResponse> = /*@__PURE__*/
+export const ListResourceTypesResponseSchema: GenMessage<ListResourceTypesResponse> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 1);
 
 /**
- * FailedGroup is one version of an API group whose resources are not known.
+ * FailedGroupVersion is one version of an API group whose resources are not known.
  *
- * @generated from message kubeconnect.v1.FailedGroup
+ * @generated from message kubeconnect.v1.FailedGroupVersion
  */
-export type FailedGroup = Message<"kubeconnect.v1.FailedGroup"> & {
+export type FailedGroupVersion = Message<"kubeconnect.v1.FailedGroupVersion"> & {
   /**
    * The API group.
    *
@@ -105,10 +111,11 @@ export type FailedGroup = Message<"kubeconnect.v1.FailedGroup"> & {
 };
 
 /**
- * Describes the message kubeconnect.v1.FailedGroup.
- * Use `create(FailedGroupSchema)` to create a new message.
+ * Describes the message kubeconnect.v1.FailedGroupVersion.
+ * Use `create(FailedGroupVersionSchema)` to create a new message.
  */
-export const FailedGroupSchema: GenMessage<FailedGroup> = /*@__PURE__*/
+export const FailedGroupVersionSchema: GenMessage<FailedGroupVersion> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 2);
 
 /**
@@ -182,7 +189,8 @@ export type ResourceType = Message<"kubeconnect.v1.ResourceType"> & {
  * Describes the message kubeconnect.v1.ResourceType.
  * Use `create(ResourceTypeSchema)` to create a new message.
  */
-export const ResourceTypeSchema: GenMessage<ResourceType> = /*@__PURE__*/
+export const ResourceTypeSchema: GenMessage<ResourceType> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 3);
 
 /**
@@ -195,9 +203,9 @@ export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
    * Whether the cache is running. It starts at the first read, and stops when it has been
    * unused for a while.
    *
-   * @generated from field: bool started = 1;
+   * @generated from field: bool running = 1;
    */
-  started: boolean;
+  running: boolean;
 
   /**
    * Whether the cache contains a complete snapshot.
@@ -209,16 +217,16 @@ export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
   /**
    * The number of objects in the cache.
    *
-   * @generated from field: int64 objects = 3;
+   * @generated from field: int64 object_count = 3;
    */
-  objects: bigint;
+  objectCount: bigint;
 
   /**
    * The approximate size of the objects in memory, in bytes.
    *
-   * @generated from field: int64 bytes = 4;
+   * @generated from field: int64 size_bytes = 4;
    */
-  bytes: bigint;
+  sizeBytes: bigint;
 
   /**
    * The version that the cache has reached.
@@ -239,7 +247,8 @@ export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
  * Describes the message kubeconnect.v1.CacheState.
  * Use `create(CacheStateSchema)` to create a new message.
  */
-export const CacheStateSchema: GenMessage<CacheState> = /*@__PURE__*/
+export const CacheStateSchema: GenMessage<CacheState> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 4);
 
 /**
@@ -260,7 +269,8 @@ export type GetSchemaRequest = Message<"kubeconnect.v1.GetSchemaRequest"> & {
  * Describes the message kubeconnect.v1.GetSchemaRequest.
  * Use `create(GetSchemaRequestSchema)` to create a new message.
  */
-export const GetSchemaRequestSchema: GenMessage<GetSchemaRequest> = /*@__PURE__*/
+export const GetSchemaRequestSchema: GenMessage<GetSchemaRequest> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 5);
 
 /**
@@ -291,7 +301,8 @@ export type GetSchemaResponse = Message<"kubeconnect.v1.GetSchemaResponse"> & {
  * Describes the message kubeconnect.v1.GetSchemaResponse.
  * Use `create(GetSchemaResponseSchema)` to create a new message.
  */
-export const GetSchemaResponseSchema: GenMessage<GetSchemaResponse> = /*@__PURE__*/
+export const GetSchemaResponseSchema: GenMessage<GetSchemaResponse> =
+  /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 6);
 
 /**
@@ -311,7 +322,7 @@ export const DiscoveryService: GenService<{
     methodKind: "unary";
     input: typeof ListResourceTypesRequestSchema;
     output: typeof ListResourceTypesResponseSchema;
-  },
+  };
   /**
    * GetSchema returns the OpenAPI v3 schema of one kind as the API server publishes it,
    * which can be some seconds after a CRD was created or changed. NOT_FOUND for a kind
@@ -323,7 +334,5 @@ export const DiscoveryService: GenService<{
     methodKind: "unary";
     input: typeof GetSchemaRequestSchema;
     output: typeof GetSchemaResponseSchema;
-  },
-}> = /*@__PURE__*/
-  serviceDesc(file_kubeconnect_v1_discovery_service, 0);
-
+  };
+}> = /*@__PURE__*/ serviceDesc(file_kubeconnect_v1_discovery_service, 0);
