@@ -1,6 +1,10 @@
 package informerhub
 
-import "github.com/kubeconnect/kubeconnect/informerhub/object"
+import (
+	"slices"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+)
 
 // EventType is the type of an event.
 type EventType uint8
@@ -77,6 +81,11 @@ func (b Batch) Sizes() (all, largest int) {
 		largest = max(largest, size)
 	}
 	return all, largest
+}
+
+// hasSyncedOrBookmark reports whether an event of the batch is a Synced or a Bookmark.
+func (b Batch) hasSyncedOrBookmark() bool {
+	return slices.ContainsFunc(b.Events, func(e Event) bool { return e.Type == Synced || e.Type == Bookmark })
 }
 
 // bookmark returns a batch with a Bookmark: everything up to its position has been delivered.

@@ -42,6 +42,26 @@ func TestResume_DeliversEveryStepOfTheWindow(t *testing.T) {
 	}
 }
 
+func TestResume_SendsABookmarkAfterThePendingEvents(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10, pod(t, "a", 3))
+		must(t, c.Update(pod(t, "a", 11)))
+		w := resumed(t, c, Query{}, Position{Version: "10"})
+		checkSame(t, []string{"MODIFIED default/a@11 at 11"}, nextLines(t, w))
+		began := time.Now()
+		checkSame(t, []string{"BOOKMARK at 11"}, nextLines(t, w))
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("the bookmark was sent after %v", waited)
+		}
+		must(t, c.Update(pod(t, "a", 12)))
+		checkSame(t, []string{"MODIFIED default/a@12 at 12"}, nextLines(t, w))
+		checkSame(t, []string{"BOOKMARK at 12"}, nextLines(t, w))
+		if waited := time.Since(began); waited != time.Hour {
+			t.Errorf("the next bookmark was sent after %v, want the interval of an hour", waited)
+		}
+	})
+}
+
 func TestResume_DeliversLatestStatesIfOlderThanTheWindow(t *testing.T) {
 	c := podCache(1) // an empty window
 	must(t, c.Replace(items(pod(t, "a", 3), pod(t, "b", 4), pod(t, "gone", 5)), "10"))

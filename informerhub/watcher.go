@@ -47,6 +47,7 @@ type Watcher struct {
 	pending *pendingBatch
 
 	lastBatchAt    time.Time // when Next last returned
+	bookmarkDue    bool      // a Bookmark follows as soon as there is nothing else
 	warner         warner
 	unresumable    bool       // the stream cannot be resumed after the last returned batch
 	nextSelection  *Selection // the selection to switch to; nil if there is none
@@ -76,9 +77,9 @@ func (w *Watcher) Close() {
 // Next blocks until events are available and returns the pending ones, at most as many as a watcher
 // takes at once. A stream begins with Reset, the snapshot in parts, and Synced. It does so again
 // when the feed cannot continue from the watcher's cursor. For a watcher that resumes from a
-// position, the first batch has the events since then, or a Bookmark. Next fails when the context
-// ends. It fails with the error that ended the cache, after all events up to the end have been
-// delivered.
+// position, the first batches have the events since then, and a Bookmark follows as soon as no event
+// is pending. Next fails when the context ends. It fails with the error that ended the cache, after
+// all events up to the end have been delivered.
 //
 // If the context ends, no event is consumed: the next call resumes at the same cursor, and the
 // bookmark timer keeps running.
@@ -93,12 +94,12 @@ func (w *Watcher) NextUntil(ctx context.Context, interrupt <-chan struct{}) (Bat
 		return Batch{}, err
 	}
 	w.lastBatchAt, w.unresumable = time.Now(), batch.unresumable
+	w.bookmarkDue = w.bookmarkDue && !batch.hasSyncedOrBookmark()
 	batch.Warnings = w.warner.warnings(batch, w.options.Bookmarks)
 	return batch, nil
 }
 
 func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, error) {
-	due := false // a Bookmark is due, if there is nothing else
 	if err := w.cache.checkSelection(cmp.Or(w.nextSelection, w.selection)); err != nil {
 		return Batch{}, err
 	}
@@ -111,7 +112,7 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 		if err := w.begin(ctx); err != nil {
 			return Batch{}, err
 		}
-		due = true
+		w.bookmarkDue = true
 	}
 	bookmarkTimer := time.NewTimer(time.Until(w.lastBatchAt.Add(w.options.Bookmarks)))
 	defer bookmarkTimer.Stop()
@@ -136,13 +137,13 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 			return Batch{}, context.Cause(ctx)
 		case next.ended != nil:
 			return Batch{}, next.ended
-		case due || w.unresumable:
+		case w.bookmarkDue || w.unresumable:
 			return bookmark(batch.Position, batch.Freshness), nil
 		}
 		select {
 		case <-next.advanced:
 		case <-bookmarkTimer.C:
-			due = true
+			w.bookmarkDue = true
 		case <-interrupt:
 			return Batch{}, ErrInterrupted
 		case <-ctx.Done():

@@ -203,7 +203,8 @@ type WatchRequest struct {
 	// or MODIFIED, and a DELETED without content for each object that was deleted or has
 	// left the selection: store the former, and ignore the deletion of an object that you
 	// do not have. DELETED events that were the last events before the interruption can be
-	// sent again.
+	// sent again. When no such change is left, a BOOKMARK follows at once: the stream is as
+	// current as after SYNCED.
 	//
 	// If the replica's cache is older than the token, such latest states can be sent later,
 	// when the replica has caught up. If that replica cannot reach the API server, the

@@ -9,25 +9,22 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/access_service.proto.
  */
-export const file_kubeconnect_v1_access_service: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "CiNrdWJlY29ubmVjdC92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiDwoNV2hvQW1JUmVxdWVzdCLDAQoOV2hvQW1JUmVzcG9uc2USEAoIdXNlcm5hbWUYASABKAkSCwoDdWlkGAIgASgJEg4KBmdyb3VwcxgDIAMoCRI4CgVleHRyYRgEIAMoCzIpLmt1YmVjb25uZWN0LnYxLldob0FtSVJlc3BvbnNlLkV4dHJhRW50cnkaSAoKRXh0cmFFbnRyeRILCgNrZXkYASABKAkSKQoFdmFsdWUYAiABKAsyGi5rdWJlY29ubmVjdC52MS5FeHRyYVZhbHVlOgI4ASIcCgpFeHRyYVZhbHVlEg4KBnZhbHVlcxgBIAMoCSJBChJDaGVja0FjY2Vzc1JlcXVlc3QSKwoGY2hlY2tzGAEgAygLMhsua3ViZWNvbm5lY3QudjEuQWNjZXNzQ2hlY2siYwoLQWNjZXNzQ2hlY2sSDAoEdmVyYhgBIAEoCRIQCghyZXNvdXJjZRgCIAEoCRITCgtzdWJyZXNvdXJjZRgDIAEoCRIRCgluYW1lc3BhY2UYBCABKAkSDAoEbmFtZRgFIAEoCSJIChNDaGVja0FjY2Vzc1Jlc3BvbnNlEjEKCWRlY2lzaW9ucxgBIAMoCzIeLmt1YmVjb25uZWN0LnYxLkFjY2Vzc0RlY2lzaW9uIjEKDkFjY2Vzc0RlY2lzaW9uEg8KB2FsbG93ZWQYASABKAgSDgoGcmVhc29uGAIgASgJMroBCg1BY2Nlc3NTZXJ2aWNlEkwKBldob0FtSRIdLmt1YmVjb25uZWN0LnYxLldob0FtSVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5XaG9BbUlSZXNwb25zZSIDkAIBElsKC0NoZWNrQWNjZXNzEiIua3ViZWNvbm5lY3QudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0GiMua3ViZWNvbm5lY3QudjEuQ2hlY2tBY2Nlc3NSZXNwb25zZSIDkAIBYgZwcm90bzM",
-  );
+export const file_kubeconnect_v1_access_service: GenFile = /*@__PURE__*/
+  fileDesc("CiNrdWJlY29ubmVjdC92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiDwoNV2hvQW1JUmVxdWVzdCLDAQoOV2hvQW1JUmVzcG9uc2USEAoIdXNlcm5hbWUYASABKAkSCwoDdWlkGAIgASgJEg4KBmdyb3VwcxgDIAMoCRI4CgVleHRyYRgEIAMoCzIpLmt1YmVjb25uZWN0LnYxLldob0FtSVJlc3BvbnNlLkV4dHJhRW50cnkaSAoKRXh0cmFFbnRyeRILCgNrZXkYASABKAkSKQoFdmFsdWUYAiABKAsyGi5rdWJlY29ubmVjdC52MS5FeHRyYVZhbHVlOgI4ASIcCgpFeHRyYVZhbHVlEg4KBnZhbHVlcxgBIAMoCSJBChJDaGVja0FjY2Vzc1JlcXVlc3QSKwoGY2hlY2tzGAEgAygLMhsua3ViZWNvbm5lY3QudjEuQWNjZXNzQ2hlY2siYwoLQWNjZXNzQ2hlY2sSDAoEdmVyYhgBIAEoCRIQCghyZXNvdXJjZRgCIAEoCRITCgtzdWJyZXNvdXJjZRgDIAEoCRIRCgluYW1lc3BhY2UYBCABKAkSDAoEbmFtZRgFIAEoCSJIChNDaGVja0FjY2Vzc1Jlc3BvbnNlEjEKCWRlY2lzaW9ucxgBIAMoCzIeLmt1YmVjb25uZWN0LnYxLkFjY2Vzc0RlY2lzaW9uIjEKDkFjY2Vzc0RlY2lzaW9uEg8KB2FsbG93ZWQYASABKAgSDgoGcmVhc29uGAIgASgJMroBCg1BY2Nlc3NTZXJ2aWNlEkwKBldob0FtSRIdLmt1YmVjb25uZWN0LnYxLldob0FtSVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5XaG9BbUlSZXNwb25zZSIDkAIBElsKC0NoZWNrQWNjZXNzEiIua3ViZWNvbm5lY3QudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0GiMua3ViZWNvbm5lY3QudjEuQ2hlY2tBY2Nlc3NSZXNwb25zZSIDkAIBYgZwcm90bzM");
 
 /**
  * WhoAmIRequest has no fields. The request's credentials identify the caller.
  *
  * @generated from message kubeconnect.v1.WhoAmIRequest
  */
-export type WhoAmIRequest = Message<"kubeconnect.v1.WhoAmIRequest"> & {};
+export type WhoAmIRequest = Message<"kubeconnect.v1.WhoAmIRequest"> & {
+};
 
 /**
  * Describes the message kubeconnect.v1.WhoAmIRequest.
  * Use `create(WhoAmIRequestSchema)` to create a new message.
  */
-export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> =
-  /*@__PURE__*/
+export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 0);
 
 /**
@@ -69,8 +66,7 @@ export type WhoAmIResponse = Message<"kubeconnect.v1.WhoAmIResponse"> & {
  * Describes the message kubeconnect.v1.WhoAmIResponse.
  * Use `create(WhoAmIResponseSchema)` to create a new message.
  */
-export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> =
-  /*@__PURE__*/
+export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 1);
 
 /**
@@ -91,8 +87,7 @@ export type ExtraValue = Message<"kubeconnect.v1.ExtraValue"> & {
  * Describes the message kubeconnect.v1.ExtraValue.
  * Use `create(ExtraValueSchema)` to create a new message.
  */
-export const ExtraValueSchema: GenMessage<ExtraValue> =
-  /*@__PURE__*/
+export const ExtraValueSchema: GenMessage<ExtraValue> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 2);
 
 /**
@@ -114,8 +109,7 @@ export type CheckAccessRequest = Message<"kubeconnect.v1.CheckAccessRequest"> & 
  * Describes the message kubeconnect.v1.CheckAccessRequest.
  * Use `create(CheckAccessRequestSchema)` to create a new message.
  */
-export const CheckAccessRequestSchema: GenMessage<CheckAccessRequest> =
-  /*@__PURE__*/
+export const CheckAccessRequestSchema: GenMessage<CheckAccessRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 3);
 
 /**
@@ -165,8 +159,7 @@ export type AccessCheck = Message<"kubeconnect.v1.AccessCheck"> & {
  * Describes the message kubeconnect.v1.AccessCheck.
  * Use `create(AccessCheckSchema)` to create a new message.
  */
-export const AccessCheckSchema: GenMessage<AccessCheck> =
-  /*@__PURE__*/
+export const AccessCheckSchema: GenMessage<AccessCheck> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 4);
 
 /**
@@ -187,8 +180,7 @@ export type CheckAccessResponse = Message<"kubeconnect.v1.CheckAccessResponse"> 
  * Describes the message kubeconnect.v1.CheckAccessResponse.
  * Use `create(CheckAccessResponseSchema)` to create a new message.
  */
-export const CheckAccessResponseSchema: GenMessage<CheckAccessResponse> =
-  /*@__PURE__*/
+export const CheckAccessResponseSchema: GenMessage<CheckAccessResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 5);
 
 /**
@@ -216,8 +208,7 @@ export type AccessDecision = Message<"kubeconnect.v1.AccessDecision"> & {
  * Describes the message kubeconnect.v1.AccessDecision.
  * Use `create(AccessDecisionSchema)` to create a new message.
  */
-export const AccessDecisionSchema: GenMessage<AccessDecision> =
-  /*@__PURE__*/
+export const AccessDecisionSchema: GenMessage<AccessDecision> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 6);
 
 /**
@@ -236,7 +227,7 @@ export const AccessService: GenService<{
     methodKind: "unary";
     input: typeof WhoAmIRequestSchema;
     output: typeof WhoAmIResponseSchema;
-  };
+  },
   /**
    * CheckAccess reports for many actions at once whether the caller is allowed to perform
    * them. Each decision is the cluster's. The decision can be ten seconds old. It
@@ -251,5 +242,7 @@ export const AccessService: GenService<{
     methodKind: "unary";
     input: typeof CheckAccessRequestSchema;
     output: typeof CheckAccessResponseSchema;
-  };
-}> = /*@__PURE__*/ serviceDesc(file_kubeconnect_v1_access_service, 0);
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_kubeconnect_v1_access_service, 0);
+

@@ -11,12 +11,8 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/consistency.proto.
  */
-export const file_kubeconnect_v1_consistency: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "CiBrdWJlY29ubmVjdC92MS9jb25zaXN0ZW5jeS5wcm90bxIOa3ViZWNvbm5lY3QudjEiUQoJRnJlc2huZXNzEg0KBXN0YWxlGAEgASgIEjUKEWxhc3RfY29udGFjdF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpaCgtDb25zaXN0ZW5jeRIbChdDT05TSVNURU5DWV9VTlNQRUNJRklFRBAAEhYKEkNPTlNJU1RFTkNZX0NBQ0hFRBABEhYKEkNPTlNJU1RFTkNZX0xBVEVTVBACKkkKBlNvdXJjZRIWChJTT1VSQ0VfVU5TUEVDSUZJRUQQABIQCgxTT1VSQ0VfQ0FDSEUQARIVChFTT1VSQ0VfQVBJX1NFUlZFUhACYgZwcm90bzM",
-    [file_google_protobuf_timestamp],
-  );
+export const file_kubeconnect_v1_consistency: GenFile = /*@__PURE__*/
+  fileDesc("CiBrdWJlY29ubmVjdC92MS9jb25zaXN0ZW5jeS5wcm90bxIOa3ViZWNvbm5lY3QudjEiUQoJRnJlc2huZXNzEg0KBXN0YWxlGAEgASgIEjUKEWxhc3RfY29udGFjdF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpaCgtDb25zaXN0ZW5jeRIbChdDT05TSVNURU5DWV9VTlNQRUNJRklFRBAAEhYKEkNPTlNJU1RFTkNZX0NBQ0hFRBABEhYKEkNPTlNJU1RFTkNZX0xBVEVTVBACKkkKBlNvdXJjZRIWChJTT1VSQ0VfVU5TUEVDSUZJRUQQABIQCgxTT1VSQ0VfQ0FDSEUQARIVChFTT1VSQ0VfQVBJX1NFUlZFUhACYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Freshness is how current a response is. A response that was read from the API server is
@@ -48,8 +44,7 @@ export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
  * Describes the message kubeconnect.v1.Freshness.
  * Use `create(FreshnessSchema)` to create a new message.
  */
-export const FreshnessSchema: GenMessage<Freshness> =
-  /*@__PURE__*/
+export const FreshnessSchema: GenMessage<Freshness> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_consistency, 0);
 
 /**
@@ -89,8 +84,7 @@ export enum Consistency {
 /**
  * Describes the enum kubeconnect.v1.Consistency.
  */
-export const ConsistencySchema: GenEnum<Consistency> =
-  /*@__PURE__*/
+export const ConsistencySchema: GenEnum<Consistency> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_consistency, 0);
 
 /**
@@ -126,6 +120,6 @@ export enum Source {
 /**
  * Describes the enum kubeconnect.v1.Source.
  */
-export const SourceSchema: GenEnum<Source> =
-  /*@__PURE__*/
+export const SourceSchema: GenEnum<Source> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_consistency, 1);
+

@@ -14,12 +14,8 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/discovery_service.proto.
  */
-export const file_kubeconnect_v1_discovery_service: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "CiZrdWJlY29ubmVjdC92MS9kaXNjb3Zlcnlfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiOwoYTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Eg0KBWdyb3VwGAEgASgJEhAKCGNhdGVnb3J5GAIgASgJIpQBChlMaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlEjQKDnJlc291cmNlX3R5cGVzGAEgAygLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VUeXBlEkEKFWZhaWxlZF9ncm91cF92ZXJzaW9ucxgCIAMoCzIiLmt1YmVjb25uZWN0LnYxLkZhaWxlZEdyb3VwVmVyc2lvbiJFChJGYWlsZWRHcm91cFZlcnNpb24SDQoFZ3JvdXAYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJItcBCgxSZXNvdXJjZVR5cGUSKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIQCghzaW5ndWxhchgCIAEoCRITCgtzaG9ydF9uYW1lcxgDIAMoCRISCgpjYXRlZ29yaWVzGAQgAygJEg0KBXZlcmJzGAUgAygJEhQKDHN1YnJlc291cmNlcxgGIAMoCRIpCgVjYWNoZRgHIAEoCzIaLmt1YmVjb25uZWN0LnYxLkNhY2hlU3RhdGUSEAoIdmVyc2lvbnMYCCADKAkinwEKCkNhY2hlU3RhdGUSDwoHcnVubmluZxgBIAEoCBIOCgZzeW5jZWQYAiABKAgSFAoMb2JqZWN0X2NvdW50GAMgASgDEhIKCnNpemVfYnl0ZXMYBCABKAMSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCRIsCglmcmVzaG5lc3MYBiABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MiJAoQR2V0U2NoZW1hUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCSJoChFHZXRTY2hlbWFSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEicKBnNjaGVtYRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Qy2AEKEERpc2NvdmVyeVNlcnZpY2USbQoRTGlzdFJlc291cmNlVHlwZXMSKC5rdWJlY29ubmVjdC52MS5MaXN0UmVzb3VyY2VUeXBlc1JlcXVlc3QaKS5rdWJlY29ubmVjdC52MS5MaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlIgOQAgESVQoJR2V0U2NoZW1hEiAua3ViZWNvbm5lY3QudjEuR2V0U2NoZW1hUmVxdWVzdBohLmt1YmVjb25uZWN0LnYxLkdldFNjaGVtYVJlc3BvbnNlIgOQAgFiBnByb3RvMw",
-    [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object],
-  );
+export const file_kubeconnect_v1_discovery_service: GenFile = /*@__PURE__*/
+  fileDesc("CiZrdWJlY29ubmVjdC92MS9kaXNjb3Zlcnlfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiOwoYTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Eg0KBWdyb3VwGAEgASgJEhAKCGNhdGVnb3J5GAIgASgJIpQBChlMaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlEjQKDnJlc291cmNlX3R5cGVzGAEgAygLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VUeXBlEkEKFWZhaWxlZF9ncm91cF92ZXJzaW9ucxgCIAMoCzIiLmt1YmVjb25uZWN0LnYxLkZhaWxlZEdyb3VwVmVyc2lvbiJFChJGYWlsZWRHcm91cFZlcnNpb24SDQoFZ3JvdXAYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJItcBCgxSZXNvdXJjZVR5cGUSKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIQCghzaW5ndWxhchgCIAEoCRITCgtzaG9ydF9uYW1lcxgDIAMoCRISCgpjYXRlZ29yaWVzGAQgAygJEg0KBXZlcmJzGAUgAygJEhQKDHN1YnJlc291cmNlcxgGIAMoCRIpCgVjYWNoZRgHIAEoCzIaLmt1YmVjb25uZWN0LnYxLkNhY2hlU3RhdGUSEAoIdmVyc2lvbnMYCCADKAkinwEKCkNhY2hlU3RhdGUSDwoHcnVubmluZxgBIAEoCBIOCgZzeW5jZWQYAiABKAgSFAoMb2JqZWN0X2NvdW50GAMgASgDEhIKCnNpemVfYnl0ZXMYBCABKAMSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCRIsCglmcmVzaG5lc3MYBiABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MiJAoQR2V0U2NoZW1hUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCSJoChFHZXRTY2hlbWFSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEicKBnNjaGVtYRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Qy2AEKEERpc2NvdmVyeVNlcnZpY2USbQoRTGlzdFJlc291cmNlVHlwZXMSKC5rdWJlY29ubmVjdC52MS5MaXN0UmVzb3VyY2VUeXBlc1JlcXVlc3QaKS5rdWJlY29ubmVjdC52MS5MaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlIgOQAgESVQoJR2V0U2NoZW1hEiAua3ViZWNvbm5lY3QudjEuR2V0U2NoZW1hUmVxdWVzdBohLmt1YmVjb25uZWN0LnYxLkdldFNjaGVtYVJlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object]);
 
 /**
  * ListResourceTypesRequest asks for the resources that the cluster serves.
@@ -47,8 +43,7 @@ export type ListResourceTypesRequest = Message<"kubeconnect.v1.ListResourceTypes
  * Describes the message kubeconnect.v1.ListResourceTypesRequest.
  * Use `create(ListResourceTypesRequestSchema)` to create a new message.
  */
-export const ListResourceTypesRequestSchema: GenMessage<ListResourceTypesRequest> =
-  /*@__PURE__*/
+export const ListResourceTypesRequestSchema: GenMessage<ListResourceTypesRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 0);
 
 /**
@@ -78,8 +73,7 @@ export type ListResourceTypesResponse = Message<"kubeconnect.v1.ListResourceType
  * Describes the message kubeconnect.v1.ListResourceTypesResponse.
  * Use `create(ListResourceTypesResponseSchema)` to create a new message.
  */
-export const ListResourceTypesResponseSchema: GenMessage<ListResourceTypesResponse> =
-  /*@__PURE__*/
+export const ListResourceTypesResponseSchema: GenMessage<ListResourceTypesResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 1);
 
 /**
@@ -114,8 +108,7 @@ export type FailedGroupVersion = Message<"kubeconnect.v1.FailedGroupVersion"> & 
  * Describes the message kubeconnect.v1.FailedGroupVersion.
  * Use `create(FailedGroupVersionSchema)` to create a new message.
  */
-export const FailedGroupVersionSchema: GenMessage<FailedGroupVersion> =
-  /*@__PURE__*/
+export const FailedGroupVersionSchema: GenMessage<FailedGroupVersion> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 2);
 
 /**
@@ -189,8 +182,7 @@ export type ResourceType = Message<"kubeconnect.v1.ResourceType"> & {
  * Describes the message kubeconnect.v1.ResourceType.
  * Use `create(ResourceTypeSchema)` to create a new message.
  */
-export const ResourceTypeSchema: GenMessage<ResourceType> =
-  /*@__PURE__*/
+export const ResourceTypeSchema: GenMessage<ResourceType> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 3);
 
 /**
@@ -247,8 +239,7 @@ export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
  * Describes the message kubeconnect.v1.CacheState.
  * Use `create(CacheStateSchema)` to create a new message.
  */
-export const CacheStateSchema: GenMessage<CacheState> =
-  /*@__PURE__*/
+export const CacheStateSchema: GenMessage<CacheState> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 4);
 
 /**
@@ -269,8 +260,7 @@ export type GetSchemaRequest = Message<"kubeconnect.v1.GetSchemaRequest"> & {
  * Describes the message kubeconnect.v1.GetSchemaRequest.
  * Use `create(GetSchemaRequestSchema)` to create a new message.
  */
-export const GetSchemaRequestSchema: GenMessage<GetSchemaRequest> =
-  /*@__PURE__*/
+export const GetSchemaRequestSchema: GenMessage<GetSchemaRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 5);
 
 /**
@@ -301,8 +291,7 @@ export type GetSchemaResponse = Message<"kubeconnect.v1.GetSchemaResponse"> & {
  * Describes the message kubeconnect.v1.GetSchemaResponse.
  * Use `create(GetSchemaResponseSchema)` to create a new message.
  */
-export const GetSchemaResponseSchema: GenMessage<GetSchemaResponse> =
-  /*@__PURE__*/
+export const GetSchemaResponseSchema: GenMessage<GetSchemaResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_discovery_service, 6);
 
 /**
@@ -322,7 +311,7 @@ export const DiscoveryService: GenService<{
     methodKind: "unary";
     input: typeof ListResourceTypesRequestSchema;
     output: typeof ListResourceTypesResponseSchema;
-  };
+  },
   /**
    * GetSchema returns the OpenAPI v3 schema of one kind as the API server publishes it,
    * which can be some seconds after a CRD was created or changed. NOT_FOUND for a kind
@@ -334,5 +323,7 @@ export const DiscoveryService: GenService<{
     methodKind: "unary";
     input: typeof GetSchemaRequestSchema;
     output: typeof GetSchemaResponseSchema;
-  };
-}> = /*@__PURE__*/ serviceDesc(file_kubeconnect_v1_discovery_service, 0);
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_kubeconnect_v1_discovery_service, 0);
+

@@ -12,12 +12,8 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/object.proto.
  */
-export const file_kubeconnect_v1_object: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "ChtrdWJlY29ubmVjdC92MS9vYmplY3QucHJvdG8SDmt1YmVjb25uZWN0LnYxItMBCgZPYmplY3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSCwoDdWlkGAMgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGpzb24YBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEicKBWVycm9yGAggASgLMhYua3ViZWNvbm5lY3QudjEuU3RhdHVzSABCCQoHY29udGVudCJzCghSZXNvdXJjZRINCgVncm91cBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEgwKBGtpbmQYAyABKAkSDgoGcGx1cmFsGAQgASgJEhIKCm5hbWVzcGFjZWQYBSABKAgSFQoNcHJvdG9idWZfdHlwZRgGIAEoCSpjCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhMKD0VOQ09ESU5HX1NUUlVDVBABEhEKDUVOQ09ESU5HX0pTT04QAhIVChFFTkNPRElOR19QUk9UT0JVRhADYgZwcm90bzM",
-    [file_google_protobuf_struct, file_kubeconnect_v1_status],
-  );
+export const file_kubeconnect_v1_object: GenFile = /*@__PURE__*/
+  fileDesc("ChtrdWJlY29ubmVjdC92MS9vYmplY3QucHJvdG8SDmt1YmVjb25uZWN0LnYxItMBCgZPYmplY3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSCwoDdWlkGAMgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGpzb24YBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEicKBWVycm9yGAggASgLMhYua3ViZWNvbm5lY3QudjEuU3RhdHVzSABCCQoHY29udGVudCJzCghSZXNvdXJjZRINCgVncm91cBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEgwKBGtpbmQYAyABKAkSDgoGcGx1cmFsGAQgASgJEhIKCm5hbWVzcGFjZWQYBSABKAgSFQoNcHJvdG9idWZfdHlwZRgGIAEoCSpjCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhMKD0VOQ09ESU5HX1NUUlVDVBABEhEKDUVOQ09ESU5HX0pTT04QAhIVChFFTkNPRElOR19QUk9UT0JVRhADYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_status]);
 
 /**
  * Object is one Kubernetes object. The fields that every program needs are repeated
@@ -63,58 +59,52 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
    *
    * @generated from oneof kubeconnect.v1.Object.content
    */
-  content:
-    | {
-        /**
-         * Set for ENCODING_STRUCT.
-         *
-         * @generated from field: google.protobuf.Struct struct = 5;
-         */
-        value: JsonObject;
-        case: "struct";
-      }
-    | {
-        /**
-         * Set for ENCODING_JSON, and for ENCODING_PROTOBUF if the kind has no protobuf form.
-         * Also set for ENCODING_STRUCT if the object as a Struct would not fit into a message
-         * of 4 MiB (the limit of gRPC clients), would be nested deeper than 100 messages (the
-         * limit of most protobuf parsers), or has a number outside the range of a double.
-         *
-         * @generated from field: bytes json = 6;
-         */
-        value: Uint8Array;
-        case: "json";
-      }
-    | {
-        /**
-         * Set for ENCODING_PROTOBUF. The message named by Resource.protobuf_type,
-         * without the API server's envelope.
-         *
-         * @generated from field: bytes protobuf = 7;
-         */
-        value: Uint8Array;
-        case: "protobuf";
-      }
-    | {
-        /**
-         * Set if the cluster has an object under this name, but its content cannot be decoded
-         * or is too large for a message in the requested encoding. The status contains the
-         * reason. The object is counted and watched like any other.
-         *
-         * @generated from field: kubeconnect.v1.Status error = 8;
-         */
-        value: Status;
-        case: "error";
-      }
-    | { case: undefined; value?: undefined };
+  content: {
+    /**
+     * Set for ENCODING_STRUCT.
+     *
+     * @generated from field: google.protobuf.Struct struct = 5;
+     */
+    value: JsonObject;
+    case: "struct";
+  } | {
+    /**
+     * Set for ENCODING_JSON, and for ENCODING_PROTOBUF if the kind has no protobuf form.
+     * Also set for ENCODING_STRUCT if the object as a Struct would not fit into a message
+     * of 4 MiB (the limit of gRPC clients), would be nested deeper than 100 messages (the
+     * limit of most protobuf parsers), or has a number outside the range of a double.
+     *
+     * @generated from field: bytes json = 6;
+     */
+    value: Uint8Array;
+    case: "json";
+  } | {
+    /**
+     * Set for ENCODING_PROTOBUF. The message named by Resource.protobuf_type,
+     * without the API server's envelope.
+     *
+     * @generated from field: bytes protobuf = 7;
+     */
+    value: Uint8Array;
+    case: "protobuf";
+  } | {
+    /**
+     * Set if the cluster has an object under this name, but its content cannot be decoded
+     * or is too large for a message in the requested encoding. The status contains the
+     * reason. The object is counted and watched like any other.
+     *
+     * @generated from field: kubeconnect.v1.Status error = 8;
+     */
+    value: Status;
+    case: "error";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
  * Describes the message kubeconnect.v1.Object.
  * Use `create(ObjectSchema)` to create a new message.
  */
-export const ObjectSchema: GenMessage<Object$> =
-  /*@__PURE__*/
+export const ObjectSchema: GenMessage<Object$> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_object, 0);
 
 /**
@@ -173,8 +163,7 @@ export type Resource = Message<"kubeconnect.v1.Resource"> & {
  * Describes the message kubeconnect.v1.Resource.
  * Use `create(ResourceSchema)` to create a new message.
  */
-export const ResourceSchema: GenMessage<Resource> =
-  /*@__PURE__*/
+export const ResourceSchema: GenMessage<Resource> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_object, 1);
 
 /**
@@ -222,6 +211,6 @@ export enum Encoding {
 /**
  * Describes the enum kubeconnect.v1.Encoding.
  */
-export const EncodingSchema: GenEnum<Encoding> =
-  /*@__PURE__*/
+export const EncodingSchema: GenEnum<Encoding> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_object, 0);
+

@@ -11,12 +11,8 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/pod_service.proto.
  */
-export const file_kubeconnect_v1_pod_service: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "CiBrdWJlY29ubmVjdC92MS9wb2Rfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEi1QIKDkdldExvZ3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWNvbnRhaW5lchgDIAEoCRIOCgZmb2xsb3cYBCABKAgSEAoIcHJldmlvdXMYBSABKAgSGgoNc2luY2Vfc2Vjb25kcxgGIAEoA0gAiAEBEi4KCnNpbmNlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnRhaWxfbGluZXMYCCABKANIAYgBARIYCgtsaW1pdF9ieXRlcxgJIAEoA0gCiAEBEhIKCnRpbWVzdGFtcHMYCiABKAgSKQoGc3RyZWFtGAsgASgOMhkua3ViZWNvbm5lY3QudjEuTG9nU3RyZWFtQhAKDl9zaW5jZV9zZWNvbmRzQg0KC190YWlsX2xpbmVzQg4KDF9saW1pdF9ieXRlcyIfCg9HZXRMb2dzUmVzcG9uc2USDAoEZGF0YRgBIAEoDCpVCglMb2dTdHJlYW0SGgoWTE9HX1NUUkVBTV9VTlNQRUNJRklFRBAAEhUKEUxPR19TVFJFQU1fU1RET1VUEAESFQoRTE9HX1NUUkVBTV9TVERFUlIQAjJaCgpQb2RTZXJ2aWNlEkwKB0dldExvZ3MSHi5rdWJlY29ubmVjdC52MS5HZXRMb2dzUmVxdWVzdBofLmt1YmVjb25uZWN0LnYxLkdldExvZ3NSZXNwb25zZTABYgZwcm90bzM",
-    [file_google_protobuf_timestamp],
-  );
+export const file_kubeconnect_v1_pod_service: GenFile = /*@__PURE__*/
+  fileDesc("CiBrdWJlY29ubmVjdC92MS9wb2Rfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEi1QIKDkdldExvZ3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWNvbnRhaW5lchgDIAEoCRIOCgZmb2xsb3cYBCABKAgSEAoIcHJldmlvdXMYBSABKAgSGgoNc2luY2Vfc2Vjb25kcxgGIAEoA0gAiAEBEi4KCnNpbmNlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnRhaWxfbGluZXMYCCABKANIAYgBARIYCgtsaW1pdF9ieXRlcxgJIAEoA0gCiAEBEhIKCnRpbWVzdGFtcHMYCiABKAgSKQoGc3RyZWFtGAsgASgOMhkua3ViZWNvbm5lY3QudjEuTG9nU3RyZWFtQhAKDl9zaW5jZV9zZWNvbmRzQg0KC190YWlsX2xpbmVzQg4KDF9saW1pdF9ieXRlcyIfCg9HZXRMb2dzUmVzcG9uc2USDAoEZGF0YRgBIAEoDCpVCglMb2dTdHJlYW0SGgoWTE9HX1NUUkVBTV9VTlNQRUNJRklFRBAAEhUKEUxPR19TVFJFQU1fU1RET1VUEAESFQoRTE9HX1NUUkVBTV9TVERFUlIQAjJaCgpQb2RTZXJ2aWNlEkwKB0dldExvZ3MSHi5rdWJlY29ubmVjdC52MS5HZXRMb2dzUmVxdWVzdBofLmt1YmVjb25uZWN0LnYxLkdldExvZ3NSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * GetLogsRequest asks for the log of a container.
@@ -108,8 +104,7 @@ export type GetLogsRequest = Message<"kubeconnect.v1.GetLogsRequest"> & {
  * Describes the message kubeconnect.v1.GetLogsRequest.
  * Use `create(GetLogsRequestSchema)` to create a new message.
  */
-export const GetLogsRequestSchema: GenMessage<GetLogsRequest> =
-  /*@__PURE__*/
+export const GetLogsRequestSchema: GenMessage<GetLogsRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_pod_service, 0);
 
 /**
@@ -133,8 +128,7 @@ export type GetLogsResponse = Message<"kubeconnect.v1.GetLogsResponse"> & {
  * Describes the message kubeconnect.v1.GetLogsResponse.
  * Use `create(GetLogsResponseSchema)` to create a new message.
  */
-export const GetLogsResponseSchema: GenMessage<GetLogsResponse> =
-  /*@__PURE__*/
+export const GetLogsResponseSchema: GenMessage<GetLogsResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_pod_service, 1);
 
 /**
@@ -168,8 +162,7 @@ export enum LogStream {
 /**
  * Describes the enum kubeconnect.v1.LogStream.
  */
-export const LogStreamSchema: GenEnum<LogStream> =
-  /*@__PURE__*/
+export const LogStreamSchema: GenEnum<LogStream> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_pod_service, 0);
 
 /**
@@ -197,5 +190,7 @@ export const PodService: GenService<{
     methodKind: "server_streaming";
     input: typeof GetLogsRequestSchema;
     output: typeof GetLogsResponseSchema;
-  };
-}> = /*@__PURE__*/ serviceDesc(file_kubeconnect_v1_pod_service, 0);
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_kubeconnect_v1_pod_service, 0);
+

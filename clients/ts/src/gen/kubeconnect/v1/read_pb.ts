@@ -17,17 +17,8 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/read.proto.
  */
-export const file_kubeconnect_v1_read: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "ChlrdWJlY29ubmVjdC92MS9yZWFkLnByb3RvEg5rdWJlY29ubmVjdC52MSL3AQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5EhUKDW1ldGFkYXRhX29ubHkYCSABKAgitwEKC0dldFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EiwKCWZyZXNobmVzcxgDIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYBCABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2UimQMKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCRIVCg1tZXRhZGF0YV9vbmx5GA0gASgIEikKB3JlbGF0ZWQYDiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA8gASgIIrACCgxMaXN0UmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRInCgdvYmplY3RzGAIgAygLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSK0AgoMQ291bnRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSKQoHcmVsYXRlZBgGIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEhAKCGdyb3VwX2J5GAcgAygJEhIKCm1heF9ncm91cHMYCCABKAUSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCSABKAkSMAoLY29uc2lzdGVuY3kYCiABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGAsgASgIIrICCg1Db3VudFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USEwoLdG90YWxfY291bnQYAiABKAMSKwoGZ3JvdXBzGAMgAygLMhsua3ViZWNvbm5lY3QudjEuT2JqZWN0R3JvdXASHQoVcmVtYWluaW5nX2dyb3VwX2NvdW50GAQgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgHIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgIIAMoCRISCgpuYW1lc3BhY2VzGAkgAygJIkQKC09iamVjdEdyb3VwEiYKBnZhbHVlcxgBIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRINCgVjb3VudBgCIAEoA2IGcHJvdG8z",
-    [
-      file_google_protobuf_struct,
-      file_kubeconnect_v1_consistency,
-      file_kubeconnect_v1_object,
-      file_kubeconnect_v1_relation,
-    ],
-  );
+export const file_kubeconnect_v1_read: GenFile = /*@__PURE__*/
+  fileDesc("ChlrdWJlY29ubmVjdC92MS9yZWFkLnByb3RvEg5rdWJlY29ubmVjdC52MSL3AQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5EhUKDW1ldGFkYXRhX29ubHkYCSABKAgitwEKC0dldFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EiwKCWZyZXNobmVzcxgDIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYBCABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2UimQMKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCRIVCg1tZXRhZGF0YV9vbmx5GA0gASgIEikKB3JlbGF0ZWQYDiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA8gASgIIrACCgxMaXN0UmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRInCgdvYmplY3RzGAIgAygLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSK0AgoMQ291bnRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSKQoHcmVsYXRlZBgGIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEhAKCGdyb3VwX2J5GAcgAygJEhIKCm1heF9ncm91cHMYCCABKAUSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCSABKAkSMAoLY29uc2lzdGVuY3kYCiABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGAsgASgIIrICCg1Db3VudFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USEwoLdG90YWxfY291bnQYAiABKAMSKwoGZ3JvdXBzGAMgAygLMhsua3ViZWNvbm5lY3QudjEuT2JqZWN0R3JvdXASHQoVcmVtYWluaW5nX2dyb3VwX2NvdW50GAQgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgHIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgIIAMoCRISCgpuYW1lc3BhY2VzGAkgAygJIkQKC09iamVjdEdyb3VwEiYKBnZhbHVlcxgBIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRINCgVjb3VudBgCIAEoA2IGcHJvdG8z", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * GetRequest asks for one object.
@@ -119,8 +110,7 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
  * Describes the message kubeconnect.v1.GetRequest.
  * Use `create(GetRequestSchema)` to create a new message.
  */
-export const GetRequestSchema: GenMessage<GetRequest> =
-  /*@__PURE__*/
+export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_read, 0);
 
 /**
@@ -162,8 +152,7 @@ export type GetResponse = Message<"kubeconnect.v1.GetResponse"> & {
  * Describes the message kubeconnect.v1.GetResponse.
  * Use `create(GetResponseSchema)` to create a new message.
  */
-export const GetResponseSchema: GenMessage<GetResponse> =
-  /*@__PURE__*/
+export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_read, 1);
 
 /**
@@ -339,8 +328,7 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
  * Describes the message kubeconnect.v1.ListRequest.
  * Use `create(ListRequestSchema)` to create a new message.
  */
-export const ListRequestSchema: GenMessage<ListRequest> =
-  /*@__PURE__*/
+export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_read, 2);
 
 /**
@@ -422,8 +410,7 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
  * Describes the message kubeconnect.v1.ListResponse.
  * Use `create(ListResponseSchema)` to create a new message.
  */
-export const ListResponseSchema: GenMessage<ListResponse> =
-  /*@__PURE__*/
+export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_read, 3);
 
 /**
@@ -520,8 +507,7 @@ export type CountRequest = Message<"kubeconnect.v1.CountRequest"> & {
  * Describes the message kubeconnect.v1.CountRequest.
  * Use `create(CountRequestSchema)` to create a new message.
  */
-export const CountRequestSchema: GenMessage<CountRequest> =
-  /*@__PURE__*/
+export const CountRequestSchema: GenMessage<CountRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_read, 4);
 
 /**
@@ -600,8 +586,7 @@ export type CountResponse = Message<"kubeconnect.v1.CountResponse"> & {
  * Describes the message kubeconnect.v1.CountResponse.
  * Use `create(CountResponseSchema)` to create a new message.
  */
-export const CountResponseSchema: GenMessage<CountResponse> =
-  /*@__PURE__*/
+export const CountResponseSchema: GenMessage<CountResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_read, 5);
 
 /**
@@ -630,6 +615,6 @@ export type ObjectGroup = Message<"kubeconnect.v1.ObjectGroup"> & {
  * Describes the message kubeconnect.v1.ObjectGroup.
  * Use `create(ObjectGroupSchema)` to create a new message.
  */
-export const ObjectGroupSchema: GenMessage<ObjectGroup> =
-  /*@__PURE__*/
+export const ObjectGroupSchema: GenMessage<ObjectGroup> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_read, 6);
+

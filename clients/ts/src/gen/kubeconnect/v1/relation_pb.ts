@@ -9,11 +9,8 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/relation.proto.
  */
-export const file_kubeconnect_v1_relation: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "Ch1rdWJlY29ubmVjdC92MS9yZWxhdGlvbi5wcm90bxIOa3ViZWNvbm5lY3QudjEiigEKCFJlbGF0aW9uEioKBHR5cGUYASABKA4yHC5rdWJlY29ubmVjdC52MS5SZWxhdGlvblR5cGUSEAoIcmVzb3VyY2UYAiABKAkSEQoJbmFtZXNwYWNlGAMgASgJEgwKBG5hbWUYBCABKAkSCwoDdWlkGAUgASgJEhIKCnRyYW5zaXRpdmUYBiABKAgqnQEKDFJlbGF0aW9uVHlwZRIdChlSRUxBVElPTl9UWVBFX1VOU1BFQ0lGSUVEEAASGgoWUkVMQVRJT05fVFlQRV9PV05FRF9CWRABEh0KGVJFTEFUSU9OX1RZUEVfU0VMRUNURURfQlkQAhIXChNSRUxBVElPTl9UWVBFX0FCT1VUEAMSGgoWUkVMQVRJT05fVFlQRV9PV05FUl9PRhAEYgZwcm90bzM",
-  );
+export const file_kubeconnect_v1_relation: GenFile = /*@__PURE__*/
+  fileDesc("Ch1rdWJlY29ubmVjdC92MS9yZWxhdGlvbi5wcm90bxIOa3ViZWNvbm5lY3QudjEiigEKCFJlbGF0aW9uEioKBHR5cGUYASABKA4yHC5rdWJlY29ubmVjdC52MS5SZWxhdGlvblR5cGUSEAoIcmVzb3VyY2UYAiABKAkSEQoJbmFtZXNwYWNlGAMgASgJEgwKBG5hbWUYBCABKAkSCwoDdWlkGAUgASgJEhIKCnRyYW5zaXRpdmUYBiABKAgqnQEKDFJlbGF0aW9uVHlwZRIdChlSRUxBVElPTl9UWVBFX1VOU1BFQ0lGSUVEEAASGgoWUkVMQVRJT05fVFlQRV9PV05FRF9CWRABEh0KGVJFTEFUSU9OX1RZUEVfU0VMRUNURURfQlkQAhIXChNSRUxBVElPTl9UWVBFX0FCT1VUEAMSGgoWUkVMQVRJT05fVFlQRV9PV05FUl9PRhAEYgZwcm90bzM");
 
 /**
  * Relation selects objects by their relation to another object. The caller must be
@@ -74,8 +71,7 @@ export type Relation = Message<"kubeconnect.v1.Relation"> & {
  * Describes the message kubeconnect.v1.Relation.
  * Use `create(RelationSchema)` to create a new message.
  */
-export const RelationSchema: GenMessage<Relation> =
-  /*@__PURE__*/
+export const RelationSchema: GenMessage<Relation> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_relation, 0);
 
 /**
@@ -126,6 +122,6 @@ export enum RelationType {
 /**
  * Describes the enum kubeconnect.v1.RelationType.
  */
-export const RelationTypeSchema: GenEnum<RelationType> =
-  /*@__PURE__*/
+export const RelationTypeSchema: GenEnum<RelationType> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_relation, 0);
+

@@ -4,52 +4,20 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type {
-  CountRequestSchema,
-  CountResponseSchema,
-  GetRequestSchema,
-  GetResponseSchema,
-  ListRequestSchema,
-  ListResponseSchema,
-} from "./read_pb.js";
+import type { CountRequestSchema, CountResponseSchema, GetRequestSchema, GetResponseSchema, ListRequestSchema, ListResponseSchema } from "./read_pb.js";
 import { file_kubeconnect_v1_read } from "./read_pb.js";
 import type { GetTableRequestSchema, GetTableResponseSchema } from "./table_pb.js";
 import { file_kubeconnect_v1_table } from "./table_pb.js";
-import type {
-  WatchManyRequestSchema,
-  WatchManyResponseSchema,
-  WatchRequestSchema,
-  WatchResponseSchema,
-} from "./watch_pb.js";
+import type { WatchManyRequestSchema, WatchManyResponseSchema, WatchRequestSchema, WatchResponseSchema } from "./watch_pb.js";
 import { file_kubeconnect_v1_watch } from "./watch_pb.js";
-import type {
-  CreateRequestSchema,
-  CreateResponseSchema,
-  DeleteCollectionRequestSchema,
-  DeleteCollectionResponseSchema,
-  DeleteRequestSchema,
-  DeleteResponseSchema,
-  PatchRequestSchema,
-  PatchResponseSchema,
-  UpdateRequestSchema,
-  UpdateResponseSchema,
-} from "./write_pb.js";
+import type { CreateRequestSchema, CreateResponseSchema, DeleteCollectionRequestSchema, DeleteCollectionResponseSchema, DeleteRequestSchema, DeleteResponseSchema, PatchRequestSchema, PatchResponseSchema, UpdateRequestSchema, UpdateResponseSchema } from "./write_pb.js";
 import { file_kubeconnect_v1_write } from "./write_pb.js";
 
 /**
  * Describes the file kubeconnect/v1/resource_service.proto.
  */
-export const file_kubeconnect_v1_resource_service: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MTLhBgoPUmVzb3VyY2VTZXJ2aWNlEkMKA0dldBIaLmt1YmVjb25uZWN0LnYxLkdldFJlcXVlc3QaGy5rdWJlY29ubmVjdC52MS5HZXRSZXNwb25zZSIDkAIBEkYKBExpc3QSGy5rdWJlY29ubmVjdC52MS5MaXN0UmVxdWVzdBocLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNwb25zZSIDkAIBEkYKBVdhdGNoEhwua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZTABElIKCVdhdGNoTWFueRIgLmt1YmVjb25uZWN0LnYxLldhdGNoTWFueVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5XYXRjaE1hbnlSZXNwb25zZTABEkkKBUNvdW50Ehwua3ViZWNvbm5lY3QudjEuQ291bnRSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuQ291bnRSZXNwb25zZSIDkAIBElIKCEdldFRhYmxlEh8ua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXF1ZXN0GiAua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXNwb25zZSIDkAIBEkcKBkNyZWF0ZRIdLmt1YmVjb25uZWN0LnYxLkNyZWF0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXNwb25zZRJHCgZVcGRhdGUSHS5rdWJlY29ubmVjdC52MS5VcGRhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVzcG9uc2USRAoFUGF0Y2gSHC5rdWJlY29ubmVjdC52MS5QYXRjaFJlcXVlc3QaHS5rdWJlY29ubmVjdC52MS5QYXRjaFJlc3BvbnNlEkcKBkRlbGV0ZRIdLmt1YmVjb25uZWN0LnYxLkRlbGV0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5EZWxldGVSZXNwb25zZRJlChBEZWxldGVDb2xsZWN0aW9uEicua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlcXVlc3QaKC5rdWJlY29ubmVjdC52MS5EZWxldGVDb2xsZWN0aW9uUmVzcG9uc2ViBnByb3RvMw",
-    [
-      file_kubeconnect_v1_read,
-      file_kubeconnect_v1_table,
-      file_kubeconnect_v1_watch,
-      file_kubeconnect_v1_write,
-    ],
-  );
+export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
+  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MTLhBgoPUmVzb3VyY2VTZXJ2aWNlEkMKA0dldBIaLmt1YmVjb25uZWN0LnYxLkdldFJlcXVlc3QaGy5rdWJlY29ubmVjdC52MS5HZXRSZXNwb25zZSIDkAIBEkYKBExpc3QSGy5rdWJlY29ubmVjdC52MS5MaXN0UmVxdWVzdBocLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNwb25zZSIDkAIBEkYKBVdhdGNoEhwua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZTABElIKCVdhdGNoTWFueRIgLmt1YmVjb25uZWN0LnYxLldhdGNoTWFueVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5XYXRjaE1hbnlSZXNwb25zZTABEkkKBUNvdW50Ehwua3ViZWNvbm5lY3QudjEuQ291bnRSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuQ291bnRSZXNwb25zZSIDkAIBElIKCEdldFRhYmxlEh8ua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXF1ZXN0GiAua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXNwb25zZSIDkAIBEkcKBkNyZWF0ZRIdLmt1YmVjb25uZWN0LnYxLkNyZWF0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXNwb25zZRJHCgZVcGRhdGUSHS5rdWJlY29ubmVjdC52MS5VcGRhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVzcG9uc2USRAoFUGF0Y2gSHC5rdWJlY29ubmVjdC52MS5QYXRjaFJlcXVlc3QaHS5rdWJlY29ubmVjdC52MS5QYXRjaFJlc3BvbnNlEkcKBkRlbGV0ZRIdLmt1YmVjb25uZWN0LnYxLkRlbGV0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5EZWxldGVSZXNwb25zZRJlChBEZWxldGVDb2xsZWN0aW9uEicua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlcXVlc3QaKC5rdWJlY29ubmVjdC52MS5EZWxldGVDb2xsZWN0aW9uUmVzcG9uc2ViBnByb3RvMw", [file_kubeconnect_v1_read, file_kubeconnect_v1_table, file_kubeconnect_v1_watch, file_kubeconnect_v1_write]);
 
 /**
  * ResourceService reads and writes the objects of any resource of the cluster, built-in
@@ -98,7 +66,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof GetRequestSchema;
     output: typeof GetResponseSchema;
-  };
+  },
   /**
    * List returns the objects that match a selection, ordered by namespace and name. All
    * pages come from one snapshot.
@@ -109,7 +77,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof ListRequestSchema;
     output: typeof ListResponseSchema;
-  };
+  },
   /**
    * Watch sends a snapshot of a selection and then the changes to it, until the caller
    * ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED. A
@@ -146,7 +114,7 @@ export const ResourceService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchRequestSchema;
     output: typeof WatchResponseSchema;
-  };
+  },
   /**
    * WatchMany combines several watches in one stream. Each watch has its own RESET,
    * SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
@@ -161,7 +129,7 @@ export const ResourceService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchManyRequestSchema;
     output: typeof WatchManyResponseSchema;
-  };
+  },
   /**
    * Count returns how many objects match a selection, in total and grouped by the
    * values of paths, for example pods by node and phase. It returns no objects.
@@ -172,7 +140,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof CountRequestSchema;
     output: typeof CountResponseSchema;
-  };
+  },
   /**
    * GetTable returns objects as the API server prints them for people, and as kubectl
    * shows them: columns, and a row for each object. Each call reads from the API server
@@ -184,7 +152,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof GetTableRequestSchema;
     output: typeof GetTableResponseSchema;
-  };
+  },
   /**
    * Create creates an object. ALREADY_EXISTS if an object with its name exists.
    *
@@ -194,7 +162,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof CreateRequestSchema;
     output: typeof CreateResponseSchema;
-  };
+  },
   /**
    * Update replaces an object. ABORTED if its resource version is no longer the
    * cluster's, or if a precondition is not met.
@@ -205,7 +173,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof UpdateRequestSchema;
     output: typeof UpdateResponseSchema;
-  };
+  },
   /**
    * Patch changes parts of an object. ABORTED on a conflict: of APPLY with other field
    * managers (one cause for each field), or with a resource version in the patch.
@@ -216,7 +184,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof PatchRequestSchema;
     output: typeof PatchResponseSchema;
-  };
+  },
   /**
    * Delete deletes an object. ABORTED if a precondition is not met.
    *
@@ -226,7 +194,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof DeleteRequestSchema;
     output: typeof DeleteResponseSchema;
-  };
+  },
   /**
    * DeleteCollection deletes all objects that match a selection: without selectors, all
    * objects of the resource in the namespace, or in the cluster if the resource is
@@ -239,5 +207,7 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof DeleteCollectionRequestSchema;
     output: typeof DeleteCollectionResponseSchema;
-  };
-}> = /*@__PURE__*/ serviceDesc(file_kubeconnect_v1_resource_service, 0);
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_kubeconnect_v1_resource_service, 0);
+

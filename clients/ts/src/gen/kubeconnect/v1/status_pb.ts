@@ -9,11 +9,8 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/status.proto.
  */
-export const file_kubeconnect_v1_status: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "ChtrdWJlY29ubmVjdC92MS9zdGF0dXMucHJvdG8SDmt1YmVjb25uZWN0LnYxItYBCgZTdGF0dXMSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEY29kZRgDIAEoBRINCgVncm91cBgEIAEoCRIMCgRraW5kGAUgASgJEgwKBG5hbWUYBiABKAkSKwoGY2F1c2VzGAcgAygLMhsua3ViZWNvbm5lY3QudjEuU3RhdHVzQ2F1c2USGwoTcmV0cnlfYWZ0ZXJfc2Vjb25kcxgIIAEoBRILCgN1aWQYCSABKAkSGwoTb21pdHRlZF9jYXVzZV9jb3VudBgKIAEoBSI9CgtTdGF0dXNDYXVzZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRINCgVmaWVsZBgDIAEoCWIGcHJvdG8z",
-  );
+export const file_kubeconnect_v1_status: GenFile = /*@__PURE__*/
+  fileDesc("ChtrdWJlY29ubmVjdC92MS9zdGF0dXMucHJvdG8SDmt1YmVjb25uZWN0LnYxItYBCgZTdGF0dXMSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEY29kZRgDIAEoBRINCgVncm91cBgEIAEoCRIMCgRraW5kGAUgASgJEgwKBG5hbWUYBiABKAkSKwoGY2F1c2VzGAcgAygLMhsua3ViZWNvbm5lY3QudjEuU3RhdHVzQ2F1c2USGwoTcmV0cnlfYWZ0ZXJfc2Vjb25kcxgIIAEoBRILCgN1aWQYCSABKAkSGwoTb21pdHRlZF9jYXVzZV9jb3VudBgKIAEoBSI9CgtTdGF0dXNDYXVzZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRINCgVmaWVsZBgDIAEoCWIGcHJvdG8z");
 
 /**
  * Status is a detail of the errors of all RPCs, whether they concern the cluster or the
@@ -107,8 +104,7 @@ export type Status = Message<"kubeconnect.v1.Status"> & {
  * Describes the message kubeconnect.v1.Status.
  * Use `create(StatusSchema)` to create a new message.
  */
-export const StatusSchema: GenMessage<Status> =
-  /*@__PURE__*/
+export const StatusSchema: GenMessage<Status> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_status, 0);
 
 /**
@@ -145,6 +141,6 @@ export type StatusCause = Message<"kubeconnect.v1.StatusCause"> & {
  * Describes the message kubeconnect.v1.StatusCause.
  * Use `create(StatusCauseSchema)` to create a new message.
  */
-export const StatusCauseSchema: GenMessage<StatusCause> =
-  /*@__PURE__*/
+export const StatusCauseSchema: GenMessage<StatusCause> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_status, 1);
+

@@ -13,12 +13,8 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/table.proto.
  */
-export const file_kubeconnect_v1_table: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "ChprdWJlY29ubmVjdC92MS90YWJsZS5wcm90bxIOa3ViZWNvbm5lY3QudjEimwEKD0dldFRhYmxlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgEIAEoCRIWCg5maWVsZF9zZWxlY3RvchgFIAEoCRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSL3AQoQR2V0VGFibGVSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiwKB2NvbHVtbnMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5UYWJsZUNvbHVtbhImCgRyb3dzGAMgAygLMhgua3ViZWNvbm5lY3QudjEuVGFibGVSb3cSFwoPbmV4dF9wYWdlX3Rva2VuGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBiABKAkSEAoId2FybmluZ3MYByADKAkiYAoLVGFibGVDb2x1bW4SDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEg4KBmZvcm1hdBgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCRIQCghwcmlvcml0eRgFIAEoBSJ5CghUYWJsZVJvdxIlCgVjZWxscxgBIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRILCgN1aWQYBCABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCWIGcHJvdG8z",
-    [file_google_protobuf_struct, file_kubeconnect_v1_object],
-  );
+export const file_kubeconnect_v1_table: GenFile = /*@__PURE__*/
+  fileDesc("ChprdWJlY29ubmVjdC92MS90YWJsZS5wcm90bxIOa3ViZWNvbm5lY3QudjEimwEKD0dldFRhYmxlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgEIAEoCRIWCg5maWVsZF9zZWxlY3RvchgFIAEoCRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSL3AQoQR2V0VGFibGVSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiwKB2NvbHVtbnMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5UYWJsZUNvbHVtbhImCgRyb3dzGAMgAygLMhgua3ViZWNvbm5lY3QudjEuVGFibGVSb3cSFwoPbmV4dF9wYWdlX3Rva2VuGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBiABKAkSEAoId2FybmluZ3MYByADKAkiYAoLVGFibGVDb2x1bW4SDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEg4KBmZvcm1hdBgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCRIQCghwcmlvcml0eRgFIAEoBSJ5CghUYWJsZVJvdxIlCgVjZWxscxgBIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRILCgN1aWQYBCABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCWIGcHJvdG8z", [file_google_protobuf_struct, file_kubeconnect_v1_object]);
 
 /**
  * GetTableRequest asks for objects as the API server prints them.
@@ -84,8 +80,7 @@ export type GetTableRequest = Message<"kubeconnect.v1.GetTableRequest"> & {
  * Describes the message kubeconnect.v1.GetTableRequest.
  * Use `create(GetTableRequestSchema)` to create a new message.
  */
-export const GetTableRequestSchema: GenMessage<GetTableRequest> =
-  /*@__PURE__*/
+export const GetTableRequestSchema: GenMessage<GetTableRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_table, 0);
 
 /**
@@ -148,8 +143,7 @@ export type GetTableResponse = Message<"kubeconnect.v1.GetTableResponse"> & {
  * Describes the message kubeconnect.v1.GetTableResponse.
  * Use `create(GetTableResponseSchema)` to create a new message.
  */
-export const GetTableResponseSchema: GenMessage<GetTableResponse> =
-  /*@__PURE__*/
+export const GetTableResponseSchema: GenMessage<GetTableResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_table, 1);
 
 /**
@@ -198,8 +192,7 @@ export type TableColumn = Message<"kubeconnect.v1.TableColumn"> & {
  * Describes the message kubeconnect.v1.TableColumn.
  * Use `create(TableColumnSchema)` to create a new message.
  */
-export const TableColumnSchema: GenMessage<TableColumn> =
-  /*@__PURE__*/
+export const TableColumnSchema: GenMessage<TableColumn> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_table, 2);
 
 /**
@@ -248,6 +241,6 @@ export type TableRow = Message<"kubeconnect.v1.TableRow"> & {
  * Describes the message kubeconnect.v1.TableRow.
  * Use `create(TableRowSchema)` to create a new message.
  */
-export const TableRowSchema: GenMessage<TableRow> =
-  /*@__PURE__*/
+export const TableRowSchema: GenMessage<TableRow> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_table, 3);
+

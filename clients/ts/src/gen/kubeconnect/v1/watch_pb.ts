@@ -15,12 +15,8 @@ import type { Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/watch.proto.
  */
-export const file_kubeconnect_v1_watch: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihgMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgi9AEKDVdhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIqUBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEjEKDHBhdGNoX2Zvcm1hdBgEIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0IlQKEFdhdGNoTWFueVJlcXVlc3QSKgoHd2F0Y2hlcxgBIAMoCzIZLmt1YmVjb25uZWN0LnYxLldhdGNoU3BlYxIUCgxyZXN1bWVfdG9rZW4YAiABKAkigQMKCVdhdGNoU3BlYxIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFQoNbWV0YWRhdGFfb25seRgLIAEoCBIpCgdyZWxhdGVkGAwgASgLMhgua3ViZWNvbm5lY3QudjEuUmVsYXRpb24SMQoMcGF0Y2hfZm9ybWF0GA0gASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSHgoWcmVxdWlyZV9hbGxfbmFtZXNwYWNlcxgOIAEoCEoECAoQC1IMcmVzdW1lX3Rva2VuIm8KEVdhdGNoTWFueVJlc3BvbnNlEhMKC3dhdGNoX2luZGV4GAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAkqtAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYqWgoLUGF0Y2hGb3JtYXQSHAoYUEFUQ0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRUEFUQ0hfRk9STUFUX0pTT04QARIWChJQQVRDSF9GT1JNQVRfTUVSR0UQAmIGcHJvdG8z",
-    [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation],
-  );
+export const file_kubeconnect_v1_watch: GenFile = /*@__PURE__*/
+  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihgMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgi9AEKDVdhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIqUBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEjEKDHBhdGNoX2Zvcm1hdBgEIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0IlQKEFdhdGNoTWFueVJlcXVlc3QSKgoHd2F0Y2hlcxgBIAMoCzIZLmt1YmVjb25uZWN0LnYxLldhdGNoU3BlYxIUCgxyZXN1bWVfdG9rZW4YAiABKAkigQMKCVdhdGNoU3BlYxIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFQoNbWV0YWRhdGFfb25seRgLIAEoCBIpCgdyZWxhdGVkGAwgASgLMhgua3ViZWNvbm5lY3QudjEuUmVsYXRpb24SMQoMcGF0Y2hfZm9ybWF0GA0gASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSHgoWcmVxdWlyZV9hbGxfbmFtZXNwYWNlcxgOIAEoCEoECAoQC1IMcmVzdW1lX3Rva2VuIm8KEVdhdGNoTWFueVJlc3BvbnNlEhMKC3dhdGNoX2luZGV4GAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAkqtAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYqWgoLUGF0Y2hGb3JtYXQSHAoYUEFUQ0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRUEFUQ0hfRk9STUFUX0pTT04QARIWChJQQVRDSF9GT1JNQVRfTUVSR0UQAmIGcHJvdG8z", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * WatchRequest asks for a selection and every change to it.
@@ -113,7 +109,8 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * or MODIFIED, and a DELETED without content for each object that was deleted or has
    * left the selection: store the former, and ignore the deletion of an object that you
    * do not have. DELETED events that were the last events before the interruption can be
-   * sent again.
+   * sent again. When no such change is left, a BOOKMARK follows at once: the stream is as
+   * current as after SYNCED.
    *
    * If the replica's cache is older than the token, such latest states can be sent later,
    * when the replica has caught up. If that replica cannot reach the API server, the
@@ -179,8 +176,7 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
  * Describes the message kubeconnect.v1.WatchRequest.
  * Use `create(WatchRequestSchema)` to create a new message.
  */
-export const WatchRequestSchema: GenMessage<WatchRequest> =
-  /*@__PURE__*/
+export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 0);
 
 /**
@@ -254,8 +250,7 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
  * Describes the message kubeconnect.v1.WatchResponse.
  * Use `create(WatchResponseSchema)` to create a new message.
  */
-export const WatchResponseSchema: GenMessage<WatchResponse> =
-  /*@__PURE__*/
+export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 1);
 
 /**
@@ -318,8 +313,7 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
  * Describes the message kubeconnect.v1.Event.
  * Use `create(EventSchema)` to create a new message.
  */
-export const EventSchema: GenMessage<Event> =
-  /*@__PURE__*/
+export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 2);
 
 /**
@@ -350,8 +344,7 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
  * Describes the message kubeconnect.v1.WatchManyRequest.
  * Use `create(WatchManyRequestSchema)` to create a new message.
  */
-export const WatchManyRequestSchema: GenMessage<WatchManyRequest> =
-  /*@__PURE__*/
+export const WatchManyRequestSchema: GenMessage<WatchManyRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 3);
 
 /**
@@ -458,8 +451,7 @@ export type WatchSpec = Message<"kubeconnect.v1.WatchSpec"> & {
  * Describes the message kubeconnect.v1.WatchSpec.
  * Use `create(WatchSpecSchema)` to create a new message.
  */
-export const WatchSpecSchema: GenMessage<WatchSpec> =
-  /*@__PURE__*/
+export const WatchSpecSchema: GenMessage<WatchSpec> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 4);
 
 /**
@@ -495,8 +487,7 @@ export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
  * Describes the message kubeconnect.v1.WatchManyResponse.
  * Use `create(WatchManyResponseSchema)` to create a new message.
  */
-export const WatchManyResponseSchema: GenMessage<WatchManyResponse> =
-  /*@__PURE__*/
+export const WatchManyResponseSchema: GenMessage<WatchManyResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 5);
 
 /**
@@ -574,8 +565,7 @@ export enum EventType {
 /**
  * Describes the enum kubeconnect.v1.EventType.
  */
-export const EventTypeSchema: GenEnum<EventType> =
-  /*@__PURE__*/
+export const EventTypeSchema: GenEnum<EventType> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_watch, 0);
 
 /**
@@ -611,6 +601,6 @@ export enum PatchFormat {
 /**
  * Describes the enum kubeconnect.v1.PatchFormat.
  */
-export const PatchFormatSchema: GenEnum<PatchFormat> =
-  /*@__PURE__*/
+export const PatchFormatSchema: GenEnum<PatchFormat> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_watch, 1);
+

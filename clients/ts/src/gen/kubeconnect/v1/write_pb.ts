@@ -13,12 +13,8 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
 /**
  * Describes the file kubeconnect/v1/write.proto.
  */
-export const file_kubeconnect_v1_write: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    "ChprdWJlY29ubmVjdC92MS93cml0ZS5wcm90bxIOa3ViZWNvbm5lY3QudjEivQIKDUNyZWF0ZVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGRhdGEYBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEg8KB2RyeV9ydW4YCCABKAgSFQoNZmllbGRfbWFuYWdlchgJIAEoCRI5ChBmaWVsZF92YWxpZGF0aW9uGAogASgOMh8ua3ViZWNvbm5lY3QudjEuRmllbGRWYWxpZGF0aW9uEioKCGVuY29kaW5nGAsgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCBgoEYm9keSJ2Cg5DcmVhdGVSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCSLzAgoNVXBkYXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIpCgZzdHJ1Y3QYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASDgoEZGF0YRgGIAEoDEgAEhIKCHByb3RvYnVmGAcgASgMSAASDwoHZHJ5X3J1bhgIIAEoCBIVCg1maWVsZF9tYW5hZ2VyGAkgASgJEjkKEGZpZWxkX3ZhbGlkYXRpb24YCiABKA4yHy5rdWJlY29ubmVjdC52MS5GaWVsZFZhbGlkYXRpb24SNAoNcHJlY29uZGl0aW9ucxgLIAEoCzIdLmt1YmVjb25uZWN0LnYxLlByZWNvbmRpdGlvbnMSKgoIZW5jb2RpbmcYDCABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IGCgRib2R5IocBCg5VcGRhdGVSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCRIPCgdjcmVhdGVkGAQgASgIIpQDCgxQYXRjaFJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSJwoEdHlwZRgFIAEoDjIZLmt1YmVjb25uZWN0LnYxLlBhdGNoVHlwZRInCgV2YWx1ZRgGIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUgAEg4KBGRhdGEYByABKAxIABIPCgdkcnlfcnVuGAggASgIEhUKDWZpZWxkX21hbmFnZXIYCSABKAkSDQoFZm9yY2UYCiABKAgSOQoQZmllbGRfdmFsaWRhdGlvbhgLIAEoDjIfLmt1YmVjb25uZWN0LnYxLkZpZWxkVmFsaWRhdGlvbhI0Cg1wcmVjb25kaXRpb25zGAwgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxIqCghlbmNvZGluZxgNIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQgYKBGJvZHkihgEKDVBhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAkSDwoHY3JlYXRlZBgEIAEoCCKwAgoNRGVsZXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRI0Cg1wcmVjb25kaXRpb25zGAQgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxI9ChJwcm9wYWdhdGlvbl9wb2xpY3kYBSABKA4yIS5rdWJlY29ubmVjdC52MS5Qcm9wYWdhdGlvblBvbGljeRIhChRncmFjZV9wZXJpb2Rfc2Vjb25kcxgGIAEoA0gAiAEBEg8KB2RyeV9ydW4YByABKAgSKgoIZW5jb2RpbmcYCCABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IXChVfZ3JhY2VfcGVyaW9kX3NlY29uZHMikAEKDkRlbGV0ZVJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAki+gEKF0RlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRI9ChJwcm9wYWdhdGlvbl9wb2xpY3kYBSABKA4yIS5rdWJlY29ubmVjdC52MS5Qcm9wYWdhdGlvblBvbGljeRIhChRncmFjZV9wZXJpb2Rfc2Vjb25kcxgGIAEoA0gAiAEBEg8KB2RyeV9ydW4YByABKAhCFwoVX2dyYWNlX3BlcmlvZF9zZWNvbmRzIl0KGERlbGV0ZUNvbGxlY3Rpb25SZXNwb25zZRIVCg1kZWxldGVkX2NvdW50GAEgASgDEhAKCHdhcm5pbmdzGAIgAygJEhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkiNgoNUHJlY29uZGl0aW9ucxILCgN1aWQYASABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgCIAEoCSqIAQoJUGF0Y2hUeXBlEhoKFlBBVENIX1RZUEVfVU5TUEVDSUZJRUQQABITCg9QQVRDSF9UWVBFX0pTT04QARIUChBQQVRDSF9UWVBFX01FUkdFEAISHgoaUEFUQ0hfVFlQRV9TVFJBVEVHSUNfTUVSR0UQAxIUChBQQVRDSF9UWVBFX0FQUExZEAQqiAEKD0ZpZWxkVmFsaWRhdGlvbhIgChxGSUVMRF9WQUxJREFUSU9OX1VOU1BFQ0lGSUVEEAASGwoXRklFTERfVkFMSURBVElPTl9JR05PUkUQARIZChVGSUVMRF9WQUxJREFUSU9OX1dBUk4QAhIbChdGSUVMRF9WQUxJREFUSU9OX1NUUklDVBADKpwBChFQcm9wYWdhdGlvblBvbGljeRIiCh5QUk9QQUdBVElPTl9QT0xJQ1lfVU5TUEVDSUZJRUQQABIdChlQUk9QQUdBVElPTl9QT0xJQ1lfT1JQSEFOEAESIQodUFJPUEFHQVRJT05fUE9MSUNZX0JBQ0tHUk9VTkQQAhIhCh1QUk9QQUdBVElPTl9QT0xJQ1lfRk9SRUdST1VORBADYgZwcm90bzM",
-    [file_google_protobuf_struct, file_kubeconnect_v1_object],
-  );
+export const file_kubeconnect_v1_write: GenFile = /*@__PURE__*/
+  fileDesc("ChprdWJlY29ubmVjdC92MS93cml0ZS5wcm90bxIOa3ViZWNvbm5lY3QudjEivQIKDUNyZWF0ZVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGRhdGEYBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEg8KB2RyeV9ydW4YCCABKAgSFQoNZmllbGRfbWFuYWdlchgJIAEoCRI5ChBmaWVsZF92YWxpZGF0aW9uGAogASgOMh8ua3ViZWNvbm5lY3QudjEuRmllbGRWYWxpZGF0aW9uEioKCGVuY29kaW5nGAsgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCBgoEYm9keSJ2Cg5DcmVhdGVSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCSLzAgoNVXBkYXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIpCgZzdHJ1Y3QYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASDgoEZGF0YRgGIAEoDEgAEhIKCHByb3RvYnVmGAcgASgMSAASDwoHZHJ5X3J1bhgIIAEoCBIVCg1maWVsZF9tYW5hZ2VyGAkgASgJEjkKEGZpZWxkX3ZhbGlkYXRpb24YCiABKA4yHy5rdWJlY29ubmVjdC52MS5GaWVsZFZhbGlkYXRpb24SNAoNcHJlY29uZGl0aW9ucxgLIAEoCzIdLmt1YmVjb25uZWN0LnYxLlByZWNvbmRpdGlvbnMSKgoIZW5jb2RpbmcYDCABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IGCgRib2R5IocBCg5VcGRhdGVSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCRIPCgdjcmVhdGVkGAQgASgIIpQDCgxQYXRjaFJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSJwoEdHlwZRgFIAEoDjIZLmt1YmVjb25uZWN0LnYxLlBhdGNoVHlwZRInCgV2YWx1ZRgGIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUgAEg4KBGRhdGEYByABKAxIABIPCgdkcnlfcnVuGAggASgIEhUKDWZpZWxkX21hbmFnZXIYCSABKAkSDQoFZm9yY2UYCiABKAgSOQoQZmllbGRfdmFsaWRhdGlvbhgLIAEoDjIfLmt1YmVjb25uZWN0LnYxLkZpZWxkVmFsaWRhdGlvbhI0Cg1wcmVjb25kaXRpb25zGAwgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxIqCghlbmNvZGluZxgNIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQgYKBGJvZHkihgEKDVBhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAkSDwoHY3JlYXRlZBgEIAEoCCKwAgoNRGVsZXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRI0Cg1wcmVjb25kaXRpb25zGAQgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxI9ChJwcm9wYWdhdGlvbl9wb2xpY3kYBSABKA4yIS5rdWJlY29ubmVjdC52MS5Qcm9wYWdhdGlvblBvbGljeRIhChRncmFjZV9wZXJpb2Rfc2Vjb25kcxgGIAEoA0gAiAEBEg8KB2RyeV9ydW4YByABKAgSKgoIZW5jb2RpbmcYCCABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IXChVfZ3JhY2VfcGVyaW9kX3NlY29uZHMikAEKDkRlbGV0ZVJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAki+gEKF0RlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRI9ChJwcm9wYWdhdGlvbl9wb2xpY3kYBSABKA4yIS5rdWJlY29ubmVjdC52MS5Qcm9wYWdhdGlvblBvbGljeRIhChRncmFjZV9wZXJpb2Rfc2Vjb25kcxgGIAEoA0gAiAEBEg8KB2RyeV9ydW4YByABKAhCFwoVX2dyYWNlX3BlcmlvZF9zZWNvbmRzIl0KGERlbGV0ZUNvbGxlY3Rpb25SZXNwb25zZRIVCg1kZWxldGVkX2NvdW50GAEgASgDEhAKCHdhcm5pbmdzGAIgAygJEhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkiNgoNUHJlY29uZGl0aW9ucxILCgN1aWQYASABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgCIAEoCSqIAQoJUGF0Y2hUeXBlEhoKFlBBVENIX1RZUEVfVU5TUEVDSUZJRUQQABITCg9QQVRDSF9UWVBFX0pTT04QARIUChBQQVRDSF9UWVBFX01FUkdFEAISHgoaUEFUQ0hfVFlQRV9TVFJBVEVHSUNfTUVSR0UQAxIUChBQQVRDSF9UWVBFX0FQUExZEAQqiAEKD0ZpZWxkVmFsaWRhdGlvbhIgChxGSUVMRF9WQUxJREFUSU9OX1VOU1BFQ0lGSUVEEAASGwoXRklFTERfVkFMSURBVElPTl9JR05PUkUQARIZChVGSUVMRF9WQUxJREFUSU9OX1dBUk4QAhIbChdGSUVMRF9WQUxJREFUSU9OX1NUUklDVBADKpwBChFQcm9wYWdhdGlvblBvbGljeRIiCh5QUk9QQUdBVElPTl9QT0xJQ1lfVU5TUEVDSUZJRUQQABIdChlQUk9QQUdBVElPTl9QT0xJQ1lfT1JQSEFOEAESIQodUFJPUEFHQVRJT05fUE9MSUNZX0JBQ0tHUk9VTkQQAhIhCh1QUk9QQUdBVElPTl9QT0xJQ1lfRk9SRUdST1VORBADYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_object]);
 
 /**
  * CreateRequest creates an object.
@@ -62,37 +58,33 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
    *
    * @generated from oneof kubeconnect.v1.CreateRequest.body
    */
-  body:
-    | {
-        /**
-         * As a JSON object.
-         *
-         * @generated from field: google.protobuf.Struct struct = 5;
-         */
-        value: JsonObject;
-        case: "struct";
-      }
-    | {
-        /**
-         * As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
-         * optional.
-         *
-         * @generated from field: bytes data = 6;
-         */
-        value: Uint8Array;
-        case: "data";
-      }
-    | {
-        /**
-         * As the kind's own protobuf message, without the API server's envelope.
-         * Built-in kinds only.
-         *
-         * @generated from field: bytes protobuf = 7;
-         */
-        value: Uint8Array;
-        case: "protobuf";
-      }
-    | { case: undefined; value?: undefined };
+  body: {
+    /**
+     * As a JSON object.
+     *
+     * @generated from field: google.protobuf.Struct struct = 5;
+     */
+    value: JsonObject;
+    case: "struct";
+  } | {
+    /**
+     * As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
+     * optional.
+     *
+     * @generated from field: bytes data = 6;
+     */
+    value: Uint8Array;
+    case: "data";
+  } | {
+    /**
+     * As the kind's own protobuf message, without the API server's envelope.
+     * Built-in kinds only.
+     *
+     * @generated from field: bytes protobuf = 7;
+     */
+    value: Uint8Array;
+    case: "protobuf";
+  } | { case: undefined; value?: undefined };
 
   /**
    * As in PatchRequest.
@@ -127,8 +119,7 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
  * Describes the message kubeconnect.v1.CreateRequest.
  * Use `create(CreateRequestSchema)` to create a new message.
  */
-export const CreateRequestSchema: GenMessage<CreateRequest> =
-  /*@__PURE__*/
+export const CreateRequestSchema: GenMessage<CreateRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 0);
 
 /**
@@ -163,8 +154,7 @@ export type CreateResponse = Message<"kubeconnect.v1.CreateResponse"> & {
  * Describes the message kubeconnect.v1.CreateResponse.
  * Use `create(CreateResponseSchema)` to create a new message.
  */
-export const CreateResponseSchema: GenMessage<CreateResponse> =
-  /*@__PURE__*/
+export const CreateResponseSchema: GenMessage<CreateResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 1);
 
 /**
@@ -207,37 +197,33 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
    *
    * @generated from oneof kubeconnect.v1.UpdateRequest.body
    */
-  body:
-    | {
-        /**
-         * As a JSON object.
-         *
-         * @generated from field: google.protobuf.Struct struct = 5;
-         */
-        value: JsonObject;
-        case: "struct";
-      }
-    | {
-        /**
-         * As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
-         * optional.
-         *
-         * @generated from field: bytes data = 6;
-         */
-        value: Uint8Array;
-        case: "data";
-      }
-    | {
-        /**
-         * As the kind's own protobuf message, without the API server's envelope.
-         * Built-in kinds only.
-         *
-         * @generated from field: bytes protobuf = 7;
-         */
-        value: Uint8Array;
-        case: "protobuf";
-      }
-    | { case: undefined; value?: undefined };
+  body: {
+    /**
+     * As a JSON object.
+     *
+     * @generated from field: google.protobuf.Struct struct = 5;
+     */
+    value: JsonObject;
+    case: "struct";
+  } | {
+    /**
+     * As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
+     * optional.
+     *
+     * @generated from field: bytes data = 6;
+     */
+    value: Uint8Array;
+    case: "data";
+  } | {
+    /**
+     * As the kind's own protobuf message, without the API server's envelope.
+     * Built-in kinds only.
+     *
+     * @generated from field: bytes protobuf = 7;
+     */
+    value: Uint8Array;
+    case: "protobuf";
+  } | { case: undefined; value?: undefined };
 
   /**
    * As in PatchRequest.
@@ -279,8 +265,7 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
  * Describes the message kubeconnect.v1.UpdateRequest.
  * Use `create(UpdateRequestSchema)` to create a new message.
  */
-export const UpdateRequestSchema: GenMessage<UpdateRequest> =
-  /*@__PURE__*/
+export const UpdateRequestSchema: GenMessage<UpdateRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 2);
 
 /**
@@ -322,8 +307,7 @@ export type UpdateResponse = Message<"kubeconnect.v1.UpdateResponse"> & {
  * Describes the message kubeconnect.v1.UpdateResponse.
  * Use `create(UpdateResponseSchema)` to create a new message.
  */
-export const UpdateResponseSchema: GenMessage<UpdateResponse> =
-  /*@__PURE__*/
+export const UpdateResponseSchema: GenMessage<UpdateResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 3);
 
 /**
@@ -373,27 +357,24 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
    *
    * @generated from oneof kubeconnect.v1.PatchRequest.body
    */
-  body:
-    | {
-        /**
-         * As a JSON value: an object, or a list for PATCH_TYPE_JSON. Easy to write in a curl
-         * or grpcurl command; integers beyond 2^53 lose precision.
-         *
-         * @generated from field: google.protobuf.Value value = 6;
-         */
-        value: Value;
-        case: "value";
-      }
-    | {
-        /**
-         * As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. Passed on unchanged.
-         *
-         * @generated from field: bytes data = 7;
-         */
-        value: Uint8Array;
-        case: "data";
-      }
-    | { case: undefined; value?: undefined };
+  body: {
+    /**
+     * As a JSON value: an object, or a list for PATCH_TYPE_JSON. Easy to write in a curl
+     * or grpcurl command; integers beyond 2^53 lose precision.
+     *
+     * @generated from field: google.protobuf.Value value = 6;
+     */
+    value: Value;
+    case: "value";
+  } | {
+    /**
+     * As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. Passed on unchanged.
+     *
+     * @generated from field: bytes data = 7;
+     */
+    value: Uint8Array;
+    case: "data";
+  } | { case: undefined; value?: undefined };
 
   /**
    * Validate and admit the change, and return its result, without persisting it.
@@ -444,8 +425,7 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
  * Describes the message kubeconnect.v1.PatchRequest.
  * Use `create(PatchRequestSchema)` to create a new message.
  */
-export const PatchRequestSchema: GenMessage<PatchRequest> =
-  /*@__PURE__*/
+export const PatchRequestSchema: GenMessage<PatchRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 4);
 
 /**
@@ -488,8 +468,7 @@ export type PatchResponse = Message<"kubeconnect.v1.PatchResponse"> & {
  * Describes the message kubeconnect.v1.PatchResponse.
  * Use `create(PatchResponseSchema)` to create a new message.
  */
-export const PatchResponseSchema: GenMessage<PatchResponse> =
-  /*@__PURE__*/
+export const PatchResponseSchema: GenMessage<PatchResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 5);
 
 /**
@@ -561,8 +540,7 @@ export type DeleteRequest = Message<"kubeconnect.v1.DeleteRequest"> & {
  * Describes the message kubeconnect.v1.DeleteRequest.
  * Use `create(DeleteRequestSchema)` to create a new message.
  */
-export const DeleteRequestSchema: GenMessage<DeleteRequest> =
-  /*@__PURE__*/
+export const DeleteRequestSchema: GenMessage<DeleteRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 6);
 
 /**
@@ -609,8 +587,7 @@ export type DeleteResponse = Message<"kubeconnect.v1.DeleteResponse"> & {
  * Describes the message kubeconnect.v1.DeleteResponse.
  * Use `create(DeleteResponseSchema)` to create a new message.
  */
-export const DeleteResponseSchema: GenMessage<DeleteResponse> =
-  /*@__PURE__*/
+export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 7);
 
 /**
@@ -673,8 +650,7 @@ export type DeleteCollectionRequest = Message<"kubeconnect.v1.DeleteCollectionRe
  * Describes the message kubeconnect.v1.DeleteCollectionRequest.
  * Use `create(DeleteCollectionRequestSchema)` to create a new message.
  */
-export const DeleteCollectionRequestSchema: GenMessage<DeleteCollectionRequest> =
-  /*@__PURE__*/
+export const DeleteCollectionRequestSchema: GenMessage<DeleteCollectionRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 8);
 
 /**
@@ -710,8 +686,7 @@ export type DeleteCollectionResponse = Message<"kubeconnect.v1.DeleteCollectionR
  * Describes the message kubeconnect.v1.DeleteCollectionResponse.
  * Use `create(DeleteCollectionResponseSchema)` to create a new message.
  */
-export const DeleteCollectionResponseSchema: GenMessage<DeleteCollectionResponse> =
-  /*@__PURE__*/
+export const DeleteCollectionResponseSchema: GenMessage<DeleteCollectionResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 9);
 
 /**
@@ -747,8 +722,7 @@ export type Preconditions = Message<"kubeconnect.v1.Preconditions"> & {
  * Describes the message kubeconnect.v1.Preconditions.
  * Use `create(PreconditionsSchema)` to create a new message.
  */
-export const PreconditionsSchema: GenMessage<Preconditions> =
-  /*@__PURE__*/
+export const PreconditionsSchema: GenMessage<Preconditions> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_write, 10);
 
 /**
@@ -798,8 +772,7 @@ export enum PatchType {
 /**
  * Describes the enum kubeconnect.v1.PatchType.
  */
-export const PatchTypeSchema: GenEnum<PatchType> =
-  /*@__PURE__*/
+export const PatchTypeSchema: GenEnum<PatchType> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_write, 0);
 
 /**
@@ -840,8 +813,7 @@ export enum FieldValidation {
 /**
  * Describes the enum kubeconnect.v1.FieldValidation.
  */
-export const FieldValidationSchema: GenEnum<FieldValidation> =
-  /*@__PURE__*/
+export const FieldValidationSchema: GenEnum<FieldValidation> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_write, 1);
 
 /**
@@ -882,6 +854,6 @@ export enum PropagationPolicy {
 /**
  * Describes the enum kubeconnect.v1.PropagationPolicy.
  */
-export const PropagationPolicySchema: GenEnum<PropagationPolicy> =
-  /*@__PURE__*/
+export const PropagationPolicySchema: GenEnum<PropagationPolicy> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_write, 2);
+
