@@ -61,7 +61,15 @@ clients/node_modules/.installed: clients/package.json clients/package-lock.json 
 .venv/.installed: clients/python/pyproject.toml
 	$(say) 'clients: install the Python client and its development tools'
 	@$(PYTHON3) -m venv .venv
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -e 'clients/python[dev]'
+	@sh tools/install_python.sh .venv
+	@touch $@
+
+# What a user of the Python client installs with it, and what builds it from its sdist. A test
+# installs the client from here.
+.cache/wheels/.downloaded: .venv/.installed
+	$(say) 'clients: download the requirements of the Python client'
+	@rm -rf $(@D)
+	@.venv/bin/python -m pip download --quiet --disable-pip-version-check -d $(@D) 'clients/python[k8s,metrics,yaml]' 'hatchling>=1.27'
 	@touch $@
 
 bin/grpcurl: tools/go.mod tools/go.sum
@@ -89,7 +97,7 @@ test: check e2e ## Test everything, from a clean checkout.
 	$(say) 'all tests passed'
 
 .PHONY: check
-check: check-proto check-go check-python check-ts ## Run everything except the end-to-end tests.
+check: check-proto check-go check-python check-pythons check-ts ## Run everything except the end-to-end tests.
 
 .PHONY: check-proto
 check-proto: clients/node_modules/.installed .venv/.installed
@@ -118,11 +126,16 @@ check-go: console
 CALLERS = --config pyproject.toml ../../e2e/callers/python
 
 .PHONY: check-python
-check-python: .venv/.installed
+check-python: .venv/.installed .cache/wheels/.downloaded
 	$(say) 'python: ruff, mypy, tests'
 	@cd clients/python && ../../.venv/bin/ruff check . $(CALLERS) && ../../.venv/bin/ruff format --check . $(CALLERS)
 	@cd clients/python && ../../.venv/bin/mypy && ../../.venv/bin/mypy --config-file pyproject.toml --strict $(lastword $(CALLERS))
-	@cd clients/python && ../../.venv/bin/python -m pytest -q
+	@cd clients/python && KUBECONNECT_WHEELS=../../.cache/wheels ../../.venv/bin/python -m pytest -q
+
+.PHONY: check-pythons
+check-pythons: .venv/.installed
+	$(say) 'python: tests with the other versions of Python that are installed'
+	@sh tools/pythons.sh
 
 .PHONY: check-ts
 check-ts: console
@@ -191,4 +204,4 @@ format: clients/node_modules/.installed .venv/.installed ## Format everything.
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here.
-	rm -rf bin .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*
+	rm -rf bin .cache .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*

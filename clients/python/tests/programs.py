@@ -1,0 +1,36 @@
+"""The programs of the documentation, which tests check and run."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.fake import FakeService
+
+HERE = Path(__file__).parents[1]
+ADDRESS = "http://127.0.0.1:8080"
+
+
+def programs_of(text: str) -> dict[str, list[str]]:
+    """Return the Python programs below each heading of a Markdown text, without indentation."""
+    sections = re.split(r"^#+ ", text, flags=re.MULTILINE)
+    return {
+        section.partition("\n")[0]: re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.M)
+        for section in sections
+    }
+
+
+def run(program: str, service: FakeService) -> None:
+    """Run a program against the service."""
+    exec(program.replace(ADDRESS, service.address), {"__name__": "__main__"})
+
+
+def type_errors(programs: Iterable[str], folder: Path) -> str:
+    """Return the errors of ``mypy --strict`` in the programs; "" if there are none."""
+    paths = [folder / f"program{number}.py" for number, _ in enumerate(programs)]
+    for path, program in zip(paths, programs, strict=True):
+        path.write_text(program)
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--config-file=pyproject.toml"]
+    checked = subprocess.run([*mypy, *map(str, paths)], cwd=HERE, capture_output=True, text=True)
+    return "" if checked.returncode == 0 else checked.stdout + checked.stderr
