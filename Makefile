@@ -195,6 +195,10 @@ generate: clients/node_modules/.installed .venv/.installed ## Regenerate the cod
 	@cd clients/python && ../../.venv/bin/python generate.py
 	@cd clients && $(NPM) run --silent generate
 
+.PHONY: docs
+docs: .venv/.installed ## Write the reference of the Python client to .cache/docs/python.
+	@cd clients/python && ../../.venv/bin/python reference.py ../../.cache/docs/python
+
 .PHONY: format
 format: clients/node_modules/.installed .venv/.installed ## Format everything.
 	@$(TOOL) buf format -w

@@ -2,6 +2,8 @@
 
 ``Client`` is for threads and ``kubeconnect.aio.AsyncClient`` for asyncio. Both have the
 same methods. ``connect`` returns a client that finds the service and the credentials.
+
+``Event``, which a watch yields, is either an ``ObjectEvent`` or a ``StreamEvent``.
 """
 
 from kubeconnect._access import AccessCheck, AccessDecision, Identity

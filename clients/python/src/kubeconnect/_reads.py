@@ -46,7 +46,8 @@ _SOURCES: dict[int, Source] = {source.value: source for source in Source}
 class GetResult(Object):
     """The result of a get: the object, with where it was read and how current it is.
 
-    ``source`` is None if the service did not report it.
+    ``freshness`` is how current the cache was. ``source`` is where the object was read; None if the
+    service did not report it.
     """
 
     __slots__ = ("freshness", "source")

@@ -19,18 +19,30 @@ class WatchSpec:
     """One of the watches of ``Client.watch_many``: the arguments of ``Client.watch``."""
 
     resource: str
+    """The resource, named as in kubectl."""
     _: KW_ONLY
     namespace: str | None = None
+    """The namespace; None for all that the caller is allowed to watch."""
     name: str | None = None
+    """The name of a single object; None for all."""
     label_selector: str | None = None
+    """A selector of labels, as in kubectl."""
     field_selector: str | None = None
+    """A selector of fields, as in kubectl."""
     filter: str | None = None
+    """A CEL expression over ``object``. An object for which it has no value does not match."""
     related: Relation | None = None
+    """A relation to another object, which is evaluated when the stream begins."""
     fields: Iterable[str] | None = None
+    """The paths of the fields to deliver; None for all."""
     metadata_only: bool = False
+    """Whether only the metadata of objects is delivered."""
     min_resource_version: str | None = None
+    """The version that the first snapshot must have reached; None for any."""
     patches: bool = False
+    """Whether changed objects are sent as patches, which the watch applies."""
     require_all_namespaces: bool = False
+    """Whether the watch raises Forbidden if the caller is not allowed to watch all namespaces."""
 
     def to_message(self, message: type[M], *, resumes: bool) -> M:
         """Return the API's message, without a resume token. A watch that resumes requests no

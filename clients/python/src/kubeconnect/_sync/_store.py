@@ -129,8 +129,8 @@ class StoreLifecycle:
         return self._follower.ended.is_set()
 
     def dump(self, path: str | os.PathLike[str]) -> None:
-        """Write the objects and their resume token to a file, with which a later program goes
-        on: see ``restore`` of ``Client.store``.
+        """Write the objects and their resume token to the file ``path``, with which a later
+        program continues: see ``restore`` of ``Client.store``.
 
         The file is replaced atomically, and only its owner may read it. It has a token unless
         a snapshot is being received.

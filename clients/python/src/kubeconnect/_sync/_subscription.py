@@ -108,7 +108,9 @@ class Subscription:
         self._signal.notify()
 
     def join(self, timeout: float) -> bool:
-        """Wait for the call that is running, and return whether it has ended."""
+        """Wait at most ``timeout`` seconds for the call that is running, and return whether it has
+        ended.
+        """
         return self._worker.stop(timeout)
 
     def _run(self) -> None:

@@ -22,7 +22,8 @@ class Table:
     ``Client.table``. It raises Expired if more than about five minutes have passed
     since the first page: request the table again.
 
-    A table without rows is false. It has no length, because the API server does not always
+    ``resource`` is the resource and kind of the objects, and ``columns`` are the columns of the
+    table. A table without rows is false. It has no length, because the API server does not always
     report the number of rows.
     """
 

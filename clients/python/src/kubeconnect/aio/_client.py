@@ -51,7 +51,11 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring):
     preconditions: if the object does not have them, the write raises Conflict. After
     DeadlineExceeded or Unavailable, the write may or may not have been applied.
 
-    To read your own write, pass the resource version of its result to a read as
+    ``field_validation`` is the handling of unknown and duplicate fields: see
+    ``FieldValidation``. The default is a warning in the result.
+
+    ``consistency`` is how current a read must be: see ``Consistency``. The default is a read
+    from the cache. To read your own write, pass the resource version of its result to a read as
     ``min_resource_version``. The read waits until the cache has reached that version, and
     raises DeadlineExceeded after five seconds.
 

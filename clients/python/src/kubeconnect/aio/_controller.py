@@ -208,8 +208,8 @@ class AsyncController:
         at once if ``run`` is cancelled or the leadership is lost. After that the elector is
         closed; it does not release its lease while a call still runs.
 
-        Signals are handled if ``run`` is called in the main thread; a second signal has its
-        usual effect.
+        Signals are handled if ``run`` is called in the main thread and ``handle_signals`` is True;
+        a second signal has its usual effect.
 
         Raises the error that ended a store, such as Forbidden or NotFound, and Unavailable if
         the service cannot be reached at the beginning; DeadlineExceeded if

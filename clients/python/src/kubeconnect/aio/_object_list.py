@@ -31,12 +31,13 @@ class AsyncObjectList(AsyncIndexing[T]):
     itself.
 
     ``len`` is the ``total``, so that an empty list is false. ``objects[0]`` and slices return
-    objects of the first page without a further call. For an index beyond it, an ObjectList
-    calls ``all`` and keeps the result, while an AsyncObjectList raises LookupError: index
-    the result of ``await objects.all()``.
+    objects of the first page without a further call. With threads, an index beyond it calls
+    ``all`` and keeps the result. With asyncio it raises LookupError: index the result of
+    ``all``.
 
-    A list of messages (``client.list(Pod)``) raises UnreadableObject at an object that cannot
-    be decoded. A list of Objects returns all objects, with the ``error`` of each.
+    ``resource`` is the resource and kind of the objects. A list of messages
+    (``client.list(Pod)``) raises UnreadableObject at an object that cannot be decoded. A list
+    of Objects returns all objects, with the ``error`` of each.
     """
 
     def __init__(

@@ -106,7 +106,9 @@ class AsyncSubscription:
         self._signal.notify()
 
     async def join(self, timeout: float) -> bool:
-        """Wait for the call that is running, and return whether it has ended."""
+        """Wait at most ``timeout`` seconds for the call that is running, and return whether it has
+        ended.
+        """
         return await self._worker.stop(timeout)
 
     async def _run(self) -> None:
