@@ -12,13 +12,21 @@ HERE = Path(__file__).parents[1]
 ADDRESS = "http://127.0.0.1:8080"
 
 
+PARTS = re.compile(
+    r"^#+ (?P<heading>[^\n]*)|^```(?P<language>\w*)\n(?P<code>.*?)^```", re.DOTALL | re.MULTILINE
+)
+
+
 def programs_of(text: str) -> dict[str, list[str]]:
-    """Return the Python programs below each heading of a Markdown text, without indentation."""
-    sections = re.split(r"^#+ ", text, flags=re.MULTILINE)
-    return {
-        section.partition("\n")[0]: re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.M)
-        for section in sections
-    }
+    """Return the Python programs below each heading of a Markdown text."""
+    programs: dict[str, list[str]] = {}
+    section: list[str] = []
+    for part in PARTS.finditer(text):
+        if part["heading"]:
+            section = programs.setdefault(part["heading"], [])
+        elif part["language"] == "python":
+            section.append(part["code"])
+    return programs
 
 
 def run(program: str, service: FakeService) -> None:

@@ -34,7 +34,14 @@ kubeconnect.Client(7)
 """
 
 # What is not a module, and is missing if nobody thinks of it.
-FILES = {"py.typed", "v1/object_pb2.pyi", "v1/resource_service_pb2_grpc.pyi", "k8s/core/v1.pyi"}
+FILES = {
+    "SKILL.md",
+    "llms.txt",
+    "py.typed",
+    "v1/object_pb2.pyi",
+    "v1/resource_service_pb2_grpc.pyi",
+    "k8s/core/v1.pyi",
+}
 
 
 @pytest.fixture(scope="module")
