@@ -3,14 +3,16 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.fake import FakeService
+from tests.fake import FakeService, pod
+from tests.sync.waiting import eventually
 
 HERE = Path(__file__).parents[1]
 ADDRESS = "http://127.0.0.1:8080"
-
+WEB = pod("web", spec={"nodeName": "n1"})
 
 PARTS = re.compile(
     r"^#+ (?P<heading>[^\n]*)|^```(?P<language>\w*)\n(?P<code>.*?)^```", re.DOTALL | re.MULTILINE
@@ -32,6 +34,21 @@ def programs_of(text: str) -> dict[str, list[str]]:
 def run(program: str, service: FakeService) -> None:
     """Run a program against the service."""
     exec(program.replace(ADDRESS, service.address), {"__name__": "__main__"})
+
+
+def run_until(
+    condition: Callable[[], bool], end: Callable[[], None], program: str, service: FakeService
+) -> None:
+    """Run a program that ends only when its service ends it, which happens at the condition."""
+
+    def wait() -> None:
+        eventually(condition)
+        end()
+
+    with ThreadPoolExecutor(1) as threads:
+        ended = threads.submit(wait)
+        run(program, service)
+        ended.result(10)
 
 
 def type_errors(programs: Iterable[str], folder: Path) -> str:

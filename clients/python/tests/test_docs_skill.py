@@ -1,9 +1,7 @@
 """Tests of what the package has for coding assistants: SKILL.md and llms.txt."""
 
 import json
-import math
 import re
-from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,8 +13,7 @@ from kubeconnect import Forbidden, NotFound
 from kubeconnect.v1 import watch_pb2, write_pb2
 from tests.cluster_service import serve_cluster
 from tests.fake import Failure, FakeService, Silence, event, of_watch, pod
-from tests.programs import HERE, programs_of, run, type_errors
-from tests.sync.waiting import eventually
+from tests.programs import HERE, WEB, programs_of, run, run_until, type_errors
 
 SKILL = files("kubeconnect").joinpath("SKILL.md").read_text()
 LLMS = files("kubeconnect").joinpath("llms.txt").read_text()
@@ -28,20 +25,9 @@ FIRST = programs_of(LLMS)["kubeconnect for Python"]
 
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
-WEB = pod("web", spec={"nodeName": "n1"})
 ADDED = event(watch_pb2.EVENT_TYPE_ADDED, WEB, "7")
 CONFLICT = "read it again: it has changed\n"
 GONE = Failure(grpc.StatusCode.NOT_FOUND)
-
-
-@pytest.fixture
-def demo(service: FakeService, monkeypatch: pytest.MonkeyPatch) -> FakeService:
-    """Return the service at the address that connect() finds."""
-    monkeypatch.setenv("KUBECONNECT_ADDRESS", service.address)
-    monkeypatch.setattr("kubeconnect._sync._event_stream.TOLERANCE_SECONDS", math.inf)
-    service.objects = [WEB]
-    service.log = [b"one\ntwo\n"]
-    return service
 
 
 def test_each_program_passes_mypy_strict(tmp_path: Path) -> None:
@@ -97,15 +83,8 @@ def test_a_store_follows(demo: FakeService, capsys: pytest.CaptureFixture[str]) 
         printed.append(capsys.readouterr().out)
         return "added web" in "".join(printed)
 
-    def end() -> None:
-        eventually(has_added)
-        demo.play(GONE)
-
-    with ThreadPoolExecutor(1) as threads:
-        ended = threads.submit(end)
-        with pytest.raises(NotFound):
-            run(PROGRAMS["Follow changes"][0], demo)
-        ended.result(10)
+    with pytest.raises(NotFound):
+        run_until(has_added, lambda: demo.play(GONE), PROGRAMS["Follow changes"][0], demo)
     assert "".join(printed) == "1 web\nadded web\n"
 
 
@@ -126,7 +105,7 @@ def test_a_rollout_is_waited_for(demo: FakeService, capsys: pytest.CaptureFixtur
 
 
 def test_an_operator_applies(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serve_cluster() as service, ThreadPoolExecutor(1) as threads:
+    with serve_cluster() as service:
         monkeypatch.setenv("KUBECONNECT_ADDRESS", service.address)
         service.store("websites", "web", spec={"image": "nginx"})
 
@@ -135,13 +114,10 @@ def test_an_operator_applies(monkeypatch: pytest.MonkeyPatch) -> None:
             return [each for each in found if each.type == write_pb2.PATCH_TYPE_APPLY]
 
         def end() -> None:
-            eventually(lambda: bool(applied()))
             service.end_watches(Failure(grpc.StatusCode.PERMISSION_DENIED))
 
-        ended = threads.submit(end)
         with pytest.raises(Forbidden):
-            run(PROGRAMS["Operators"][0], service)
-        ended.result(10)
+            run_until(lambda: bool(applied()), end, PROGRAMS["Operators"][0], service)
     assert json.loads(applied()[0].data)["metadata"]["ownerReferences"][0]["name"] == "web"
 
 

@@ -1,7 +1,8 @@
 """Live Kubernetes state: get, list, watch, count, logs, create, update, patch and delete.
 
 ``Client`` is for threads and ``kubeconnect.aio.AsyncClient`` for asyncio. Both have the
-same methods. ``connect`` returns a client that finds the service and the credentials.
+same methods. ``connect`` returns a client that finds the service and the credentials. The
+arguments that several calls share are described at ``Client``.
 
 ``Event``, which a watch yields, is either an ``ObjectEvent`` or a ``StreamEvent``.
 """
