@@ -42,6 +42,8 @@ def main() -> None:
     pdoc.render.configure(docformat="markdown", footer_text=footer, show_source=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # pdoc shows a type as text if it cannot evaluate it, as after a method named list.
+        warnings.filterwarnings("ignore", "Error parsing type annotation")
         pdoc.pdoc(*(module.__name__ for module in modules), output_directory=Path(sys.argv[1]))
 
 
