@@ -174,6 +174,10 @@ advisories: console ## Check the service for known vulnerabilities; GOVULNDB is 
 coverage: build ## Write docs/coverage.md: every resource and verb, compared with client-go.
 	@UPDATE=1 E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./e2e/coverage
 
+.PHONY: informers
+informers: e2e-programs ## Write docs/informers.md: stores that follow the cluster, compared with client-go's.
+	@UPDATE=1 E2E=1 SOAK=1m $(GO) test -race -count=1 -timeout $(call minutes,20) ./e2e/informer
+
 .PHONY: bench
 bench: build .venv/.installed ## Compare the service with the alternatives that callers have; takes about ten minutes.
 	@$(GO) run ./bench
@@ -181,7 +185,7 @@ bench: build .venv/.installed ## Compare the service with the alternatives that 
 # The duration of random faults in `make soak`. If SOAK is set, the other tests of faults run longer
 # too: more rounds, and a minute instead of seconds.
 SOAK ?= 10m
-FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestUpgrade_.*|TestRandom.*|TestNoisyNeighbor_OtherCallersSeeLittleDelay)$$
+FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestUpgrade_.*|TestInformers_.*|TestRandom.*|TestNoisyNeighbor_OtherCallersSeeLittleDelay)$$
 
 .PHONY: soak
 soak: e2e-programs ## Inject random faults for SOAK (10m), then single faults; every stream is validated.
