@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
@@ -98,18 +99,22 @@ func TestInformers_ReportARecreationAsDeletionAndAddition(t *testing.T) {
 	}
 }
 
+// A restarted service sends the latest states, so that the Store reports the same as after a new
+// list. After a lost connection the API server sends every change to the others.
 func TestInformers_ReportTheDifferencesOfANewList(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		lost func(s *stage, change func())
-		with []implementation
+		cluster func(*testing.T) *harness.Cluster
+		lost    func(s *stage, change func())
+		with    []implementation
 	}{
-		"after 410 Gone of the API server": {(*stage).lostHistory, implementations},
-		"after RESET of the service":       {(*stage).lostTokens, ours()},
+		"after 410 Gone of the API server": {kit.CompactingCluster, (*stage).lostHistory, implementations},
+		"after RESET of the service":       {kit.CompactingCluster, (*stage).lostTokens, ours()},
+		"after a restart of the service":   {kit.Cluster, (*stage).outage, ours()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, kit.CompactingCluster(t))
+			s := newStage(t, test.cluster(t))
 			s.createAll(touched, gone, again)
 			each(stays, s.createLarge)
 			s.follow(test.with, settings{})

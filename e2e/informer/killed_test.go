@@ -16,7 +16,7 @@ const (
 	manyChanges = 10_000
 	// maxAttempts is the number of connections that an informer may open in an outage of some seconds
 	// if it pauses between them. One that does not opens hundreds.
-	maxAttempts = 30
+	maxAttempts = 60
 	// slowSeconds is how long a handler takes for an update.
 	slowSeconds = 0.01
 )
