@@ -8,14 +8,15 @@ from typing import Any
 
 _STEP = re.compile(
     r"""
-    \.?(?P<name>(?:[^.\[\]'"{}\\]|\\.)+)        # name, or a name with escaped dots
-    | \[\*\]                                    # each element
+    (?:\[\*\] | \.\*(?=[.\[]|$))                 # each element
+    | \.?(?P<name>(?:[^.\[\]'"{}\\]|\\.)+)      # name, or a name with escaped dots
     | \[(?P<quote>['"])(?P<quoted>.+?)(?P=quote)\]
     """,
     re.VERBOSE,
 )
 
 _EACH = object()
+_MISSING = object()
 
 
 class FieldPath:
@@ -26,14 +27,30 @@ class FieldPath:
 
     def __init__(self, path: str) -> None:
         """Parse the path. Raises ValueError if it is not one."""
-        self._steps: list[object] = list(_steps(path))
+        self._steps = tuple(_steps(path))
+        self._parts = tuple(_parts(self._steps))
 
-    def values(self, content: Any) -> Iterator[Any]:
-        """Iterate over the values at the path in an object's content; none if it is missing."""
-        found: Iterable[Any] = (content,)
-        for step in self._steps:
-            found = _elements(found) if step is _EACH else _fields(found, step)
-        yield from found
+    @property
+    def is_single(self) -> bool:
+        """Whether the path leads to at most one value: it has no "[*]"."""
+        return len(self._parts) == 1
+
+    def covers(self, other: FieldPath) -> bool:
+        """Return whether an object with only the field at this path has all of the other's."""
+        return other._steps[: len(self._steps)] == self._steps
+
+    def value(self, content: Any) -> Any:
+        """Return the value at a single path in an object's content; None if it is missing."""
+        found = _find(content, self._parts[0])
+        return None if found is _MISSING else found
+
+    def values(self, content: Any) -> list[Any]:
+        """Return the values at the path in an object's content; none if it is missing."""
+        first, *others = self._parts
+        values = _find_in((content,), first)
+        for part in others:
+            values = _find_in(_elements(values), part)
+        return values
 
 
 def _steps(path: str) -> Iterator[object]:
@@ -53,6 +70,18 @@ def _steps(path: str) -> Iterator[object]:
         )
 
 
+def _parts(steps: Iterable[object]) -> Iterator[tuple[object, ...]]:
+    """Yield the names before the first "[*]", between each two, and after the last one."""
+    names: list[object] = []
+    for step in steps:
+        if step is _EACH:
+            yield tuple(names)
+            names = []
+        else:
+            names.append(step)
+    yield tuple(names)
+
+
 def _elements(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         if isinstance(value, list):
@@ -61,7 +90,14 @@ def _elements(values: Iterable[Any]) -> Iterator[Any]:
             yield from value.values()
 
 
-def _fields(values: Iterable[Any], name: object) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, dict) and name in value:
-            yield value[name]
+def _find_in(values: Iterable[Any], names: tuple[object, ...]) -> list[Any]:
+    return [found for value in values if (found := _find(value, names)) is not _MISSING]
+
+
+def _find(value: Any, names: tuple[object, ...]) -> Any:
+    try:
+        for name in names:
+            value = value[name]
+    except (KeyError, TypeError):
+        return _MISSING
+    return value
