@@ -8,6 +8,7 @@ arguments that several calls share are described at ``Client``.
 """
 
 from kubeconnect._access import AccessCheck, AccessDecision, Identity
+from kubeconnect._columns import Column
 from kubeconnect._connection import Connection
 from kubeconnect._counts import CountResult, ObjectGroup
 from kubeconnect._discovery import (
@@ -84,6 +85,7 @@ __all__ = [
     "CacheState",
     "Cancelled",
     "Client",
+    "Column",
     "ConfigurationError",
     "Conflict",
     "Connection",

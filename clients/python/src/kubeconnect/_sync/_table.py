@@ -5,12 +5,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from kubeconnect._data_frames import arrow_of, pandas_of, polars_of, records_of
 from kubeconnect._html import MAX_ROWS, html_table
 from kubeconnect._objects import Resource
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._transport.sync import Transport
+from kubeconnect._typed_columns import TypedColumn, read_table
 from kubeconnect.v1 import table_pb2 as pb
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 
 class Table:
@@ -84,6 +92,37 @@ class Table:
             page = self._fetch(page.next_page_token)
             for message in page.rows:
                 yield TableRow.from_message(message)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dict for each row of all pages: the ``Namespace`` and all columns, those of
+        wide output too. A second column with the name "Age" is "Age_2".
+        """
+        return records_of(self._typed_columns())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows of all pages as a DataFrame of pandas, as ``to_records``.
+
+        Raises ImportError if pandas is not installed.
+        """
+        return pandas_of(self._typed_columns())
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the rows of all pages as a DataFrame of polars, as ``to_records``.
+
+        Raises ImportError if polars is not installed.
+        """
+        return polars_of(self._typed_columns())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the rows of all pages as a Table of pyarrow, as ``to_records``.
+
+        Raises ImportError if pyarrow is not installed.
+        """
+        return arrow_of(self._typed_columns())
+
+    def _typed_columns(self) -> list[TypedColumn]:
+        rows = [row for row in self]
+        return read_table(self.columns, rows, namespaced=self.resource.namespaced)
 
     def _fetch(self, token: str) -> pb.GetTableResponse:
         request = pb.GetTableRequest()
