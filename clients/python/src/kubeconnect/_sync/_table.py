@@ -71,9 +71,14 @@ class Table:
     def _repr_html_(self) -> str:
         """Return the first rows as a table for notebooks, with the columns that kubectl prints."""
         narrow = [index for index, column in enumerate(self.columns) if column.priority == 0]
-        rows = map(TableRow.from_message, self._first.rows[:MAX_ROWS])
-        cells = ([row.namespace, *(row.cells[index] for index in narrow)] for row in rows)
-        return html_table(self._title, ["Namespace", *self._headings()], cells)
+        shown = [TableRow.from_message(each) for each in self._first.rows[:MAX_ROWS]]
+        rows = [[row.namespace, *(row.cells[index] for index in narrow)] for row in shown]
+        headings = ["Namespace", *self._headings()]
+        if not self.resource.namespaced:
+            headings, rows = headings[1:], [row[1:] for row in rows]
+        is_part = len(shown) < len(self._first.rows) or self._first.next_page_token
+        more = f", of which {len(shown)} are shown" if is_part else ""
+        return html_table(self._title + more, headings, rows, notes=self.warnings)
 
     @property
     def _title(self) -> str:

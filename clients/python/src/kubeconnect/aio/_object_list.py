@@ -9,7 +9,7 @@ from kubeconnect._columns import Fields
 from kubeconnect._data_frames import arrow_of, pandas_of, polars_of, records_of
 from kubeconnect._errors import Expired
 from kubeconnect._freshness import Freshness
-from kubeconnect._html import MAX_ROWS, html_table
+from kubeconnect._html import MAX_ROWS, html_table, without_empty
 from kubeconnect._indexing import AsyncIndexing
 from kubeconnect._messages import Decode
 from kubeconnect._objects import Object, Resource
@@ -181,9 +181,13 @@ class AsyncObjectList(AsyncIndexing[T]):
     def _repr_html_(self) -> str:
         """Return the first objects as a table for notebooks, without their content."""
         shown = [Object(each, self.resource) for each in self._first.objects[:MAX_ROWS]]
-        rows = [(each.namespace, each.name, None if each.error else each.created) for each in shown]
+        rows = [
+            (each.namespace, each.name, None if each.error else each.created, each.error)
+            for each in shown
+        ]
+        columns = without_empty(("namespace", "name", "created", "error"), rows)
         more = f", of which {len(shown)} are shown" if len(shown) < len(self) else ""
-        return html_table(self._title + more, ("namespace", "name", "created"), rows)
+        return html_table(self._title + more, *columns, notes=self.warnings)
 
     @property
     def _title(self) -> str:
