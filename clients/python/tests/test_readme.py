@@ -42,6 +42,7 @@ SECTIONS.pop("Controller")  # test_readme_controllers.py runs its programs
 (VERBS,) = SECTIONS.pop("Scale, restart, evict, cordon")
 (DELETE,) = SECTIONS.pop("Delete")
 TYPED, TYPED_WRITES, CLUSTER_TYPES = SECTIONS.pop("Typed objects")
+SECTIONS.pop("Notebooks and data frames")  # test_readme_data.py runs its programs
 (ASYNCIO,) = SECTIONS.pop("asyncio")
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
