@@ -1,8 +1,9 @@
 """Objects as records and data frames: ``to_records``, ``to_pandas``, ``to_polars``, ``to_arrow``.
 
 The functions take any iterable of objects: of a list, a store, messages of ``kubeconnect.k8s``
-and dicts. Lists and tables have methods with the same names. ``fields`` are columns by name, or
-paths that are also the names of their columns:
+and dicts. Lists and tables have methods with the same names. ``Fields`` are columns by name, or
+paths that are also the names of their columns. ``ColumnType`` is the type of a column, and
+``Aggregate`` is how the values of a path with "[*]" become one value:
 
     to_pandas(store, {"node": "spec.nodeName", "cpu": Column(path, "quantity", "sum")})
 
