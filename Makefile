@@ -97,7 +97,7 @@ test: check e2e ## Test everything, from a clean checkout.
 	$(say) 'all tests passed'
 
 .PHONY: check
-check: check-proto check-go check-python check-pythons check-ts ## Run everything except the end-to-end tests.
+check: check-proto check-go check-python check-ts ## Run everything except the end-to-end tests.
 
 .PHONY: check-proto
 check-proto: clients/node_modules/.installed .venv/.installed
@@ -133,7 +133,7 @@ check-python: .venv/.installed .cache/wheels/.downloaded
 	@cd clients/python && KUBECONNECT_WHEELS=../../.cache/wheels ../../.venv/bin/python -m pytest -q
 
 .PHONY: check-pythons
-check-pythons: .venv/.installed
+check-pythons: .venv/.installed ## Test the Python client with each installed version of Python.
 	$(say) 'python: tests with the other versions of Python that are installed'
 	@sh tools/pythons.sh
 
