@@ -84,6 +84,27 @@ func (c *changer) trickle(ctx context.Context, each, lasting time.Duration) (cha
 	return changes, nil
 }
 
+// steadyTick is the interval between the changes of steady.
+const steadyTick = 20 * time.Millisecond
+
+// steady makes a number of changes at a rate of changes a second, in every steadyTick some of them.
+func (c *changer) steady(ctx context.Context, rate, changes int) error {
+	ticker := time.NewTicker(steadyTick)
+	defer ticker.Stop()
+	each := max(1, rate*int(steadyTick)/int(time.Second))
+	for made := 0; made < changes; made += each {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := c.burst(ctx, min(each, changes-made)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // meanwhile makes a change in every interval while a function runs. The function's context is
 // canceled if a change fails.
 func (c *changer) meanwhile(ctx context.Context, each time.Duration, do func(context.Context) error) error {

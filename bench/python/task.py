@@ -1,0 +1,119 @@
+"""What the programs of this folder share: their arguments, and the tasks that are measured.
+
+python PROGRAM.py list|watch|store KUBECONFIG ADDRESS CA_FILE NAMESPACE PODS CHANGES
+
+Each program uses one client. The namespace has PODS pods, and CHANGES is the number of changes in a
+round of a watch. A program prints lines of JSON, and runs until SIGTERM, so that its memory can be
+read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from itertools import islice
+from threading import Semaphore
+from time import process_time
+from typing import Any, NamedTuple, Protocol
+
+CHANGED = "bench.example.com/change"
+"""The annotation that the bench changes."""
+
+EMPTY = "empty"
+"""A namespace without pods."""
+
+
+class Cluster(NamedTuple):
+    """Where the API server and the service are."""
+
+    kubeconfig: str
+    address: str
+    ca_file: str
+
+
+class Pod(NamedTuple):
+    """What each program reads of a pod."""
+
+    name: str
+    change: str
+    node: str
+    phase: str
+    images: list[str]
+
+
+class Program(Protocol):
+    """The tasks of one client."""
+
+    def connect(self, cluster: Cluster) -> Any:
+        """Return the client."""
+
+    def list_pods(self, client: Any, namespace: str) -> Iterable[Pod]:
+        """Read each pod of a list."""
+
+    def watch_pods(self, client: Any, namespace: str) -> Iterator[Pod]:
+        """Read each pod of the first snapshot, and then each changed pod."""
+
+
+OnPod = Callable[[str], None]
+"""A function that a handler calls with the node of a pod."""
+
+StorePods = Callable[[Any, str, OnPod, OnPod], AbstractContextManager[object]]
+"""Keeps the pods of a namespace, with a handler for added and one for changed pods."""
+
+
+def run(program: Program, store_pods: StorePods | None = None) -> None:
+    """Run the task of the command line."""
+    task, *cluster, namespace, pods, changes = sys.argv[1:]
+    client = program.connect(Cluster(*cluster))
+    if task == "list":
+        measure_list(program, client, namespace)
+        signal.pause()
+    elif task == "watch":
+        measure_watch(program, client, namespace, int(pods), int(changes))
+    elif store_pods is not None:
+        measure_store(store_pods, client, namespace, int(pods))
+
+
+def measure_list(program: Program, client: Any, namespace: str) -> None:
+    """Report the CPU time of a list. The connection is opened by a list without pods."""
+    sum(1 for _ in program.list_pods(client, EMPTY))
+    begin = process_time()
+    nodes = Counter(pod.node for pod in program.list_pods(client, namespace))
+    report(cpu=process_time() - begin, count=nodes.total())
+
+
+def measure_watch(program: Program, client: Any, namespace: str, pods: int, changes: int) -> None:
+    """Report when all pods were received, and then the CPU time of each round of changes."""
+    received = program.watch_pods(client, namespace)
+    sum(1 for _ in islice(received, pods))
+    report(synced=True)
+    for number in itertools.count():
+        begin = process_time()
+        nodes = Counter(pod.node for pod in islice(received, changes))
+        report(round=number, cpu=process_time() - begin, count=nodes.total())
+
+
+def measure_store(store_pods: StorePods, client: Any, namespace: str, pods: int) -> None:
+    """Report when all pods were received, and at the end the number of handled changes."""
+    added, changed = Semaphore(0), Counter[str]()
+
+    def on_change(node: str) -> None:
+        changed[node] += 1
+
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # in all threads
+    with store_pods(client, namespace, lambda _: added.release(), on_change):
+        for _ in range(pods):
+            added.acquire()
+        report(synced=True)
+        signal.sigwait({signal.SIGTERM})
+        report(count=changed.total())
+
+
+def report(**values: float) -> None:
+    """Print a line for the bench."""
+    print(json.dumps(values), flush=True)
