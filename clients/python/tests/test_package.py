@@ -1,4 +1,6 @@
 import pkgutil
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,3 +30,22 @@ def test_shows_the_public_names_of_its_classes() -> None:
     assert kubeconnect.NotFound.__module__ == "kubeconnect"
     assert kubeconnect.Client.__module__ == "kubeconnect"
     assert aio.AsyncClient.__module__ == "kubeconnect.aio"
+
+
+NOT_NEEDED_TO_IMPORT = {
+    "html",
+    "kubeconnect.aio",
+    "kubeconnect.k8s",
+    "kubeconnect.types",
+    "prometheus_client",
+    "tomllib",
+    "uuid",
+    "yaml",
+}
+
+
+def test_imports_nothing_that_only_some_programs_need() -> None:
+    program = "import sys, kubeconnect; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+    assert "kubeconnect" in loaded.decode().split()
+    assert NOT_NEEDED_TO_IMPORT & set(loaded.decode().split()) == set()
