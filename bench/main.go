@@ -76,7 +76,7 @@ var (
 	full = scale{
 		rounds: 5, pods: 20000, watchers: 200, bursts: 20, changes: 50, trickle: 3 * time.Second,
 		crowd: 5000, crowdTime: bookmarks, idle: 1000, callers: 1000, revoked: 40,
-		pythonChanges: 2000,
+		pythonChanges: 3350,
 	}
 	quick = scale{
 		rounds: 2, pods: 2000, watchers: 50, bursts: 10, changes: 20, trickle: time.Second,

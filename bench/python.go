@@ -18,9 +18,9 @@ const (
 
 // pythonNames are the descriptions of the programs in the table.
 var pythonNames = map[string]string{
-	pythonObjects:   "Objects, content read",
+	pythonObjects:   "Objects that are read",
 	pythonMessages:  "messages",
-	pythonFields:    "four fields",
+	pythonFields:    "Objects with four fields",
 	pythonOfficial:  "the official client",
 	pythonKr8s:      "kr8s",
 	pythonLightkube: "lightkube",
@@ -131,7 +131,7 @@ func (c pythonCosts) add(program string, cost pythonCost) { c[program] = append(
 // compared returns the row of a pair.
 func (c pythonCosts) compared(pair pythonPair, what, unit string, value func(pythonCost) float64) row {
 	compared := row{
-		what: what + ": " + pythonNames[pair.ours], against: pythonNames[pair.theirs], unit: unit, ratio: less,
+		what: what + ", " + pythonNames[pair.ours], against: pythonNames[pair.theirs], unit: unit, ratio: less,
 	}
 	for i, cost := range c[pair.ours] {
 		compared.ours = append(compared.ours, value(cost))
@@ -146,50 +146,62 @@ func peakMemoryOf(c pythonCost) float64 { return c.peak }
 
 // comparePythonLists compares lists. Each program lists once in a process of its own.
 func (l *lab) comparePythonLists(ctx context.Context, s *service, results *report) error {
-	for _, group := range []struct {
-		pairs []pythonPair
-		in    pythonNamespace
-	}{
-		{pythonPairs, pythonNamespace{listNamespace, l.pods / 2}},
-		{slowPythonPairs, pythonNamespace{fanOutNamespace, fanOutPods}},
-	} {
-		costs := pythonCosts{}
-		err := l.fewRounds(func(int) error {
-			for _, program := range programsOf(group.pairs) {
-				cost, err := l.pythonList(ctx, s, program, group.in)
-				if err != nil {
-					return err
-				}
-				costs.add(program, cost)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		what := fmt.Sprintf("list %d pods in Python, ", group.in.pods)
-		results.addPython(costs, group.pairs, what, "ms", func(p pythonPair) string { return p.listFirst })
+	many := pythonNamespace{listNamespace, l.pods / 2}
+	costs, err := l.pythonLists(ctx, s, pythonPairs, many)
+	if err != nil {
+		return err
 	}
+	what := fmt.Sprintf("list %d pods in Python", many.pods)
+	results.addPythonCPU(costs, pythonPairs, what, "ms", func(p pythonPair) string { return p.listFirst })
+	results.addPythonMemory(costs, pythonPairs, what)
+
+	few := pythonNamespace{fanOutNamespace, fanOutPods}
+	if costs, err = l.pythonLists(ctx, s, slowPythonPairs, few); err != nil {
+		return err
+	}
+	results.addPythonCPU(costs, slowPythonPairs, fmt.Sprintf("list %d pods in Python", few.pods), "ms", noTarget)
 	return nil
 }
 
-// addPython adds the rows of all pairs for a task: the CPU time, and the peak memory.
-func (r *report) addPython(costs pythonCosts, pairs []pythonPair, what, unit string, first func(pythonPair) string) {
+func noTarget(pythonPair) string { return "" }
+
+// pythonLists returns the costs of lists by all programs of some pairs.
+func (l *lab) pythonLists(ctx context.Context, s *service, pairs []pythonPair, in pythonNamespace) (pythonCosts, error) {
+	costs := pythonCosts{}
+	err := l.fewRounds(func(int) error {
+		for _, program := range programsOf(pairs) {
+			cost, err := l.pythonList(ctx, s, program, in)
+			if err != nil {
+				return err
+			}
+			costs.add(program, cost)
+		}
+		return nil
+	})
+	return costs, err
+}
+
+// addPythonCPU adds the rows of the CPU time of a task. The target of each pair is optional.
+func (r *report) addPythonCPU(costs pythonCosts, pairs []pythonPair, what, unit string, target func(pythonPair) string) {
 	for _, pair := range pairs {
-		cpu := costs.compared(pair, what+"client CPU", unit, cpuOf)
-		cpu.first = first(pair)
+		cpu := costs.compared(pair, what+", client CPU", unit, cpuOf)
+		cpu.first = target(pair)
 		r.add(cpu)
 	}
+}
+
+// addPythonMemory adds the rows of the peak memory of a task, if it is known.
+func (r *report) addPythonMemory(costs pythonCosts, pairs []pythonPair, what string) {
 	for _, pair := range pairs {
 		if knowsPeak {
-			r.add(costs.compared(pair, what+"peak memory", "MB", peakMemoryOf))
+			r.add(costs.compared(pair, what+", peak memory", "MB", peakMemoryOf))
 		}
 	}
 }
 
 // pythonList returns the cost of a list by a program.
 func (l *lab) pythonList(ctx context.Context, s *service, program string, in pythonNamespace) (pythonCost, error) {
-	p, err := l.startPython(s, program, "list", in, 0)
+	p, err := l.startPython(s, program, "list", in)
 	if err != nil {
 		return pythonCost{}, err
 	}

@@ -53,16 +53,18 @@ type pythonProcess struct {
 // pythonReport is a line that a program prints.
 type pythonReport struct {
 	Synced bool    `json:"synced"`
-	Round  int     `json:"round"`
 	CPU    float64 `json:"cpu"` // seconds
 	Count  int     `json:"count"`
 }
 
 // startPython starts a task. The caller must call stop.
-func (l *lab) startPython(s *service, name, task string, in pythonNamespace, changes int) (*pythonProcess, error) {
-	process, err := harness.Start("env", pythonEnvironment, pythonInterpreter(), pythonPath(name), task,
-		l.cluster.kubeconfig(), "https://"+s.address, l.cluster.file("pki", "ca.crt"),
-		in.name, strconv.Itoa(in.pods), strconv.Itoa(changes))
+func (l *lab) startPython(s *service, name, task string, in pythonNamespace, changes ...int) (*pythonProcess, error) {
+	arguments := []string{pythonEnvironment, pythonInterpreter(), pythonPath(name), task,
+		l.cluster.kubeconfig(), "https://" + s.address, l.cluster.file("pki", "ca.crt"), in.name, strconv.Itoa(in.pods)}
+	for _, count := range changes {
+		arguments = append(arguments, strconv.Itoa(count))
+	}
+	process, err := harness.Start("env", arguments...)
 	return &pythonProcess{Process: process, name: name}, err
 }
 

@@ -12,7 +12,8 @@ const (
 	// storeRest is the duration of the measurement at rest.
 	storeRest = 5 * time.Second
 
-	storeChangeRate = 500 // changes a second
+	storeChangeRate = 500 // changes a second, in bursts of storeBurst
+	storeBurst      = 10
 	storeChangeTime = 5 * time.Second
 	storeChanges    = storeChangeRate * int(storeChangeTime/time.Second)
 )
@@ -76,7 +77,7 @@ func (r *report) addPythonStores(pods int, ours, theirs []pythonStore) {
 
 // pythonStore returns what the store of a program uses.
 func (l *lab) pythonStore(ctx context.Context, s *service, program string, changes *changer) (used pythonStore, err error) {
-	p, err := l.startPython(s, program, "store", pythonNamespace{listNamespace, l.pods / 2}, 0)
+	p, err := l.startPython(s, program, "store", pythonNamespace{listNamespace, l.pods / 2})
 	if err != nil {
 		return pythonStore{}, err
 	}
@@ -113,7 +114,7 @@ func (s *pythonStore) measureAtRest(ctx context.Context, p *pythonProcess) error
 
 func (s *pythonStore) measureChanges(ctx context.Context, p *pythonProcess, changes *changer) error {
 	cpu, err := cpuDuring(func() error {
-		if err := changes.steady(ctx, storeChangeRate, storeChanges); err != nil {
+		if err := changes.bursts(ctx, storeBurst, time.Second*storeBurst/storeChangeRate, storeChanges); err != nil {
 			return err
 		}
 		return p.untilIdle(ctx)

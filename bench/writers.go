@@ -84,21 +84,17 @@ func (c *changer) trickle(ctx context.Context, each, lasting time.Duration) (cha
 	return changes, nil
 }
 
-// steadyTick is the interval between the changes of steady.
-const steadyTick = 20 * time.Millisecond
-
-// steady makes a number of changes at a rate of changes a second, in every steadyTick some of them.
-func (c *changer) steady(ctx context.Context, rate, changes int) error {
-	ticker := time.NewTicker(steadyTick)
+// bursts makes a number of changes in bursts, one in every interval.
+func (c *changer) bursts(ctx context.Context, burst int, each time.Duration, changes int) error {
+	ticker := time.NewTicker(each)
 	defer ticker.Stop()
-	each := max(1, rate*int(steadyTick)/int(time.Second))
-	for made := 0; made < changes; made += each {
+	for made := 0; made < changes; made += burst {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if err := c.burst(ctx, min(each, changes-made)); err != nil {
+		if err := c.burst(ctx, min(burst, changes-made)); err != nil {
 			return err
 		}
 	}

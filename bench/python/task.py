@@ -1,15 +1,13 @@
 """What the programs of this folder share: their arguments, and the tasks that are measured.
 
-python PROGRAM.py list|watch|store KUBECONFIG ADDRESS CA_FILE NAMESPACE PODS CHANGES
+python PROGRAM.py list|watch|store KUBECONFIG ADDRESS CA_FILE NAMESPACE PODS [CHANGES ...]
 
-Each program uses one client. The namespace has PODS pods, and CHANGES is the number of changes in a
-round of a watch. A program prints lines of JSON, and runs until SIGTERM, so that its memory can be
-read.
+Each program uses one client. The namespace has PODS pods, and a watch reports after each number of
+CHANGES. A program prints lines of JSON, and runs until SIGTERM, so that its memory can be read.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import signal
 import sys
@@ -68,13 +66,14 @@ StorePods = Callable[[Any, str, OnPod, OnPod], AbstractContextManager[object]]
 
 def run(program: Program, store_pods: StorePods | None = None) -> None:
     """Run the task of the command line."""
-    task, *cluster, namespace, pods, changes = sys.argv[1:]
-    client = program.connect(Cluster(*cluster))
+    task, kubeconfig, address, ca_file, namespace, pods, *changes = sys.argv[1:]
+    client = program.connect(Cluster(kubeconfig, address, ca_file))
     if task == "list":
         measure_list(program, client, namespace)
         signal.pause()
     elif task == "watch":
-        measure_watch(program, client, namespace, int(pods), int(changes))
+        measure_watch(program, client, namespace, int(pods), map(int, changes))
+        signal.pause()
     elif store_pods is not None:
         measure_store(store_pods, client, namespace, int(pods))
 
@@ -87,15 +86,17 @@ def measure_list(program: Program, client: Any, namespace: str) -> None:
     report(cpu=process_time() - begin, count=nodes.total())
 
 
-def measure_watch(program: Program, client: Any, namespace: str, pods: int, changes: int) -> None:
+def measure_watch(
+    program: Program, client: Any, namespace: str, pods: int, rounds: Iterable[int]
+) -> None:
     """Report when all pods were received, and then the CPU time of each round of changes."""
     received = program.watch_pods(client, namespace)
     sum(1 for _ in islice(received, pods))
     report(synced=True)
-    for number in itertools.count():
+    for changes in rounds:
         begin = process_time()
         nodes = Counter(pod.node for pod in islice(received, changes))
-        report(round=number, cpu=process_time() - begin, count=nodes.total())
+        report(cpu=process_time() - begin, count=nodes.total())
 
 
 def measure_store(store_pods: StorePods, client: Any, namespace: str, pods: int) -> None:
