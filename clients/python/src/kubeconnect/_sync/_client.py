@@ -61,7 +61,7 @@ class Client(Waits, Apply, Operations, Storing):
     that delay if its ``timeout`` allows. A write is not retried.
 
     A ``timeout`` is in seconds, and ``math.inf`` means no limit. The default is the
-    client's timeout. A watch has no timeout by default, and a log has none. All calls raise
+    client's timeout. A watch and a log have no timeout by default. All calls raise
     subclasses of KubeconnectError: NotFound, Forbidden, Unavailable, DeadlineExceeded and
     others. Calls of a closed client raise Cancelled.
     """

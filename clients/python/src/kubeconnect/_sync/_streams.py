@@ -19,6 +19,7 @@ from kubeconnect._sync._event_stream import OnEmpty
 from kubeconnect._sync._log import Log
 from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
+from kubeconnect._transport.options import limit
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
 from kubeconnect._watch_spec import WatchSpec
@@ -268,6 +269,7 @@ class Streams(Calls):
         limit_bytes: int | None = None,
         timestamps: bool = False,
         stream: LogStreamLike = LogStream.ALL,
+        timeout: float | None = None,
     ) -> Log:
         """Read the log of a pod's container. ``container`` may be left out if the pod has
         only one.
@@ -276,6 +278,8 @@ class Streams(Calls):
         log of the container's previous run. ``since_seconds`` or ``since_time``, which is
         rounded down to a whole second, and ``tail_lines`` set the beginning,
         ``limit_bytes`` the end. ``timestamps`` prefixes each line with its time.
+        ``timeout`` is the number of seconds after which reading raises DeadlineExceeded; the
+        default is no limit.
 
         Errors are raised with the first line.
         """
@@ -292,4 +296,6 @@ class Streams(Calls):
             timestamps=timestamps,
             stream=LogStream.number_of(stream),
         )
-        return Log(self._transport.stream(self._transport.pods.GetLogs, request))
+        return Log(
+            self._transport.stream(self._transport.pods.GetLogs, request, timeout=limit(timeout))
+        )

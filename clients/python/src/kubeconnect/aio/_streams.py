@@ -12,6 +12,7 @@ from kubeconnect._errors import KubeconnectError, NotFound
 from kubeconnect._logs import LogStream, LogStreamLike, since
 from kubeconnect._messages import M, encoding_of, event_decoder_of, resource_name
 from kubeconnect._relations import Relation
+from kubeconnect._transport.options import limit
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
 from kubeconnect._watch_spec import WatchSpec
@@ -266,6 +267,7 @@ class AsyncStreams(AsyncCalls):
         limit_bytes: int | None = None,
         timestamps: bool = False,
         stream: LogStreamLike = LogStream.ALL,
+        timeout: float | None = None,
     ) -> AsyncLog:
         """Read the log of a pod's container. ``container`` may be left out if the pod has
         only one.
@@ -274,6 +276,8 @@ class AsyncStreams(AsyncCalls):
         log of the container's previous run. ``since_seconds`` or ``since_time``, which is
         rounded down to a whole second, and ``tail_lines`` set the beginning,
         ``limit_bytes`` the end. ``timestamps`` prefixes each line with its time.
+        ``timeout`` is the number of seconds after which reading raises DeadlineExceeded; the
+        default is no limit.
 
         Errors are raised with the first line.
         """
@@ -290,4 +294,6 @@ class AsyncStreams(AsyncCalls):
             timestamps=timestamps,
             stream=LogStream.number_of(stream),
         )
-        return AsyncLog(self._transport.stream(self._transport.pods.GetLogs, request))
+        return AsyncLog(
+            self._transport.stream(self._transport.pods.GetLogs, request, timeout=limit(timeout))
+        )
