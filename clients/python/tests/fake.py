@@ -38,6 +38,8 @@ from kubeconnect.v1.status_pb2 import Status
 
 PODS = object_pb2.Resource(version="v1", kind="Pod", plural="pods", namespaced=True)
 SNAPSHOT = "1000"
+THREADS = "fake service"
+"""The beginning of the names of the service's own threads."""
 
 
 @dataclass
@@ -490,7 +492,7 @@ def serve(
 ) -> Iterator[FakeService]:
     """Serve on this host, on ``port`` or a free port."""
     service = service or FakeService()
-    with ThreadPoolExecutor(8) as threads:
+    with ThreadPoolExecutor(8, THREADS) as threads:
         # Allow any number of pings, like the service.
         server = grpc.server(threads, options=[("grpc.http2.max_ping_strikes", 0)])
         add_ResourceServiceServicer_to_server(service, server)

@@ -50,7 +50,7 @@ class Worker:
         if self._thread is threading.current_thread():
             return True
         if self._thread.ident is not None:
-            self._thread.join(timeout)
+            self._thread.join(min(timeout, threading.TIMEOUT_MAX))
         return not self._thread.is_alive()
 
 

@@ -259,6 +259,8 @@ class LeaderElector:
                 raise
             except KubeconnectError as error:
                 self._log_failure("renew", error)
+                if isinstance(error, Cancelled):
+                    raise self._loss("the client was closed") from error
                 if not clock() < end:
                     raise self._loss("it was not renewed in time") from error
             if not self._pause(min(self._retry_period, end - clock())):

@@ -100,7 +100,7 @@ class AsyncTransport:
 
         self._connect = connect
         self._connections = [connect()]  # the last one is for new calls
-        self._closed = False
+        self._closed = AsyncLatch()
 
     @property
     def access(self) -> AccessServiceAsyncStub:
@@ -140,8 +140,8 @@ class AsyncTransport:
                     delay = retry_delay(error, remaining(timeout, begin))
                     if delay is None:
                         raise
-                await asyncio.sleep(delay)
-                if self._closed:
+                await self._closed.wait(delay)
+                if self._closed.is_set():
                     raise client_closed()
 
     async def unary(
@@ -193,7 +193,7 @@ class AsyncTransport:
         The call begins with the first read. With ``wait_for_ready`` it waits for a connection
         instead of failing.
         """
-        if self._closed:
+        if self._closed.is_set():
             raise client_closed()
         first = monotonic()
 
@@ -214,7 +214,7 @@ class AsyncTransport:
     @contextmanager
     def _using(self, rpc: object) -> Iterator[None]:
         """Count a call, so that its connection is kept open."""
-        if self._closed:
+        if self._closed.is_set():
             raise client_closed()
         connection = self._connection_of(rpc)
         connection.calls += 1
@@ -222,7 +222,7 @@ class AsyncTransport:
             yield
         except (Cancelled, asyncio.CancelledError, grpc.aio.UsageError):
             # gRPC raises one of these if its channel is closed.
-            if self._closed and not _is_being_cancelled():
+            if self._closed.is_set() and not _is_being_cancelled():
                 raise client_closed() from None
             raise
         finally:
@@ -234,7 +234,7 @@ class AsyncTransport:
         Open calls continue on their connections. Streams that leave the same connection
         share the new one.
         """
-        if self._closed or connection is not self._connections[-1]:
+        if self._closed.is_set() or connection is not self._connections[-1]:
             return
         in_use = [each for each in self._connections if not each.idle]
         unused = [each for each in self._connections if each.idle]
@@ -255,7 +255,7 @@ class AsyncTransport:
         Streams are closed first, because gRPC's close cancels only streams that have a
         reader.
         """
-        self._closed = True
+        self._closed.set()
         for connection in self._connections:
             for stream in list(connection.streams):
                 await stream.close()

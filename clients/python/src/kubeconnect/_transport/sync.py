@@ -198,6 +198,8 @@ class Transport:
             )
             with self._lock:
                 connection.streams.add(stream)
+            if self._closed_event.is_set():  # close() ran meanwhile and has not closed it
+                stream.close()
         return stream
 
     @contextmanager
@@ -238,10 +240,17 @@ class Transport:
         return () if self._token is None else bearer(self._token())
 
     def close(self) -> None:
-        """Close all connections and all calls on them."""
+        """Close all connections and all calls on them.
+
+        Streams are closed first, because gRPC's close does not end the threads that enforce
+        their timeouts.
+        """
         self._closed_event.set()
         with self._lock:
             connections = list(self._connections)
+            streams = [stream for each in connections for stream in each.streams]
+        for stream in streams:
+            stream.close()
         for connection in connections:
             connection.channel.close()
 
@@ -312,8 +321,8 @@ class Stream(Generic[Request, Response]):
     def close(self) -> None:
         """End the call. A waiting reader raises Cancelled."""
         self._closed = True
-        self._guard.stopped.set()
         self._call.cancel()
+        self._guard.stop()
 
     def close_if_silent(self, timeout: float) -> float:
         """End the call if its reader has waited for too long. Return the number of seconds
@@ -358,33 +367,46 @@ class Stream(Generic[Request, Response]):
         """
         if self._guard.timeout == timeout:
             return
-        self._guard.stopped.set()
+        self._guard.stop()
         self._guard = guard = _Guard(timeout)
         if self._closed:  # close() ran meanwhile and has not stopped this guard
             guard.stopped.set()
-        stream = weakref.ref(self, lambda _: guard.stopped.set())
-        threading.Thread(target=_run_guard, args=(stream, guard), daemon=True).start()
+        guard.start(weakref.ref(self, lambda _: guard.stopped.set()))
 
 
 class _Guard:
-    """The timeout of a stream's reads, and the event that stops the thread that enforces it."""
+    """The timeout of a stream's reads, and the thread that enforces it."""
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
         self.stopped = threading.Event()
+        self._thread: threading.Thread | None = None
 
+    def start(self, stream: weakref.ref[Stream[Any, Any]]) -> None:
+        """Start the thread, which ends with the stream, or when it is garbage collected."""
+        thread = threading.Thread(
+            target=self._run, args=(stream,), name="kubeconnect stream", daemon=True
+        )
+        thread.start()
+        self._thread = thread
 
-def _run_guard(reference: weakref.ref[Stream[Any, Any]], guard: _Guard) -> None:
-    """End the stream when it is silent. Returns when the stream ends or is garbage collected.
+    def stop(self) -> None:
+        """Stop the thread, and wait for its end, unless it is the caller."""
+        self.stopped.set()
+        if (thread := self._thread) is not None and thread is not threading.current_thread():
+            thread.join()
 
-    A read that begins while this thread sleeps cannot time out before the thread wakes.
-    """
-    remaining_seconds = guard.timeout
-    while not guard.stopped.wait(remaining_seconds):
-        if (stream := reference()) is None:
-            return
-        remaining_seconds = stream.close_if_silent(guard.timeout)
-        del stream
+    def _run(self, reference: weakref.ref[Stream[Any, Any]]) -> None:
+        """End the stream when it is silent.
+
+        A read that begins while this thread sleeps cannot time out before the thread wakes.
+        """
+        remaining_seconds = self.timeout
+        while not self.stopped.wait(remaining_seconds):
+            if (stream := reference()) is None:
+                return
+            remaining_seconds = stream.close_if_silent(self.timeout)
+            del stream
 
 
 class Latch(threading.Event):

@@ -137,7 +137,8 @@ def is_cancellation(error: BaseException | None) -> bool:
 
 @contextmanager
 def stop_on_signals(stop: Callable[[], object]) -> Iterator[None]:
-    """Call a function at SIGTERM or SIGINT. A second signal has the effect that it had before.
+    """Call a function at SIGTERM or SIGINT. A second signal has the effect that it had before. A
+    signal that is ignored, as SIGINT by ``nohup``, remains ignored.
 
     Has no effect outside of the main thread, and where asyncio does not handle signals.
     """
@@ -156,6 +157,8 @@ def stop_on_signals(stop: Callable[[], object]) -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             before = signal.getsignal(number)
+            if before is signal.SIG_IGN:
+                continue
             try:
                 loop.add_signal_handler(number, handle)
             except NotImplementedError:

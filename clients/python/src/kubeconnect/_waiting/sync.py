@@ -91,7 +91,8 @@ class Workers:
             threads = self._threads
         for thread in threads:
             if thread is not threading.current_thread():
-                thread.join(None if end is None else max(end - monotonic(), 0.0))
+                rest = None if end is None else max(end - monotonic(), 0.0)
+                thread.join(None if rest is None else min(rest, threading.TIMEOUT_MAX))
 
 
 def invoke(function: Callable[[A], R], argument: A) -> R:
@@ -106,7 +107,8 @@ def is_cancellation(error: BaseException | None) -> bool:
 
 @contextmanager
 def stop_on_signals(stop: Callable[[], object]) -> Iterator[None]:
-    """Call a function at SIGTERM or SIGINT. A second signal has the effect that it had before.
+    """Call a function at SIGTERM or SIGINT. A second signal has the effect that it had before. A
+    signal that is ignored, as SIGINT by ``nohup``, remains ignored.
 
     Has no effect outside of the main thread.
     """
@@ -122,7 +124,8 @@ def stop_on_signals(stop: Callable[[], object]) -> Iterator[None]:
 
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
-            previous[number] = signal.signal(number, handle)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                previous[number] = signal.signal(number, handle)
     try:
         yield
     finally:

@@ -257,6 +257,8 @@ class AsyncLeaderElector:
                 raise
             except KubeconnectError as error:
                 self._log_failure("renew", error)
+                if isinstance(error, Cancelled):
+                    raise self._loss("the client was closed") from error
                 if not clock() < end:
                     raise self._loss("it was not renewed in time") from error
             if not await self._pause(min(self._retry_period, end - clock())):
