@@ -18,13 +18,15 @@ from kubeconnect import (
     WatchSpec,
 )
 from kubeconnect.aio import AsyncClient, AsyncController, AsyncLeaderElector
+from kubeconnect.v1.write_pb2 import PatchRequest
 from tests.clock import MovedClock
 from tests.cluster_service import ClusterService, owner, serve_cluster
-from tests.fake import Failure
+from tests.fake import Failure, pod
 from tests.running import AsyncRunning
 
 Code = grpc.StatusCode
 CRONTABS = "crontabs.stable.example.com"
+CRONTAB = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "a"}}
 
 
 @pytest.fixture
@@ -419,6 +421,34 @@ async def test_reconciles_nothing_after_the_process_was_suspended(
         service.store("crontabs", "a", spec="changed")
         await run.until(lambda: controller._queue._state.seconds_to_next is not None)
     assert recorder.keys == ["demo/a"]
+
+
+async def test_a_call_writes_nothing_after_the_process_was_suspended(
+    client: AsyncClient, service: ClusterService
+) -> None:
+    service.store("crontabs", "a")
+    elector = leader_elector(client, renew_deadline=14.0, retry_period=10.0)
+    elector._election.clock = clock = MovedClock()
+    controller = AsyncController(client, CRONTABS, elector=elector)
+    written: list[str] = []
+    errors: list[LeadershipLost] = []
+
+    @controller.reconcile
+    async def reconcile(key: ObjectKey) -> None:
+        written.append((await client.apply(CRONTAB)).object.name)
+        clock.advance(15.0)
+        await client.get("pods", "web")
+        try:
+            await client.apply(CRONTAB)
+        except LeadershipLost as error:
+            errors.append(error)
+
+    service.objects = [pod("web", namespace="")]
+    async with AsyncRunning(controller) as run:
+        await run.until(lambda: len(errors) == 1)
+        await client.apply(CRONTAB)  # the program itself may write
+    assert written == ["a"]
+    assert len([each for each in service.requests if isinstance(each, PatchRequest)]) == 2
 
 
 async def test_may_be_stopped_before_it_is_the_leader(

@@ -122,10 +122,15 @@ async def test_loses_a_lease_that_it_cannot_renew(
 ) -> None:
     stopped: list[LeadershipLost | None] = []
     elector = candidate(client, on_stopped_leading=stopped.append)
+    with pytest.raises(LeadershipLost):
+        elector.check()
     await elector.acquire()
+    elector.check()
     service.failure = Failure(Code.UNAVAILABLE, "the service stops")
     with pytest.raises(LeadershipLost, match="demo/web was lost: it was not renewed") as lost:
         await elector.wait_lost(10)
+    with pytest.raises(LeadershipLost, match="demo/web was lost: it was not renewed"):
+        elector.check()
     # The last attempt may be cut off by the deadline of the renewal.
     assert isinstance(lost.value.__cause__, (Unavailable, DeadlineExceeded))
     assert not elector.is_leader

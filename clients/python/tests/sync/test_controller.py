@@ -22,13 +22,15 @@ from kubeconnect import (
     TooManyRequests,
     WatchSpec,
 )
+from kubeconnect.v1.write_pb2 import PatchRequest
 from tests.clock import MovedClock
 from tests.cluster_service import ClusterService, owner, serve_cluster
-from tests.fake import Failure
+from tests.fake import Failure, pod
 from tests.running import Running
 
 Code = grpc.StatusCode
 CRONTABS = "crontabs.stable.example.com"
+CRONTAB = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "a"}}
 
 
 @pytest.fixture
@@ -399,6 +401,34 @@ def test_reconciles_nothing_after_the_process_was_suspended(
         service.store("crontabs", "a", spec="changed")
         run.until(lambda: controller._queue._state.seconds_to_next is not None)
     assert recorder.keys == ["demo/a"]
+
+
+def test_a_call_writes_nothing_after_the_process_was_suspended(
+    client: Client, service: ClusterService
+) -> None:
+    service.store("crontabs", "a")
+    elector = leader_elector(client, renew_deadline=14.0, retry_period=10.0)
+    elector._election.clock = clock = MovedClock()
+    controller = Controller(client, CRONTABS, elector=elector)
+    written: list[str] = []
+    errors: list[LeadershipLost] = []
+
+    @controller.reconcile
+    def reconcile(key: ObjectKey) -> None:
+        written.append((client.apply(CRONTAB)).object.name)
+        clock.advance(15.0)
+        client.get("pods", "web")
+        try:
+            client.apply(CRONTAB)
+        except LeadershipLost as error:
+            errors.append(error)
+
+    service.objects = [pod("web", namespace="")]
+    with Running(controller) as run:
+        run.until(lambda: len(errors) == 1)
+        client.apply(CRONTAB)  # the program itself may write
+    assert written == ["a"]
+    assert len([each for each in service.requests if isinstance(each, PatchRequest)]) == 2
 
 
 def test_may_be_stopped_before_it_is_the_leader(client: Client, service: ClusterService) -> None:

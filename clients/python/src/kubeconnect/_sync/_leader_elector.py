@@ -62,8 +62,9 @@ class LeaderElector:
 
     The leader loses the lease if it cannot renew it for ``renew_deadline`` seconds, or if
     another candidate holds it. ``is_leader`` is False then, ``on_stopped_leading`` is called,
-    and ``wait_lost`` raises LeadershipLost. A program should stop its work at once: after
-    ``lease_duration`` seconds another candidate may begin. ``acquire`` may be called again.
+    and ``check`` and ``wait_lost`` raise LeadershipLost. A program should stop its work at
+    once: after ``lease_duration`` seconds another candidate may begin. ``acquire`` may be
+    called again.
 
     The caller needs the permission to get, create and update ``leases.coordination.k8s.io`` in
     the namespace. All methods may be called concurrently, but ``acquire`` by one caller only.
@@ -133,6 +134,11 @@ class LeaderElector:
         been renewed for its duration, also if this process was suspended meanwhile.
         """
         return self._leading and self._election.is_held
+
+    def check(self) -> None:
+        """Raise LeadershipLost unless this candidate is the leader now."""
+        if not self.is_leader:
+            raise self._lost or self._loss("it was not renewed in time")
 
     def __enter__(self) -> LeaderElector:
         """Wait until this candidate is the leader."""

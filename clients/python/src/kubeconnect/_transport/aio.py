@@ -17,6 +17,7 @@ from grpc.aio import EOF  # type: ignore[attr-defined]  # not in its stubs
 
 from kubeconnect._address import Address
 from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
+from kubeconnect._fencing import check_fence
 from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
 from kubeconnect._transport.options import channel_options, remaining
 from kubeconnect._transport.tokens import Metadata, bearer, token_function
@@ -143,6 +144,18 @@ class AsyncTransport:
                 await self._closed.wait(delay)
                 if self._closed.is_set():
                     raise client_closed()
+
+    async def write(
+        self,
+        rpc: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        timeout: float | None,
+    ) -> Response:
+        """Make a call that changes objects and return its response. Raises LeadershipLost if
+        the caller may write as a leader only, and is not the leader any more.
+        """
+        check_fence()
+        return await self.unary(rpc, request, timeout)
 
     async def unary(
         self,

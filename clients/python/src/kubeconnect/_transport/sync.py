@@ -15,6 +15,7 @@ import grpc
 
 from kubeconnect._address import Address
 from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
+from kubeconnect._fencing import check_fence
 from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
 from kubeconnect._transport.options import channel_options, remaining
 from kubeconnect._transport.tokens import Metadata, bearer, token_function
@@ -129,6 +130,18 @@ class Transport:
                         raise
                 if self._closed_event.wait(delay):
                     raise client_closed()
+
+    def write(
+        self,
+        rpc: grpc.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        timeout: float | None,
+    ) -> Response:
+        """Make a call that changes objects and return its response. Raises LeadershipLost if
+        the caller may write as a leader only, and is not the leader any more.
+        """
+        check_fence()
+        return self.unary(rpc, request, timeout)
 
     def unary(
         self,

@@ -13,6 +13,7 @@ from typing import TypeVar
 import grpc
 
 from kubeconnect._errors import Cancelled, Conflict, KubeconnectError
+from kubeconnect._fencing import set_fence
 from kubeconnect._leases import LeadershipLost
 from kubeconnect._metrics import controller_metrics
 from kubeconnect._objects import Object
@@ -91,6 +92,10 @@ class AsyncController:
     function may be called without need, so that it has to compare before it writes. The stores
     may be older than its own last write: use names that follow from the key, and resource
     versions as preconditions.
+
+    With an ``elector``, only the leader calls the function. If this process stops being the
+    leader while a call runs, for instance because the process was suspended, the writes of the
+    call raise LeadershipLost. The call's own threads are not covered.
 
     With prometheus_client installed, the metrics of controller-runtime are in its default
     registry: ``controller_runtime_reconcile_total`` and others, and ``workqueue_depth`` and
@@ -290,6 +295,8 @@ class AsyncController:
 
     async def _work(self) -> None:
         """Reconcile keys until the queue is shut down."""
+        if self._elector is not None:
+            set_fence(self._elector.check)
         try:
             async for key in self._queue:
                 try:
