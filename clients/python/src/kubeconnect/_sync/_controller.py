@@ -32,6 +32,7 @@ from kubeconnect._reconciling import (
 )
 from kubeconnect._store_indexes import IndexBy
 from kubeconnect._sync._client import Client
+from kubeconnect._sync._finalizer import Finalize, Finalizer
 from kubeconnect._sync._leader_elector import LeaderElector
 from kubeconnect._sync._store import Store
 from kubeconnect._sync._work_queue import WorkQueue
@@ -45,6 +46,7 @@ from kubeconnect._waiting.sync import (
 from kubeconnect._watch_spec import WatchSpec
 
 F = TypeVar("F", bound=Callable[[ObjectKey], Requeue | Requeue])
+G = TypeVar("G", bound=Finalize)
 
 SYNC_SECONDS = 120.0
 """The default time that the stores have to receive their first snapshots."""
@@ -166,7 +168,9 @@ class Controller:
             indexes=self._all_indexes(indexes or {}, specs.by_resource),
             on_error=self._end_with,
         )
+        self._client = client
         self._function: Callable[[ObjectKey], Requeue | Requeue] | None = None
+        self._finalizer: Finalizer | None = None
         self._outcome: Mailbox[BaseException | None] = Mailbox()
         self._starter = Workers()
         self._workers = Workers()
@@ -177,6 +181,29 @@ class Controller:
         """Set the function that reconciles a key. Use it as a decorator."""
         self._function = function
         return function
+
+    def finalize(self, finalizer: str) -> Callable[[G], G]:
+        """Set the function that finalizes an object before it is deleted, and the name of the
+        finalizer, such as "stable.example.com/registry". Use it as a decorator::
+
+            @controller.finalize("stable.example.com/registry")
+            def finalize(crontab):
+                ...
+
+        The finalizer is added to each object before the object is first reconciled. An object
+        that is being deleted is not reconciled any more. The function is called with it, again
+        if it has raised an exception or returned a delay, and after that the finalizer is
+        removed. It may be called again for an object that it has finalized.
+
+        The caller needs the permission to patch the resource. ``fields`` of a WatchSpec must
+        contain "metadata".
+        """
+
+        def set_function(function: G) -> G:
+            self._finalizer = Finalizer(self._client, self._resource, finalizer, function)
+            return function
+
+        return set_function
 
     def store(self, resource: str | None = None) -> Store:
         """Return the store of a resource of the controller, as it was named there; by default
@@ -322,11 +349,10 @@ class Controller:
         self._process(key)
 
     def _process(self, key: ObjectKey) -> None:
-        assert self._function is not None
         begin, result = monotonic(), "error"
         self._metrics.begin()
         try:
-            delay = requeue_seconds(invoke(self._function, key))
+            delay = self._call(key)
             self._queue.forget(key)
             result = "success"
             if delay is not None:
@@ -336,6 +362,20 @@ class Controller:
             self._retry(key, error)
         finally:
             self._metrics.end(result, monotonic() - begin)
+
+    def _call(self, key: ObjectKey) -> float | None:
+        """Call the function that is due for a key, and return the delay of the next call."""
+        assert self._function is not None
+        finalizer = self._finalizer
+        obj = None if finalizer is None else self.store().get(*key)
+        if finalizer is None or obj is None:
+            return requeue_seconds(invoke(self._function, key))
+        if obj.deleting:
+            return finalizer.finalize(obj)
+        if finalizer.protects(obj):
+            return requeue_seconds(invoke(self._function, key))
+        finalizer.add(obj)
+        return None
 
     def _retry(self, key: ObjectKey, error: Exception) -> None:
         """Log the error, and add the key again. An error of the service needs no traceback, and

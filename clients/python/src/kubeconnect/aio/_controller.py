@@ -38,11 +38,13 @@ from kubeconnect._waiting.aio import (
 )
 from kubeconnect._watch_spec import WatchSpec
 from kubeconnect.aio._client import AsyncClient
+from kubeconnect.aio._finalizer import AsyncFinalizer, Finalize
 from kubeconnect.aio._leader_elector import AsyncLeaderElector
 from kubeconnect.aio._store import AsyncStore
 from kubeconnect.aio._work_queue import AsyncWorkQueue
 
 F = TypeVar("F", bound=Callable[[ObjectKey], Awaitable[Requeue] | Requeue])
+G = TypeVar("G", bound=Finalize)
 
 SYNC_SECONDS = 120.0
 """The default time that the stores have to receive their first snapshots."""
@@ -164,7 +166,9 @@ class AsyncController:
             indexes=self._all_indexes(indexes or {}, specs.by_resource),
             on_error=self._end_with,
         )
+        self._client = client
         self._function: Callable[[ObjectKey], Awaitable[Requeue] | Requeue] | None = None
+        self._finalizer: AsyncFinalizer | None = None
         self._outcome: AsyncMailbox[BaseException | None] = AsyncMailbox()
         self._starter = AsyncWorkers()
         self._workers = AsyncWorkers()
@@ -175,6 +179,29 @@ class AsyncController:
         """Set the function that reconciles a key. Use it as a decorator."""
         self._function = function
         return function
+
+    def finalize(self, finalizer: str) -> Callable[[G], G]:
+        """Set the function that finalizes an object before it is deleted, and the name of the
+        finalizer, such as "stable.example.com/registry". Use it as a decorator::
+
+            @controller.finalize("stable.example.com/registry")
+            async def finalize(crontab):
+                ...
+
+        The finalizer is added to each object before the object is first reconciled. An object
+        that is being deleted is not reconciled any more. The function is called with it, again
+        if it has raised an exception or returned a delay, and after that the finalizer is
+        removed. It may be called again for an object that it has finalized.
+
+        The caller needs the permission to patch the resource. ``fields`` of a WatchSpec must
+        contain "metadata".
+        """
+
+        def set_function(function: G) -> G:
+            self._finalizer = AsyncFinalizer(self._client, self._resource, finalizer, function)
+            return function
+
+        return set_function
 
     def store(self, resource: str | None = None) -> AsyncStore:
         """Return the store of a resource of the controller, as it was named there; by default
@@ -320,11 +347,10 @@ class AsyncController:
         await self._process(key)
 
     async def _process(self, key: ObjectKey) -> None:
-        assert self._function is not None
         begin, result = monotonic(), "error"
         self._metrics.begin()
         try:
-            delay = requeue_seconds(await invoke(self._function, key))
+            delay = await self._call(key)
             self._queue.forget(key)
             result = "success"
             if delay is not None:
@@ -334,6 +360,20 @@ class AsyncController:
             self._retry(key, error)
         finally:
             self._metrics.end(result, monotonic() - begin)
+
+    async def _call(self, key: ObjectKey) -> float | None:
+        """Call the function that is due for a key, and return the delay of the next call."""
+        assert self._function is not None
+        finalizer = self._finalizer
+        obj = None if finalizer is None else self.store().get(*key)
+        if finalizer is None or obj is None:
+            return requeue_seconds(await invoke(self._function, key))
+        if obj.deleting:
+            return await finalizer.finalize(obj)
+        if finalizer.protects(obj):
+            return requeue_seconds(await invoke(self._function, key))
+        await finalizer.add(obj)
+        return None
 
     def _retry(self, key: ObjectKey, error: Exception) -> None:
         """Log the error, and add the key again. An error of the service needs no traceback, and
