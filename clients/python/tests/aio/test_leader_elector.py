@@ -77,6 +77,11 @@ async def test_releases_the_lease_at_the_end(client: AsyncClient, service: Lease
         assert service.spec["leaseTransitions"] == 1
 
 
+async def test_the_default_times_follow_from_the_duration(client: AsyncClient) -> None:
+    elector = AsyncLeaderElector(client, "web", namespace="demo", lease_duration=6)
+    assert (elector._renew_deadline, elector._retry_period) == pytest.approx((4, 0.8))
+
+
 async def test_renews_the_lease(client: AsyncClient, service: LeaseService) -> None:
     async with candidate(client) as elector:
         before = dict(service.spec)

@@ -80,6 +80,11 @@ def test_releases_the_lease_at_the_end(client: Client, service: LeaseService) ->
         assert service.spec["leaseTransitions"] == 1
 
 
+def test_the_default_times_follow_from_the_duration(client: Client) -> None:
+    elector = LeaderElector(client, "web", namespace="demo", lease_duration=6)
+    assert (elector._renew_deadline, elector._retry_period) == pytest.approx((4, 0.8))
+
+
 def test_renews_the_lease(client: Client, service: LeaseService) -> None:
     with candidate(client) as elector:
         before = dict(service.spec)

@@ -76,8 +76,8 @@ class AsyncLeaderElector:
         namespace: str,
         identity: str | None = None,
         lease_duration: float = LEASE_SECONDS,
-        renew_deadline: float = RENEW_SECONDS,
-        retry_period: float = RETRY_SECONDS,
+        renew_deadline: float | None = None,
+        retry_period: float | None = None,
         on_started_leading: Callable[[], object] | None = None,
         on_stopped_leading: Callable[[LeadershipLost | None], object] | None = None,
         on_new_leader: Callable[[str], object] | None = None,
@@ -86,7 +86,9 @@ class AsyncLeaderElector:
 
         ``name`` and ``namespace`` are those of the Lease, which is created if it does not
         exist. ``identity`` must be unique: the default is the host's name and a random UUID.
-        Times are in seconds, and ``lease_duration`` is rounded up to whole ones.
+        Times are in seconds, and ``lease_duration`` is rounded up to whole ones. By default
+        ``renew_deadline`` and ``retry_period`` have client-go's proportion to it: 10 and 2
+        seconds of 15.
 
         The callbacks must return soon, and their exceptions are logged.
         ``on_stopped_leading`` is called with the error, or None if the elector was closed.
@@ -95,6 +97,9 @@ class AsyncLeaderElector:
         Raises ValueError unless ``lease_duration`` is more than ``renew_deadline``, and that
         more than 1.2 times ``retry_period``.
         """
+        scale = lease_duration / LEASE_SECONDS
+        renew_deadline = RENEW_SECONDS * scale if renew_deadline is None else renew_deadline
+        retry_period = RETRY_SECONDS * scale if retry_period is None else retry_period
         check_durations(lease_duration, renew_deadline, retry_period)
         self._client = client
         self._name = name
