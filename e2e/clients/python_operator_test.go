@@ -34,6 +34,7 @@ func TestPythonOperators_Converge(t *testing.T) {
 			w.converges("the sites have changed many times")
 
 			w.wantFinalizedOnce()
+			w.createBriefly(10)
 			w.recreate(siteName(3))
 			w.converges("a site was deleted and created again")
 

@@ -167,6 +167,24 @@ func (w *websites) checkFinalized(name string, finalizers ...string) error {
 	return nil
 }
 
+// createBriefly creates sites, and deletes each as soon as it has the finalizer.
+func (w *websites) createBriefly(count int) {
+	w.t.Helper()
+	for i := range count {
+		name := fmt.Sprintf("brief-%d", i)
+		w.create(name, 1)
+		kit.Eventually(w.ctx, w.t, name+" has the finalizer", func() error {
+			site, err := w.sites.Get(w.ctx, name, metav1.GetOptions{})
+			if err == nil && !slices.Contains(site.GetFinalizers(), finalizer) {
+				err = fmt.Errorf("the finalizers are %v", site.GetFinalizers())
+			}
+			return err
+		})
+		w.delete(name)
+		w.untilDeleted(name)
+	}
+}
+
 // recreate deletes a site, and creates another one of the same name.
 func (w *websites) recreate(name string) {
 	w.t.Helper()

@@ -46,6 +46,7 @@ class Operator:
             elector=elector,
         )
         self.controller.reconcile(self.reconcile)
+        self.controller.finalize(FINALIZER)(self.finalize)
 
     def run(self) -> None:
         """Work until SIGTERM or Ctrl-C."""
@@ -58,35 +59,18 @@ class Operator:
     def reconcile(self, key: ObjectKey) -> None:
         """Make the cluster as one Website specifies."""
         site = self.controller.store().get(*key)
-        if site is None:
-            return
-        finalizers = site["metadata"].get("finalizers", [])
-        if "deletionTimestamp" in site["metadata"]:
-            if FINALIZER in finalizers:
-                self.register(site.name, None)
-                self.set_finalizers(site, [each for each in finalizers if each != FINALIZER])
-        elif FINALIZER not in finalizers:
-            self.set_finalizers(site, [*finalizers, FINALIZER])  # which leads to the next call
-        else:
+        if site is not None:  # the Deployment of a deleted site is deleted too
             self.register(site.name, site["spec"]["image"])
             self.report(site, self.deploy(site))
 
-    def set_finalizers(self, site: Object, finalizers: list[str]) -> None:
-        """Replace the finalizers, unless the site has changed meanwhile."""
-        self.client.patch(
-            WEBSITES,
-            site.name,
-            {"metadata": {"finalizers": finalizers}},
-            namespace=site.namespace,
-            type=PatchType.MERGE,
-            resource_version=site.resource_version,
-        )
+    def finalize(self, site: Object) -> None:
+        """Remove a site from the registry. After that the controller removes the finalizer."""
+        self.register(site.name, None)
 
     def register(self, name: str, image: str | None) -> None:
-        """Add a site to the registry, or remove it."""
-        registry = self.controller.store("configmaps").get(self.namespace, REGISTRY)
-        if registry is not None and registry.get("data", {}).get(name) == image:
-            return
+        """Add a site to the registry, or remove it. The store may not have seen an earlier write
+        yet, so the registry is written in any case.
+        """
         body = {"data": {name: image}}
         try:
             self.client.patch(
@@ -104,10 +88,8 @@ class Operator:
 
         The API server does not write a Deployment that is as desired already.
         """
-        deployment = self.client.apply(
-            deployment_of(site), field_manager="websites", force=True
-        ).object
-        return int(deployment.get("status", {}).get("readyReplicas", 0))
+        result = self.client.apply(deployment_of(site), field_manager="websites", force=True)
+        return int(result.object.get("status", {}).get("readyReplicas", 0))
 
     def report(self, site: Object, ready: int) -> None:
         """Write the status, if it has changed."""
@@ -180,8 +162,6 @@ def main() -> None:
             namespace=arguments.namespace,
             identity=arguments.identity,
             lease_duration=arguments.lease_duration,
-            renew_deadline=arguments.lease_duration * 2 / 3,
-            retry_period=arguments.lease_duration * 2 / 15,
         )
         Operator(client, arguments.namespace, elector).run()
 
