@@ -14,6 +14,13 @@ from typing import TypeVar
 
 import grpc
 
+from kubeconnect._concurrency.sync import (
+    Mailbox,
+    Workers,
+    invoke,
+    is_cancellation,
+    stop_on_signals,
+)
 from kubeconnect._errors import Cancelled, Conflict, KubeconnectError
 from kubeconnect._fencing import set_fence
 from kubeconnect._leases import LeadershipLost
@@ -36,13 +43,6 @@ from kubeconnect._sync._finalizer import Finalize, Finalizer
 from kubeconnect._sync._leader_elector import LeaderElector
 from kubeconnect._sync._store import Store
 from kubeconnect._sync._work_queue import WorkQueue
-from kubeconnect._waiting.sync import (
-    Mailbox,
-    Workers,
-    invoke,
-    is_cancellation,
-    stop_on_signals,
-)
 from kubeconnect._watch_spec import WatchSpec
 
 F = TypeVar("F", bound=Callable[[ObjectKey], Requeue | Requeue])

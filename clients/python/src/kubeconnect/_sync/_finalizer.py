@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from kubeconnect._concurrency.sync import invoke
 from kubeconnect._objects import Object
 from kubeconnect._reconciling import Requeue, requeue_seconds
 from kubeconnect._sync._client import Client
-from kubeconnect._waiting.sync import invoke
 from kubeconnect._writes import PatchType
 
 Finalize: TypeAlias = Callable[[Object], Requeue | Requeue]

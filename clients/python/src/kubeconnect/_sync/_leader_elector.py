@@ -15,6 +15,7 @@ from typing import Any
 
 import grpc
 
+from kubeconnect._concurrency.sync import Monitor, Workers
 from kubeconnect._errors import (
     Cancelled,
     Conflict,
@@ -38,7 +39,6 @@ from kubeconnect._leases import (
 from kubeconnect._metrics import leader_metric
 from kubeconnect._reads import Consistency
 from kubeconnect._sync._client import Client
-from kubeconnect._waiting.sync import Monitor, Workers
 
 _logger = logging.getLogger("kubeconnect")
 

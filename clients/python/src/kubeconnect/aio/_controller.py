@@ -12,6 +12,13 @@ from typing import TypeVar
 
 import grpc
 
+from kubeconnect._concurrency.aio import (
+    AsyncMailbox,
+    AsyncWorkers,
+    invoke,
+    is_cancellation,
+    stop_on_signals,
+)
 from kubeconnect._errors import Cancelled, Conflict, KubeconnectError
 from kubeconnect._fencing import set_fence
 from kubeconnect._leases import LeadershipLost
@@ -29,13 +36,6 @@ from kubeconnect._reconciling import (
     requeue_seconds,
 )
 from kubeconnect._store_indexes import IndexBy
-from kubeconnect._waiting.aio import (
-    AsyncMailbox,
-    AsyncWorkers,
-    invoke,
-    is_cancellation,
-    stop_on_signals,
-)
 from kubeconnect._watch_spec import WatchSpec
 from kubeconnect.aio._client import AsyncClient
 from kubeconnect.aio._finalizer import AsyncFinalizer, Finalize

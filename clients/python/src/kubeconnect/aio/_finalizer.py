@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
+from kubeconnect._concurrency.aio import invoke
 from kubeconnect._objects import Object
 from kubeconnect._reconciling import Requeue, requeue_seconds
-from kubeconnect._waiting.aio import invoke
 from kubeconnect._writes import PatchType
 from kubeconnect.aio._client import AsyncClient
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc
 
+from kubeconnect._concurrency.aio import AsyncMonitor, AsyncWorkers
 from kubeconnect._errors import (
     Cancelled,
     Conflict,
@@ -35,7 +36,6 @@ from kubeconnect._leases import (
 )
 from kubeconnect._metrics import leader_metric
 from kubeconnect._reads import Consistency
-from kubeconnect._waiting.aio import AsyncMonitor, AsyncWorkers
 from kubeconnect.aio._client import AsyncClient
 
 _logger = logging.getLogger("kubeconnect")
