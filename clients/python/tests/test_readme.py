@@ -48,7 +48,7 @@ TYPED, TYPED_WRITES, TYPED_STORES, CLUSTER_TYPES = SECTIONS.pop("Typed objects")
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
 (ERRORS,) = SECTIONS.pop("Errors")
-CONNECT, TOKENS = SECTIONS.pop("Addresses and credentials")
+CONNECT, CONTEXT, TOKENS = SECTIONS.pop("Addresses and credentials")
 (FILE,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
@@ -240,6 +240,22 @@ def test_the_file_configures_the_client(
     service.tokens = {"t1"}
     run(CONNECT, service)
     assert capsys.readouterr().out == f"ann at <Client {service.address}>\n"
+
+
+def test_a_context_has_the_credentials(
+    service: FakeService,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    user = {"name": "ann", "user": {"token": "t1"}}
+    context = {"name": "prod", "context": {"user": "ann"}}
+    (tmp_path / "config").write_text(json.dumps({"contexts": [context], "users": [user]}))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    service.tokens = {"t1"}
+    run(CONTEXT.replace("https://kubeconnect.example.com", service.address), service)
+    assert capsys.readouterr().out == "ann\n"
 
 
 def test_watch_runs_until_the_resource_is_deleted(

@@ -173,7 +173,7 @@ class Streams(Calls):
             WatchSession(
                 request,
                 reconnect=reconnect,
-                renews=transport.renews_token,
+                renews=transport.renews,
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
                 decode=decode,
@@ -279,7 +279,7 @@ class Streams(Calls):
                 tuple(watches),
                 request,
                 reconnect=reconnect,
-                renews=transport.renews_token,
+                renews=transport.renews,
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
                 decode=decode,

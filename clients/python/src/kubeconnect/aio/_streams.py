@@ -171,7 +171,7 @@ class AsyncStreams(AsyncCalls):
             WatchSession(
                 request,
                 reconnect=reconnect,
-                renews=transport.renews_token,
+                renews=transport.renews,
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
                 decode=decode,
@@ -277,7 +277,7 @@ class AsyncStreams(AsyncCalls):
                 tuple(watches),
                 request,
                 reconnect=reconnect,
-                renews=transport.renews_token,
+                renews=transport.renews,
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
                 decode=decode,
