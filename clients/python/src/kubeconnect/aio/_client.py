@@ -58,7 +58,8 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring):
     raises DeadlineExceeded after five seconds.
 
     A read that is rejected with a retry delay, because a limit is reached, is retried after
-    that delay if its ``timeout`` allows. A write is not retried.
+    that delay if its ``timeout`` allows. So is a read whose connection is lost, after a short
+    delay, unless the service was never reached. A write is not retried.
 
     A ``timeout`` is in seconds, and ``math.inf`` means no limit. The default is the
     client's timeout. A watch has no timeout by default, and a log has none. All calls raise
