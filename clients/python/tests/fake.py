@@ -98,6 +98,7 @@ class FakeService(
     requests: list[Any] = field(default_factory=list)
     peers: list[str] = field(default_factory=list)  # the connection of each request
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
+    certified: list[str] = field(default_factory=list)  # the name in each client certificate
     freshness: consistency_pb2.Freshness | None = None
     namespaces: list[str] = field(default_factory=list)
     steps: deque[Step] = field(default_factory=deque)
@@ -392,6 +393,8 @@ class FakeService(
         self.begun.set()
         self.peers.append(context.peer())
         self.metadata.append(dict(context.invocation_metadata()))
+        for name in context.auth_context().get("x509_common_name", ()):
+            self.certified.append(bytes(name).decode())
         if self.stuck:
             ended = threading.Event()
             if context.add_callback(ended.set):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from google.protobuf.message import Message
+
 _STEP = re.compile(
     r"""
     \.?(?P<name>(?:[^.\[\]'"{}\\]|\\.)+)        # name, or a name with escaped dots
@@ -29,7 +31,9 @@ class FieldPath:
         self._steps: list[object] = list(_steps(path))
 
     def values(self, content: Any) -> Iterator[Any]:
-        """Iterate over the values at the path in an object's content; none if it is missing."""
+        """Iterate over the values at the path in an object's content, which is decoded JSON or a
+        message; none if it is missing. A message has the values of its JSON.
+        """
         found: Iterable[Any] = (content,)
         for step in self._steps:
             found = _elements(found) if step is _EACH else _fields(found, step)
@@ -59,9 +63,19 @@ def _elements(values: Iterable[Any]) -> Iterator[Any]:
             yield from value
         elif isinstance(value, dict):
             yield from value.values()
+        elif isinstance(value, Message):
+            yield from (content for _, content in _members(value))
 
 
 def _fields(values: Iterable[Any], name: object) -> Iterator[Any]:
     for value in values:
         if isinstance(value, dict) and name in value:
             yield value[name]
+        elif isinstance(value, Message):
+            yield from (content for field, content in _members(value) if field == name)
+
+
+def _members(message: Message) -> Iterator[tuple[str, Any]]:
+    from kubeconnect.k8s._json import members  # loads the messages of meta
+
+    return members(message)

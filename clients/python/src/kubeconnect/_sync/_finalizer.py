@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kubeconnect._concurrency.sync import invoke
+from kubeconnect._kinds import KindMessage
 from kubeconnect._objects import Object
-from kubeconnect._reconciling import Requeue, requeue_seconds
+from kubeconnect._reconciling import Requeue, key_of, requeue_seconds, uid_of
 from kubeconnect._sync._client import Client
 from kubeconnect._writes import PatchType
 
-Finalize: TypeAlias = Callable[[Object], Requeue | Requeue]
+Finalize: TypeAlias = Callable[[Any], Requeue | Requeue]
 """A function that is called with an object that is being deleted."""
 
 
@@ -27,15 +28,21 @@ class Finalizer:
         self._name = name
         self._function = function
 
-    def protects(self, obj: Object) -> bool:
+    def protects(self, obj: Object | KindMessage) -> bool:
         """Return whether the object has the finalizer."""
         return self._name in _finalizers(obj)
 
-    def add(self, obj: Object) -> None:
+    def add(self, obj: Object | KindMessage) -> None:
         """Add the finalizer. The change leads to the next call of the controller."""
         self._replace(obj, [*_finalizers(obj), self._name])
 
-    def finalize(self, obj: Object) -> float | None:
+    def is_due(self, obj: Object | KindMessage) -> bool:
+        """Return whether the object is being deleted."""
+        if isinstance(obj, Object):
+            return obj.deleting
+        return obj.metadata.HasField("deletionTimestamp")
+
+    def finalize(self, obj: Object | KindMessage) -> float | None:
         """Call the function, and remove the finalizer, unless the function has returned the
         delay after which to call it again. Return that delay.
         """
@@ -46,19 +53,24 @@ class Finalizer:
             self._replace(obj, [each for each in _finalizers(obj) if each != self._name])
         return delay
 
-    def _replace(self, obj: Object, finalizers: Iterable[str]) -> None:
+    def _replace(self, obj: Object | KindMessage, finalizers: Iterable[str]) -> None:
         """Write the finalizers, unless the object has changed since it was read."""
         self._client.patch(
             self._resource,
-            obj.name,
+            key_of(obj).name,
             {"metadata": {"finalizers": list(finalizers)}},
             type=PatchType.MERGE,
-            namespace=obj.namespace,
-            uid=obj.uid,
-            resource_version=obj.resource_version,
+            namespace=key_of(obj).namespace,
+            uid=uid_of(obj),
+            resource_version=_version(obj),
         )
 
 
-def _finalizers(obj: Object) -> list[str]:
-    found: list[str] = obj["metadata"].get("finalizers") or []
-    return found
+def _version(obj: Object | KindMessage) -> str:
+    return obj.resource_version if isinstance(obj, Object) else obj.metadata.resourceVersion
+
+
+def _finalizers(obj: Object | KindMessage) -> list[str]:
+    if isinstance(obj, Object):
+        return list(obj["metadata"].get("finalizers") or [])
+    return list(obj.metadata.finalizers)

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
 import grpc
 
@@ -21,7 +21,9 @@ from kubeconnect._concurrency.aio import (
 )
 from kubeconnect._errors import Cancelled, Conflict, KubeconnectError
 from kubeconnect._fencing import set_fence
+from kubeconnect._kinds import KindMessage
 from kubeconnect._leases import LeadershipLost
+from kubeconnect._messages import M, resource_name
 from kubeconnect._metrics import controller_metrics
 from kubeconnect._objects import Object
 from kubeconnect._queue_state import BASE_DELAY_SECONDS, MAX_DELAY_SECONDS
@@ -34,9 +36,10 @@ from kubeconnect._reconciling import (
     owner_key,
     owner_uid,
     requeue_seconds,
+    uid_of,
 )
 from kubeconnect._store_indexes import IndexBy
-from kubeconnect._watch_spec import WatchSpec
+from kubeconnect._watch_spec import WatchSpec, resource_of
 from kubeconnect.aio._client import AsyncClient
 from kubeconnect.aio._finalizer import AsyncFinalizer, Finalize
 from kubeconnect.aio._leader_elector import AsyncLeaderElector
@@ -45,6 +48,9 @@ from kubeconnect.aio._work_queue import AsyncWorkQueue
 
 F = TypeVar("F", bound=Callable[[ObjectKey], Awaitable[Requeue] | Requeue])
 G = TypeVar("G", bound=Finalize)
+
+Watchable: TypeAlias = str | WatchSpec[Any] | type[KindMessage]
+"""The name of a resource, its class, or a selection of its objects."""
 
 SYNC_SECONDS = 120.0
 """The default time that the stores have to receive their first snapshots."""
@@ -107,12 +113,12 @@ class AsyncController:
     def __init__(
         self,
         client: AsyncClient,
-        resource: str | WatchSpec,
+        resource: Watchable,
         *,
         namespace: str | None = None,
-        owns: Iterable[str | WatchSpec] = (),
-        watches: Iterable[tuple[str | WatchSpec, Mapper]] = (),
-        indexes: Mapping[str, Mapping[str, IndexBy]] | None = None,
+        owns: Iterable[Watchable] = (),
+        watches: Iterable[tuple[Watchable, Mapper]] = (),
+        indexes: Mapping[Any, Mapping[str, IndexBy[Any]]] | None = None,
         workers: int = 1,
         elector: AsyncLeaderElector | None = None,
         name: str | None = None,
@@ -123,7 +129,8 @@ class AsyncController:
     ) -> None:
         """Create a controller, which does nothing before ``run``.
 
-        Resources are named as in kubectl; a WatchSpec selects some of their objects. ``owns``
+        Resources are named as in kubectl, or are classes of ``kubeconnect.k8s``, whose stores
+        have messages; a WatchSpec selects some of their objects. ``owns``
         are the resources of objects that the function creates with an owner reference whose
         ``controller`` is true. ``watches`` are further resources, each with a function that
         returns the keys to reconcile, as tuples of namespace and name. ``namespace`` applies
@@ -203,18 +210,26 @@ class AsyncController:
 
         return set_function
 
-    def store(self, resource: str | None = None) -> AsyncStore:
+    @overload
+    def store(self, resource: str | None = None) -> AsyncStore: ...
+    @overload
+    def store(self, resource: type[M]) -> AsyncStore[M]: ...
+    def store(self, resource: str | type[M] | None = None) -> AsyncStore[Any]:
         """Return the store of a resource of the controller, as it was named there; by default
         that of the objects that it reconciles. Raises KeyError for any other resource.
         """
-        return self._stores[resource or self._resource]
+        return self._stores[self._resource if resource is None else resource_name(resource)]
 
-    def owned(self, resource: str, owner: Object) -> list[Object]:
+    @overload
+    def owned(self, resource: str, owner: Object | KindMessage) -> list[Object]: ...
+    @overload
+    def owned(self, resource: type[M], owner: Object | KindMessage) -> list[M]: ...
+    def owned(self, resource: str | type[M], owner: Object | KindMessage) -> list[Any]:
         """Return the objects of a resource of ``owns`` whose controller is this object, from
         the store. The UID is compared, so that the objects of an earlier owner with the same
         name are not among them.
         """
-        return self._stores[resource].by_index(OWNER_INDEX, owner.uid)
+        return self._stores[resource_name(resource)].by_index(OWNER_INDEX, uid_of(owner))
 
     def enqueue(self, key: tuple[str | None, str], delay: float = 0.0) -> None:
         """Reconcile a key after ``delay`` seconds, for a reason outside of the cluster."""
@@ -281,18 +296,18 @@ class AsyncController:
             on_add=enqueue, on_update=partial(self._enqueue_both, mapper), on_delete=enqueue
         )
 
-    def _enqueue(self, mapper: Mapper, obj: Object) -> None:
+    def _enqueue(self, mapper: Mapper, obj: Any) -> None:
         for key in mapper(obj):
             self._queue.add(ObjectKey(*key))
 
-    def _enqueue_both(self, mapper: Mapper, old: Object, new: Object) -> None:
+    def _enqueue_both(self, mapper: Mapper, old: Any, new: Any) -> None:
         """Enqueue the keys of both states: an object may have changed its owner."""
         try:
             self._enqueue(mapper, old)
         finally:
             self._enqueue(mapper, new)
 
-    def _owner_of(self, obj: Object) -> Iterable[ObjectKey]:
+    def _owner_of(self, obj: Object | KindMessage) -> Iterable[ObjectKey]:
         key = owner_key(obj, self._stores[self._resource].resource)
         return () if key is None else (key,)
 
@@ -368,7 +383,7 @@ class AsyncController:
         obj = None if finalizer is None else self.store().get(*key)
         if finalizer is None or obj is None:
             return requeue_seconds(await invoke(self._function, key))
-        if obj.deleting:
+        if finalizer.is_due(obj):
             return await finalizer.finalize(obj)
         if finalizer.protects(obj):
             return requeue_seconds(await invoke(self._function, key))
@@ -412,11 +427,11 @@ class AsyncController:
         self._metrics.stop()
 
     def _all_indexes(
-        self, indexes: Mapping[str, Mapping[str, IndexBy]], resources: Collection[str]
-    ) -> dict[str, dict[str, IndexBy]]:
-        if unknown := indexes.keys() - resources:
+        self, indexes: Mapping[Any, Mapping[str, IndexBy[Any]]], resources: Collection[str]
+    ) -> dict[str, dict[str, IndexBy[Any]]]:
+        found = {resource_name(key): dict(each) for key, each in indexes.items()}
+        if unknown := found.keys() - resources:
             raise ValueError(f"the controller has no store of {', '.join(sorted(unknown))}")
-        found: dict[str, dict[str, IndexBy]] = {key: dict(each) for key, each in indexes.items()}
         for resource in self._owns:
             found.setdefault(resource, {})[OWNER_INDEX] = owner_uid
         return found
@@ -426,16 +441,16 @@ class _Specs:
     """The selections of a controller, by the names of their resources."""
 
     def __init__(self, namespace: str | None) -> None:
-        self.by_resource: dict[str, WatchSpec] = {}
+        self.by_resource: dict[str, WatchSpec[Any]] = {}
         self._namespace = namespace
 
-    def add(self, resource: str | WatchSpec) -> str:
+    def add(self, resource: Watchable) -> str:
         """Add a selection, and return the name of its resource."""
+        spec: WatchSpec[Any]
         spec = resource if isinstance(resource, WatchSpec) else WatchSpec(resource)
         if spec is not resource:
             spec = replace(spec, namespace=self._namespace)
-        if self.by_resource.setdefault(spec.resource, spec) != spec:
-            raise ValueError(
-                f"the controller has two selections of {spec.resource}: use one for both"
-            )
-        return spec.resource
+        name = resource_name(resource_of(spec))
+        if self.by_resource.setdefault(name, spec) != spec:
+            raise ValueError(f"the controller has two selections of {name}: use one for both")
+        return name
