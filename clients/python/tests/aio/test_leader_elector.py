@@ -77,6 +77,11 @@ async def test_releases_the_lease_at_the_end(client: AsyncClient, service: Lease
         assert service.spec["leaseTransitions"] == 1
 
 
+async def test_the_default_times_follow_from_the_duration(client: AsyncClient) -> None:
+    elector = AsyncLeaderElector(client, "web", namespace="demo", lease_duration=6)
+    assert (elector._renew_deadline, elector._retry_period) == pytest.approx((4, 0.8))
+
+
 async def test_renews_the_lease(client: AsyncClient, service: LeaseService) -> None:
     async with candidate(client) as elector:
         before = dict(service.spec)
@@ -122,10 +127,15 @@ async def test_loses_a_lease_that_it_cannot_renew(
 ) -> None:
     stopped: list[LeadershipLost | None] = []
     elector = candidate(client, on_stopped_leading=stopped.append)
+    with pytest.raises(LeadershipLost):
+        elector.check()
     await elector.acquire()
+    elector.check()
     service.failure = Failure(Code.UNAVAILABLE, "the service stops")
     with pytest.raises(LeadershipLost, match="demo/web was lost: it was not renewed") as lost:
         await elector.wait_lost(10)
+    with pytest.raises(LeadershipLost, match="demo/web was lost: it was not renewed"):
+        elector.check()
     # The last attempt may be cut off by the deadline of the renewal.
     assert isinstance(lost.value.__cause__, (Unavailable, DeadlineExceeded))
     assert not elector.is_leader
