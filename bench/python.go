@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 )
 
 // The programs of bench/python, one for each client, and for kubeconnect one for each form of objects.
@@ -12,6 +14,7 @@ const (
 	pythonFields   = "fields.py"
 
 	pythonOfficial  = "official.py"
+	pythonPlain     = "official_json.py"
 	pythonKr8s      = "with_kr8s.py"
 	pythonLightkube = "with_lightkube.py"
 )
@@ -22,6 +25,7 @@ var pythonNames = map[string]string{
 	pythonMessages:  "messages",
 	pythonFields:    "Objects with four fields",
 	pythonOfficial:  "the official client",
+	pythonPlain:     "the official client without its models",
 	pythonKr8s:      "kr8s",
 	pythonLightkube: "lightkube",
 }
@@ -39,6 +43,7 @@ var pythonPairs = []pythonPair{
 	{ours: pythonObjects, theirs: pythonOfficial, listFirst: "20×", watchFirst: "20×"},
 	{ours: pythonMessages, theirs: pythonOfficial, listFirst: "50×", watchFirst: "20×"},
 	{ours: pythonFields, theirs: pythonOfficial, listFirst: "50×", watchFirst: "20×"},
+	{ours: pythonObjects, theirs: pythonPlain},
 	{ours: pythonMessages, theirs: pythonLightkube},
 }
 
@@ -60,12 +65,17 @@ func programsOf(pairs []pythonPair) (programs []string) {
 }
 
 // comparePython compares what Python programs with different clients need for the same task.
-func (l *lab) comparePython(ctx context.Context, results *report) error {
+func (l *lab) comparePython(ctx context.Context, results *report) (err error) {
 	versions, err := runPython(ctx, "versions.py")
 	if err != nil {
 		return fmt.Errorf("%w; `make bench-python` installs the clients", err)
 	}
 	results.remark("Python clients: %s", versions)
+	pods, err := l.removeManagedFields(ctx, listNamespace, fanOutNamespace)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pods.restore(ctx)) }()
 	s, err := l.cluster.startFilled(ctx)
 	if err != nil {
 		return err
@@ -81,138 +91,83 @@ func (l *lab) comparePython(ctx context.Context, results *report) error {
 	return nil
 }
 
-// pythonImports is the number of imports in a round, of which the fastest counts.
-const pythonImports = 5
-
-func (l *lab) comparePythonImports(ctx context.Context, _ *service, results *report) error {
-	imports := row{what: "import kubeconnect in Python", against: "import kubernetes", unit: "ms", ratio: less, first: "≤ 150 ms"}
-	err := l.fewRounds(func(int) error {
-		ours, err := importTime(ctx, "kubeconnect")
-		if err != nil {
-			return err
+// eachPython measures each program of some pairs in half of the rounds. A program that takes too long
+// is stopped, reported, and not measured again.
+func (l *lab) eachPython(results *report, pairs []pythonPair, measure func(program string) error) error {
+	stopped := map[string]bool{}
+	return l.fewRounds(func(int) error {
+		for _, program := range programsOf(pairs) {
+			if stopped[program] {
+				continue
+			}
+			err := measure(program)
+			if stopped[program] = errors.Is(err, errPythonStopped); stopped[program] {
+				results.remark("%s: %v", pythonNames[program], err)
+			} else if err != nil {
+				return fmt.Errorf("%s: %w", program, err)
+			}
 		}
-		theirs, err := importTime(ctx, "kubernetes")
-		imports.ours, imports.theirs = append(imports.ours, ours), append(imports.theirs, theirs)
-		return err
+		return nil
 	})
-	results.add(imports)
-	return err
 }
 
-// importTime returns the shortest time of several imports of a module, in milliseconds.
-func importTime(ctx context.Context, module string) (shortest float64, err error) {
-	for i := range pythonImports {
-		printed, err := runPython(ctx, "imports.py", module)
-		if err != nil {
-			return 0, err
-		}
-		var seconds float64
-		if _, err := fmt.Sscan(printed, &seconds); err != nil {
-			return 0, err
-		}
-		if took := 1000 * seconds; i == 0 || took < shortest {
-			shortest = took
-		}
-	}
-	return shortest, nil
-}
-
-// pythonCost is what a program has used for a task.
+// pythonCost is what a program has used for a task. Memory is in megabytes.
 type pythonCost struct {
-	cpu  float64 // in the unit of the row
-	peak float64 // peak memory in megabytes; 0 if it is not known
-}
-
-// pythonCosts are the costs of each program, in each round.
-type pythonCosts map[string][]pythonCost
-
-func (c pythonCosts) add(program string, cost pythonCost) { c[program] = append(c[program], cost) }
-
-// compared returns the row of a pair.
-func (c pythonCosts) compared(pair pythonPair, what, unit string, value func(pythonCost) float64) row {
-	compared := row{
-		what: what + ", " + pythonNames[pair.ours], against: pythonNames[pair.theirs], unit: unit, ratio: less,
-	}
-	for i, cost := range c[pair.ours] {
-		compared.ours = append(compared.ours, value(cost))
-		compared.theirs = append(compared.theirs, value(c[pair.theirs][i]))
-	}
-	return compared
+	cpu      float64 // in the unit of the row
+	imported float64 // memory after the imports
+	peak     float64 // peak memory above imported; 0 if it is not known
 }
 
 func cpuOf(c pythonCost) float64 { return c.cpu }
 
 func peakMemoryOf(c pythonCost) float64 { return c.peak }
 
-// comparePythonLists compares lists. Each program lists once in a process of its own.
-func (l *lab) comparePythonLists(ctx context.Context, s *service, results *report) error {
-	many := pythonNamespace{listNamespace, l.pods / 2}
-	costs, err := l.pythonLists(ctx, s, pythonPairs, many)
-	if err != nil {
-		return err
-	}
-	what := fmt.Sprintf("list %d pods in Python", many.pods)
-	results.addPythonCPU(costs, pythonPairs, what, "ms", func(p pythonPair) string { return p.listFirst })
-	results.addPythonMemory(costs, pythonPairs, what)
+// pythonCosts are the costs of each program, in each round in which it was not stopped.
+type pythonCosts[T any] map[string][]T
 
-	few := pythonNamespace{fanOutNamespace, fanOutPods}
-	if costs, err = l.pythonLists(ctx, s, slowPythonPairs, few); err != nil {
-		return err
+func (c pythonCosts[T]) add(program string, cost T) { c[program] = append(c[program], cost) }
+
+// addCompared adds the row of a pair, in the rounds in which neither program was stopped.
+func (c pythonCosts[T]) addCompared(r *report, pair pythonPair, what, unit, first string, value func(T) float64) {
+	compared := row{
+		what: what + ", " + pythonNames[pair.ours], against: pythonNames[pair.theirs], unit: unit, ratio: less, first: first,
 	}
-	results.addPythonCPU(costs, slowPythonPairs, fmt.Sprintf("list %d pods in Python", few.pods), "ms", noTarget)
-	return nil
+	for i := range min(len(c[pair.ours]), len(c[pair.theirs])) {
+		compared.ours = append(compared.ours, value(c[pair.ours][i]))
+		compared.theirs = append(compared.theirs, value(c[pair.theirs][i]))
+	}
+	if len(compared.ours) > 0 {
+		r.add(compared)
+	}
+}
+
+// addPythonCPU adds the rows of the CPU time of a task. The target of each pair is optional.
+func (r *report) addPythonCPU(
+	costs pythonCosts[pythonCost], pairs []pythonPair, what, unit string, target func(pythonPair) string,
+) {
+	for _, pair := range pairs {
+		costs.addCompared(r, pair, what+", client CPU", unit, target(pair), cpuOf)
+	}
 }
 
 func noTarget(pythonPair) string { return "" }
 
-// pythonLists returns the costs of lists by all programs of some pairs.
-func (l *lab) pythonLists(ctx context.Context, s *service, pairs []pythonPair, in pythonNamespace) (pythonCosts, error) {
-	costs := pythonCosts{}
-	err := l.fewRounds(func(int) error {
-		for _, program := range programsOf(pairs) {
-			cost, err := l.pythonList(ctx, s, program, in)
-			if err != nil {
-				return err
-			}
-			costs.add(program, cost)
-		}
-		return nil
-	})
-	return costs, err
-}
-
-// addPythonCPU adds the rows of the CPU time of a task. The target of each pair is optional.
-func (r *report) addPythonCPU(costs pythonCosts, pairs []pythonPair, what, unit string, target func(pythonPair) string) {
-	for _, pair := range pairs {
-		cpu := costs.compared(pair, what+", client CPU", unit, cpuOf)
-		cpu.first = target(pair)
-		r.add(cpu)
-	}
-}
-
 // addPythonMemory adds the rows of the peak memory of a task, if it is known.
-func (r *report) addPythonMemory(costs pythonCosts, pairs []pythonPair, what string) {
+func (r *report) addPythonMemory(costs pythonCosts[pythonCost], pairs []pythonPair, what string) {
 	for _, pair := range pairs {
 		if knowsPeak {
-			r.add(costs.compared(pair, what+", peak memory", "MB", peakMemoryOf))
+			costs.addCompared(r, pair, what+", peak memory", "MB", "", peakMemoryOf)
 		}
 	}
 }
 
-// pythonList returns the cost of a list by a program.
-func (l *lab) pythonList(ctx context.Context, s *service, program string, in pythonNamespace) (pythonCost, error) {
-	p, err := l.startPython(s, program, "list", in)
-	if err != nil {
-		return pythonCost{}, err
+// remarkImported adds a remark with the memory of each program after its imports.
+func (r *report) remarkImported(costs pythonCosts[pythonCost], pairs []pythonPair) {
+	var all []string
+	for _, program := range programsOf(pairs) {
+		if len(costs[program]) > 0 {
+			all = append(all, fmt.Sprintf("%s %.0f MB", pythonNames[program], costs[program][0].imported))
+		}
 	}
-	defer p.stop()
-	report, err := p.report(ctx, func(pythonReport) bool { return true })
-	if err == nil && report.Count != in.pods {
-		err = fmt.Errorf("%s has listed %d pods, want %d", program, report.Count, in.pods)
-	}
-	if err != nil {
-		return pythonCost{}, err
-	}
-	peak, err := peakMB(p.PID())
-	return pythonCost{cpu: 1000 * report.CPU, peak: peak}, err
+	r.remark("memory of the Python programs after their imports, which the rows do not include: %s", strings.Join(all, ", "))
 }

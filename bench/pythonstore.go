@@ -7,10 +7,8 @@ import (
 )
 
 const (
-	// storeRounds is the number of rounds of stores, because the informer takes long to sync.
-	storeRounds = 2
 	// storeRest is the duration of the measurement at rest.
-	storeRest = 5 * time.Second
+	storeRest = 3 * time.Second
 
 	storeChangeRate = 500 // changes a second, in bursts of storeBurst
 	storeBurst      = 10
@@ -18,15 +16,23 @@ const (
 	storeChanges    = storeChangeRate * int(storeChangeTime/time.Second)
 )
 
-// pythonStore is what a store has used.
+// pythonStores are compared with the informer of the official client.
+var pythonStores = []pythonPair{
+	{ours: pythonObjects, theirs: pythonOfficial},
+	{ours: pythonMessages, theirs: pythonOfficial},
+	{ours: pythonFields, theirs: pythonOfficial},
+}
+
+// pythonStore is what a store has used. Memory is in megabytes.
 type pythonStore struct {
-	resting  float64 // memory in megabytes when it has settled
+	imported float64 // memory of the process after the imports
+	resting  float64 // memory of the process when it has settled
 	restCPU  float64 // percent of a core at rest
-	changing float64 // memory in megabytes after the changes
+	changing float64 // memory of the process after the changes
 	change   float64 // CPU time of a change in microseconds
 }
 
-// comparePythonStores compares the store with the informer of the official client.
+// comparePythonStores compares stores with the informer of the official client.
 func (l *lab) comparePythonStores(ctx context.Context, s *service, results *report) error {
 	changes, err := l.changer(ctx, func(number int) bool {
 		return number >= fanOutPods && number < fanOutPods+storeChangeRate // in listNamespace
@@ -35,54 +41,59 @@ func (l *lab) comparePythonStores(ctx context.Context, s *service, results *repo
 		return err
 	}
 	defer changes.close()
-	var ours, theirs []pythonStore
-	err = repeat(storeRounds, func(int) error {
-		informer, err := l.pythonStore(ctx, s, pythonOfficial, changes)
-		if err != nil {
-			return err
+	costs := pythonCosts[pythonStore]{}
+	pods := l.podsReadAt(l.placesIn(listNamespace))
+	err = l.eachPython(results, pythonStores, func(program string) error {
+		cost, err := l.pythonStore(ctx, s, program, pods, changes)
+		if err == nil {
+			costs.add(program, cost)
 		}
-		store, err := l.pythonStore(ctx, s, pythonObjects, changes)
-		ours, theirs = append(ours, store), append(theirs, informer)
 		return err
 	})
 	if err == nil {
-		results.addPythonStores(l.pods/2, ours, theirs)
+		results.addPythonStores(costs, pods.count)
 	}
 	return err
 }
 
 // addPythonStores adds the rows of stores with a number of pods.
-func (r *report) addPythonStores(pods int, ours, theirs []pythonStore) {
-	during := fmt.Sprintf("the same, after %s of %d changes a second", storeChangeTime, storeChangeRate)
+func (r *report) addPythonStores(costs pythonCosts[pythonStore], pods int) {
+	store := fmt.Sprintf("store %d pods in Python, ", pods)
+	changes := fmt.Sprintf("%s of %d changes a second", storeChangeTime, storeChangeRate)
 	for _, each := range []struct {
 		what, unit, first string
 		value             func(pythonStore) float64
 	}{
-		{fmt.Sprintf("store %d pods in Python, memory at rest", pods), "MB", "10×",
-			func(s pythonStore) float64 { return s.resting }},
-		{during, "MB", "10×", func(s pythonStore) float64 { return s.changing }},
-		{"the same, client CPU", "µs a change", "", func(s pythonStore) float64 { return s.change }},
+		{store + "memory at rest", "MB", "10×", func(s pythonStore) float64 { return s.resting - s.imported }},
+		{store + "the whole process at rest", "MB", "10×", func(s pythonStore) float64 { return s.resting }},
+		{store + "memory after " + changes, "MB", "10×", func(s pythonStore) float64 { return s.changing - s.imported }},
+		{store + "the whole process after " + changes, "MB", "10×", func(s pythonStore) float64 { return s.changing }},
+		{store + "client CPU in " + changes, "µs a change", "", func(s pythonStore) float64 { return s.change }},
 	} {
-		compared := row{
-			what: each.what, against: "informer of the official client", unit: each.unit, first: each.first, ratio: less,
+		for _, pair := range pythonStores {
+			costs.addCompared(r, pair, each.what, each.unit, each.first, each.value)
 		}
-		for i := range ours {
-			compared.ours = append(compared.ours, each.value(ours[i]))
-			compared.theirs = append(compared.theirs, each.value(theirs[i]))
-		}
-		r.add(compared)
 	}
-	r.remark("at rest, the Python store used %.1f %% of a core, and the informer %.1f %%", ours[0].restCPU, theirs[0].restCPU)
+	for _, program := range programsOf(pythonStores) {
+		if used := costs[program]; len(used) > 0 {
+			r.remark("at rest, the store of a Python program with %s used %.1f %% of a core", pythonNames[program], used[0].restCPU)
+		}
+	}
 }
 
 // pythonStore returns what the store of a program uses.
-func (l *lab) pythonStore(ctx context.Context, s *service, program string, changes *changer) (used pythonStore, err error) {
-	p, err := l.startPython(s, program, "store", pythonNamespace{listNamespace, l.pods / 2})
+func (l *lab) pythonStore(
+	ctx context.Context, s *service, program string, pods podsRead, changes *changer,
+) (used pythonStore, err error) {
+	p, err := l.startPython(s, program, "store", listNamespace, pods.count)
 	if err != nil {
 		return pythonStore{}, err
 	}
 	defer p.stop()
-	if _, err := p.report(ctx, func(r pythonReport) bool { return r.Synced }); err != nil {
+	if err := p.synced(ctx); err != nil {
+		return pythonStore{}, err
+	}
+	if used.imported, err = p.importedMB(ctx); err != nil {
 		return pythonStore{}, err
 	}
 	if err := used.measureAtRest(ctx, p); err != nil {
@@ -92,9 +103,9 @@ func (l *lab) pythonStore(ctx context.Context, s *service, program string, chang
 		return pythonStore{}, err
 	}
 	p.stop()
-	handled, err := p.report(ctx, func(r pythonReport) bool { return !r.Synced })
-	if err == nil && handled.Count != storeChanges {
-		err = fmt.Errorf("%s has handled %d changes, want %d", program, handled.Count, storeChanges)
+	report, err := p.read(ctx, pods)
+	if err == nil && report.Changes != storeChanges {
+		err = fmt.Errorf("%s has handled %d changes, want %d", program, report.Changes, storeChanges)
 	}
 	return used, err
 }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from objects import connect
-from task import CHANGED, Pod, run
+from task import CHANGED, OnPod, Pod, StoredPods, run
 
 from kubeconnect import Client
 from kubeconnect.k8s.core.v1 import Pod as PodMessage
 
-__all__ = ["connect", "list_pods", "watch_pods"]
+__all__ = ["connect", "list_pods", "store_pods", "watch_pods"]
 
 
 def list_pods(client: Client, namespace: str) -> Iterator[Pod]:
@@ -26,6 +27,19 @@ def watch_pods(client: Client, namespace: str) -> Iterator[Pod]:
             yield read(event.object)
 
 
+@contextmanager
+def store_pods(
+    client: Client, namespace: str, on_add: OnPod, on_change: OnPod
+) -> Iterator[StoredPods]:
+    """Follow the pods in a store."""
+    with client.store(PodMessage, namespace=namespace) as pods:
+        pods.subscribe(
+            on_add=lambda pod: on_add(pod.spec.nodeName),
+            on_update=lambda _, pod: on_change(pod.spec.nodeName),
+        )
+        yield lambda: map(read, pods)
+
+
 def read(pod: PodMessage) -> Pod:
     """Read a pod."""
     images = [container.image for container in pod.spec.containers]
@@ -34,4 +48,4 @@ def read(pod: PodMessage) -> Pod:
 
 
 if __name__ == "__main__":
-    run(sys.modules[__name__])
+    run(sys.modules[__name__], store_pods)

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from task import CHANGED, Cluster, OnPod, Pod, run
+from task import CHANGED, Cluster, OnPod, Pod, StoredPods, run
 
-from kubeconnect import Client, Object, Store
+from kubeconnect import Client, Object
 
 
 def connect(cluster: Cluster) -> Client:
@@ -29,14 +29,16 @@ def watch_pods(client: Client, namespace: str) -> Iterator[Pod]:
 
 
 @contextmanager
-def store_pods(client: Client, namespace: str, on_add: OnPod, on_change: OnPod) -> Iterator[Store]:
+def store_pods(
+    client: Client, namespace: str, on_add: OnPod, on_change: OnPod
+) -> Iterator[StoredPods]:
     """Follow the pods in a store."""
     with client.store("pods", namespace=namespace) as pods:
         pods.subscribe(
             on_add=lambda pod: on_add(pod["spec"]["nodeName"]),
             on_update=lambda _, pod: on_change(pod["spec"]["nodeName"]),
         )
-        yield pods
+        yield lambda: map(read, pods)
 
 
 def read(pod: Object) -> Pod:

@@ -11,7 +11,7 @@ from kubernetes import config
 from kubernetes.client import CoreV1Api
 from kubernetes.informer import ADDED, MODIFIED, SharedInformer
 from kubernetes.watch import Watch
-from task import CHANGED, Cluster, OnPod, Pod, run
+from task import CHANGED, Cluster, OnPod, Pod, StoredPods, run
 
 
 def connect(cluster: Cluster) -> CoreV1Api:
@@ -33,13 +33,15 @@ def watch_pods(client: CoreV1Api, namespace: str) -> Iterator[Pod]:
 @contextmanager
 def store_pods(
     client: CoreV1Api, namespace: str, on_add: OnPod, on_change: OnPod
-) -> Iterator[SharedInformer]:
+) -> Iterator[StoredPods]:
     """Follow the pods in an informer."""
     informer = SharedInformer(client.list_namespaced_pod, namespace=namespace)
     informer.add_event_handler(ADDED, lambda pod: on_add(pod.spec.node_name))
     informer.add_event_handler(MODIFIED, lambda pod: on_change(pod.spec.node_name))
     informer.start()
-    yield informer  # stop() waits for the next event, so the process ends with the thread
+    yield lambda: map(
+        read, informer.cache.list()
+    )  # stop() waits for the next event, so the process ends with the thread
 
 
 def read(pod: Any) -> Pod:

@@ -9,15 +9,17 @@ CHANGES. A program prints lines of JSON, and runs until SIGTERM, so that its mem
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from itertools import islice
+from pathlib import Path
 from threading import Semaphore
 from time import process_time
 from typing import Any, NamedTuple, Protocol
+from zlib import crc32
 
 CHANGED = "bench.example.com/change"
 """The annotation that the bench changes."""
@@ -60,12 +62,16 @@ class Program(Protocol):
 OnPod = Callable[[str], None]
 """A function that a handler calls with the node of a pod."""
 
-StorePods = Callable[[Any, str, OnPod, OnPod], AbstractContextManager[object]]
+StoredPods = Callable[[], Iterable[Pod]]
+"""Reads each pod of a store."""
+
+StorePods = Callable[[Any, str, OnPod, OnPod], AbstractContextManager[StoredPods]]
 """Keeps the pods of a namespace, with a handler for added and one for changed pods."""
 
 
 def run(program: Program, store_pods: StorePods | None = None) -> None:
     """Run the task of the command line."""
+    report(imported=resident_bytes())
     task, kubeconfig, address, ca_file, namespace, pods, *changes = sys.argv[1:]
     client = program.connect(Cluster(kubeconfig, address, ca_file))
     if task == "list":
@@ -82,8 +88,8 @@ def measure_list(program: Program, client: Any, namespace: str) -> None:
     """Report the CPU time of a list. The connection is opened by a list without pods."""
     sum(1 for _ in program.list_pods(client, EMPTY))
     begin = process_time()
-    nodes = Counter(pod.node for pod in program.list_pods(client, namespace))
-    report(cpu=process_time() - begin, count=nodes.total())
+    pods = list(program.list_pods(client, namespace))
+    report(cpu=process_time() - begin, **content(pods))
 
 
 def measure_watch(
@@ -95,24 +101,46 @@ def measure_watch(
     report(synced=True)
     for changes in rounds:
         begin = process_time()
-        nodes = Counter(pod.node for pod in islice(received, changes))
-        report(cpu=process_time() - begin, count=nodes.total())
+        changed = list(islice(received, changes))
+        report(cpu=process_time() - begin, **content(changed))
 
 
 def measure_store(store_pods: StorePods, client: Any, namespace: str, pods: int) -> None:
-    """Report when all pods were received, and at the end the number of handled changes."""
-    added, changed = Semaphore(0), Counter[str]()
-
-    def on_change(node: str) -> None:
-        changed[node] += 1
-
+    """Report when all pods were received, and at the end the handled changes and the content."""
+    added, handled = Semaphore(0), Semaphore(0)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # in all threads
-    with store_pods(client, namespace, lambda _: added.release(), on_change):
+    with store_pods(
+        client, namespace, lambda node: added.release(), lambda node: handled.release()
+    ) as stored:
         for _ in range(pods):
             added.acquire()
         report(synced=True)
         signal.sigwait({signal.SIGTERM})
-        report(count=changed.total())
+        report(changes=drain(handled), **content(stored()))
+
+
+def drain(handled: Semaphore) -> int:
+    """Return how often a semaphore was released."""
+    count = 0
+    while handled.acquire(blocking=False):
+        count += 1
+    return count
+
+
+def content(pods: Iterable[Pod]) -> dict[str, int]:
+    """Return the number of pods, and a checksum of what was read, whose order does not matter."""
+    checksums = [
+        crc32(" ".join((pod.name, pod.node, pod.phase, *pod.images)).encode()) for pod in pods
+    ]
+    return {"count": len(checksums), "checksum": sum(checksums)}
+
+
+def resident_bytes() -> int:
+    """Return the memory of this process; 0 if the operating system does not report it."""
+    with suppress(OSError):
+        pages = Path("/proc/self/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def report(**values: float) -> None:
