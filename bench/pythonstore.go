@@ -65,9 +65,9 @@ func (r *report) addPythonStores(costs pythonCosts[pythonStore], pods int) {
 		value             func(pythonStore) float64
 	}{
 		{store + "memory at rest", "MB", "10×", func(s pythonStore) float64 { return s.resting - s.imported }},
-		{store + "the whole process at rest", "MB", "10×", func(s pythonStore) float64 { return s.resting }},
+		{store + "the whole process at rest", "MB", "", func(s pythonStore) float64 { return s.resting }},
 		{store + "memory after " + changes, "MB", "10×", func(s pythonStore) float64 { return s.changing - s.imported }},
-		{store + "the whole process after " + changes, "MB", "10×", func(s pythonStore) float64 { return s.changing }},
+		{store + "the whole process after " + changes, "MB", "", func(s pythonStore) float64 { return s.changing }},
 		{store + "client CPU in " + changes, "µs a change", "", func(s pythonStore) float64 { return s.change }},
 	} {
 		for _, pair := range pythonStores {
