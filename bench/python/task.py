@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from threading import Semaphore
 from time import process_time
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 from zlib import crc32
 
 CHANGED = "bench.example.com/change"
@@ -26,6 +26,9 @@ CHANGED = "bench.example.com/change"
 
 EMPTY = "empty"
 """A namespace without pods."""
+
+MAX_SECONDS = 600
+"""The time after which a program ends itself, in case that the bench was killed."""
 
 
 class Cluster(NamedTuple):
@@ -71,6 +74,7 @@ StorePods = Callable[[Any, str, OnPod, OnPod], AbstractContextManager[StoredPods
 
 def run(program: Program, store_pods: StorePods | None = None) -> None:
     """Run the task of the command line."""
+    signal.alarm(MAX_SECONDS)
     report(imported=resident_bytes())
     task, kubeconfig, address, ca_file, namespace, pods, *changes = sys.argv[1:]
     client = program.connect(Cluster(kubeconfig, address, ca_file))
@@ -108,15 +112,26 @@ def measure_watch(
 def measure_store(store_pods: StorePods, client: Any, namespace: str, pods: int) -> None:
     """Report when all pods were received, and at the end the handled changes and the content."""
     added, handled = Semaphore(0), Semaphore(0)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # in all threads
+    signal.signal(signal.SIGTERM, stop)
     with store_pods(
         client, namespace, lambda node: added.release(), lambda node: handled.release()
     ) as stored:
         for _ in range(pods):
             added.acquire()
-        report(synced=True)
-        signal.sigwait({signal.SIGTERM})
+        with suppress(Stopped):
+            report(synced=True)
+            while True:
+                signal.pause()
         report(changes=drain(handled), **content(stored()))
+
+
+class Stopped(Exception):
+    """The bench has ended the program."""
+
+
+def stop(signal_number: int, frame: object) -> NoReturn:
+    """Handle SIGTERM in the main thread."""
+    raise Stopped
 
 
 def drain(handled: Semaphore) -> int:
