@@ -134,7 +134,7 @@ func TestPythonClient_OutlivesTheCredentialsOfAKubeconfig(t *testing.T) {
 }
 
 // TestPythonClient_ReportsPluginsThatReturnNoCredential calls with plugins that fail, each in one
-// way.
+// way. A call must end at its timeout, although the plugin does not.
 func TestPythonClient_ReportsPluginsThatReturnNoCredential(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
@@ -143,6 +143,7 @@ func TestPythonClient_ReportsPluginsThatReturnNoCredential(t *testing.T) {
 		"fails":          {"echo sorry >&2; exit 3", "Unavailable", "failed with exit code 3"},
 		"prints garbage": {"echo secret", "Unavailable", "did not print a valid ExecCredential"},
 		"prints nothing": {"true", "Unavailable", "did not print a valid ExecCredential"},
+		"hangs":          {"sleep 3600", "DeadlineExceeded", "did not end within"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
