@@ -104,10 +104,13 @@ class AsyncTransport(AsyncMethods):
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Make a call that changes objects and return its response. Raises LeadershipLost if
-        the caller may write as a leader only, and is not the leader any more.
+        """Make a call that changes objects and return its response. A dry run, which changes
+        nothing, is retried as reads are. Raises LeadershipLost if the caller may write as a
+        leader only, and is not the leader any more.
         """
         check_fence()
+        if getattr(request, "dry_run", False):
+            return await self.read(method, request, timeout)
         return await self.unary(method, request, timeout)
 
     async def unary(
