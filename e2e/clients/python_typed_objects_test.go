@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -172,6 +173,9 @@ func (p program) wantChanged(ctx context.Context, namespace string) {
 	if !maps.Equal(now.Labels, map[string]string{"kept": ""}) || len(now.Spec.Selector) != 0 || now.Spec.PublishNotReadyAddresses ||
 		now.Spec.AllocateLoadBalancerNodePorts == nil || *now.Spec.AllocateLoadBalancerNodePorts {
 		p.t.Errorf("the changed Service has labels %v and %+v", now.Labels, now.Spec)
+	}
+	if policy := now.Spec.InternalTrafficPolicy; policy == nil || *policy != corev1.ServiceInternalTrafficPolicyCluster {
+		p.t.Errorf("the field that was unset has no default: %v", policy)
 	}
 	if port := now.Spec.Ports[0]; port.TargetPort != intstr.FromInt32(8080) || changed.Port != 8080 || port.Port != 80 || port.Name != "http" {
 		p.t.Errorf("the port is %+v, the program has %d", port, changed.Port)

@@ -151,6 +151,7 @@ def service() -> Service:
             allocateLoadBalancerNodePorts=False,
             publishNotReadyAddresses=True,
             type="LoadBalancer",
+            internalTrafficPolicy="Local",
         ),
     )
 
@@ -161,6 +162,7 @@ def change(web: Service) -> None:
     web.spec.publishNotReadyAddresses = False
     web.spec.ports[0].targetPort.CopyFrom(to_int_or_string(8080))
     web.spec.selector.clear()
+    web.spec.ClearField("internalTrafficPolicy")
 
 
 def deployment() -> Deployment:
