@@ -28,6 +28,10 @@ unless it has an aggregate. A type that is not given is derived from the values:
 if all of them are, and values of several types are strings. A column without any value is a
 string column.
 
+A type that is given converts the values: int, float and bool accept text such as "80" and "true",
+int accepts booleans and whole numbers such as 2.0, and string accepts any value, as JSON if it is
+not a string.
+
 All functions raise ValueError for an invalid path, for two columns of the same name and for a
 value that is not of the type of its column, and UnreadableObject for an object whose content
 cannot be read.
