@@ -7,8 +7,9 @@ paths that are also the names of their columns. ``ColumnType`` is the type of a 
 
     to_pandas(store, {"node": "spec.nodeName", "cpu": Column(path, "quantity", "sum")})
 
-The first columns are the ``namespace``, unless the objects have none, and the ``name``. Without
-``fields`` the others are ``uid``, ``created`` and ``labels``.
+The first columns are the ``namespace``, unless the objects have none, and the ``name``. Columns of
+``fields`` that have these names replace them. Without ``fields`` the others are ``uid``,
+``created`` and ``labels``.
 
 ==========  ==================  ====================  ===================  =====================
 type        records             pandas                polars               Arrow
