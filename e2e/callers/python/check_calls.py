@@ -499,6 +499,48 @@ async def check_closed_client(kit: Kit) -> None:
     equal(faults, [])
 
 
+async def check_watch_ends(kit: Kit) -> None:
+    """A watch ends when it is closed, and raises after its timeout."""
+    kit.create("a")
+    async with entered(kit.client()) as client:
+        for timeout in (1.0, 2.5):
+            watch = client.watch("configmaps", **kit.selection(timeout=timeout))
+            began = time.monotonic()
+            drain: Any = _drain_async(watch) if kit.is_async else asyncio.to_thread(_drain, watch)
+            await raises(kubeconnect.DeadlineExceeded, lambda d=drain: asyncio.wait_for(d, 20))
+            assert timeout - 0.1 <= time.monotonic() - began < SLACK_SECONDS
+        watch = client.watch("configmaps", **kit.selection())
+        drain = asyncio.ensure_future(
+            _drain_async(watch) if kit.is_async else asyncio.to_thread(_drain, watch)
+        )
+        await asyncio.sleep(0.5)
+        await result_of(watch.close())
+        await asyncio.wait_for(drain, 10)
+
+        for i in range(5):
+            kit.create(f"p{i}")
+        listed = await result_of(
+            client.list("configmaps", **kit.selection(page_size=2, consistency="latest"))
+        )
+        equal((listed.total, len(listed), bool(listed)), (6, 6, True))
+        equal(len(await result_of(listed.all())), 6)
+        equal(listed[1].name, kit.full("p0"))
+        if kit.is_async:
+            await raises(LookupError, lambda: listed[5], "beyond the first page")
+        else:
+            equal(listed[5].name, kit.full("p4"))
+            await raises(IndexError, lambda: listed[6])
+        empty = await result_of(
+            client.list("configmaps", namespace=kit.namespace, label_selector="no=no")
+        )
+        equal((len(empty), bool(empty)), (0, False))
+        again = await result_of(
+            client.list("configmaps", **kit.selection(page_size=2, consistency="latest"))
+        )
+    await raises(kubeconnect.Cancelled, lambda: again.all(), "further pages of a closed client")
+    equal(len(again), 6)
+
+
 def _controller(kit: Kit, client: Any) -> Any:
     controller = kit.public("Controller")(
         client, "configmaps", namespace=kit.namespace, name=kit.name

@@ -22,6 +22,7 @@ from check_kit import SLACK_SECONDS, Kit, entered, equal, main, raises, result_o
 import kubeconnect
 from kubeconnect import WatchSpec, owner_reference
 from kubeconnect.k8s.core.v1 import ConfigMap, Secret
+from kubeconnect.k8s.meta.v1 import ObjectMeta
 
 FINALIZER = "example.com/check"
 
@@ -438,6 +439,70 @@ async def check_leader_election(kit: Kit) -> None:
             "acquire of a closed elector",
         )
         await raises(ValueError, lambda: elector("x", lease_duration=1.0, renew_deadline=2.0))
+
+
+async def check_fenced_writes(kit: Kit) -> None:
+    """All writes of a call raise LeadershipLost when the leadership is lost, and change nothing."""
+    if kit.is_async:
+        return  # with asyncio the call is cancelled
+    kit.create("a", {"x": "1"})
+    inside = {"namespace": kit.namespace}
+    name = kit.full("a")
+    raised: dict[str, str] = {}
+    before: list[Any] = []
+    with kit.client() as client, kit.client() as other:
+        elector = kit.public("LeaderElector")(client, kit.name, identity="me", **inside)
+        controller = of_kit(kit, client, elector=elector)
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name},
+            "data": {"x": "2"},
+        }
+        new = {"metadata": {"name": kit.full("new"), "labels": {"check": kit.name}}}
+        writes: dict[str, Callable[[], Any]] = {
+            "create": lambda: client.create("configmaps", new, **inside),
+            "create typed": lambda: client.create(
+                ConfigMap(metadata=ObjectMeta(name=kit.full("typed"))), **inside
+            ),
+            "update": lambda: client.update("configmaps", body, **inside),
+            "patch": lambda: client.patch(
+                "configmaps", name, {"data": {"x": "3"}}, type="merge", **inside
+            ),
+            "apply": lambda: client.apply(body, force=True, **inside),
+            "apply_yaml": lambda: client.apply_yaml(json.dumps(body), force=True, **inside),
+            "delete": lambda: client.delete("configmaps", name, **inside),
+            "delete_collection": lambda: client.delete_collection("configmaps", **kit.selection()),
+            "scale": lambda: client.scale("deployments", name, 1, **inside),
+            "restart": lambda: client.restart("deployments", name, **inside),
+            "evict": lambda: client.evict(name, **inside),
+            "cordon": lambda: client.cordon("nothing"),
+            "uncordon": lambda: client.uncordon("nothing"),
+            "another client": lambda: other.patch(
+                "configmaps", name, {"data": {"x": "4"}}, type="merge", **inside
+            ),
+        }
+
+        @controller.reconcile  # type: ignore[untyped-decorator]
+        def reconcile(key: Any) -> None:
+            thief = {"spec": {"holderIdentity": "thief"}}
+            kit.admin.get("leases", kit.name, consistency="latest", **inside)
+            before.append(kit.cluster())
+            other.patch("leases", kit.name, thief, type="merge", **inside)
+            while elector.is_leader:
+                time.sleep(0.01)
+            for what, write in writes.items():
+                try:
+                    write()
+                    raised[what] = "nothing"
+                except Exception as error:
+                    raised[what] = type(error).__name__
+            client.get("configmaps", name, **inside)  # reads are allowed
+
+        running = Running(kit, controller)
+        await raises(kubeconnect.LeadershipLost, lambda: asyncio.wait_for(running.ended, 60))
+    equal(raised, dict.fromkeys(writes, "LeadershipLost"))
+    equal(kit.cluster(), before[0])
 
 
 # Programs that run a controller.

@@ -607,6 +607,59 @@ async def _close_by_handler(kit: Kit, what: str) -> None:
         equal(len(calls), 1, f"calls after a handler has closed the {what}")
 
 
+async def check_use_by_handlers(kit: Kit) -> None:
+    """A handler may read, dump, and subscribe to its store."""
+    kit.create("a")
+    found: list[Any] = []
+    async with (
+        entered(kit.client()) as client,
+        entered(client.store("configmaps", **kit.selection())) as store,
+    ):
+        await equals_cluster(kit, store)
+        nested = Recorder()
+
+        def use(new: Any) -> None:
+            subscription = store.subscribe(**nested.arguments())
+            found.append(
+                (store.get(kit.namespace, new.name).uid, len(store), len(store.dumps()) > 0)
+            )
+            found.append(subscription)
+
+        async def use_async(new: Any) -> None:
+            use(new)
+            await store.wait_synced()
+
+        def use_by_threads(new: Any) -> None:
+            use(new)
+            store.wait_synced()
+
+        before = Recorder()
+        late = client.store("configmaps", **kit.selection())
+        late.subscribe(**before.arguments())  # before the store is started
+        equal(before.calls, [])
+        async with entered(late):
+            await until(lambda: before.known == kit.cluster(), "a subscription before the start")
+        handlers = store.subscribe(on_add=use_async if kit.is_async else use_by_threads)
+        await until(lambda: len(found) == 2, "the handler")
+        await until(lambda: nested.known == kit.cluster(), "the nested handlers")
+        kit.change("a", data={"x": "y"})
+        await until(lambda: nested.known == kit.cluster(), "a change")
+        equal((handlers.errors, nested.faults, nested.kinds()), (0, [], ["add", "update"]))
+        read = await result_of(
+            client.list("configmaps", **kit.selection(min_resource_version=store.resource_version))
+        )
+        equal(content_of(await result_of(read.all())), kit.cluster(), "a read at this version")
+    many = {str(number): "configmaps" for number in range(101)}
+    async with entered(kit.client()) as client:
+        try:
+            stores = client.stores(many)
+            async with entered(stores):
+                await result_of(stores.wait_synced())
+        except (ValueError, kubeconnect.InvalidArgument):
+            return
+        raise AssertionError("more than 100 stores")
+
+
 async def check_client_close(kit: Kit) -> None:
     """Closing the client closes the stores; later calls raise Cancelled."""
     kit.create("a")
