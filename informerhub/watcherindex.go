@@ -214,7 +214,7 @@ func (t *watcherIndex) settleOne(group *watcherGroup, before feedEnd, now time.T
 	}
 	var wait time.Duration
 	if t.wakeInterval != nil {
-		wait = t.wakeInterval(group.watchers) - now.Sub(group.throttle.lastWake)
+		wait = group.throttle.wait(t.wakeInterval(group.watchers), now)
 	}
 	if wait <= 0 {
 		group.wake(now)
