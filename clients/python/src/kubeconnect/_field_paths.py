@@ -15,7 +15,8 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 
-_EACH = object()
+EACH = object()
+"""The step "[*]" of a path: each element of a list, or each value of an object."""
 
 
 class FieldPath:
@@ -26,13 +27,14 @@ class FieldPath:
 
     def __init__(self, path: str) -> None:
         """Parse the path. Raises ValueError if it is not one."""
-        self._steps: list[object] = list(_steps(path))
+        self.steps: list[object] = list(_steps(path))
+        """The names of the fields from the outermost on, and EACH."""
 
     def values(self, content: Any) -> Iterator[Any]:
         """Iterate over the values at the path in an object's content; none if it is missing."""
         found: Iterable[Any] = (content,)
-        for step in self._steps:
-            found = _elements(found) if step is _EACH else _fields(found, step)
+        for step in self.steps:
+            found = _elements(found) if step is EACH else _fields(found, step)
         yield from found
 
 
@@ -44,7 +46,7 @@ def _steps(path: str) -> Iterator[object]:
         if (match := _STEP.match(text, position)) is None:
             break
         name = match["quoted"] or match["name"]
-        yield re.sub(r"\\(.)", r"\1", name) if name else _EACH
+        yield re.sub(r"\\(.)", r"\1", name) if name else EACH
         position = match.end()
     if not text or position < len(text):
         raise ValueError(
