@@ -351,7 +351,7 @@ def a_lost_history_resets(world: World) -> None:
 
 
 def a_condition_is_awaited(world: World) -> None:
-    """A wait ends when the object meets its condition, and reports the last state if it does not."""
+    """A wait ends when the object meets its condition, or at its timeout."""
     client, namespace = world.client, world.namespace
     world.define_crontabs()
     body = {"metadata": {"name": "web"}, "spec": {}}
