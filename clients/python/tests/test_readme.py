@@ -46,6 +46,7 @@ TYPED, TYPED_WRITES, CLUSTER_TYPES = SECTIONS.pop("Typed objects")
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
 (ERRORS,) = SECTIONS.pop("Errors")
+SECTIONS.pop("Testing your programs")  # test_testing_readme.py runs its program
 CONNECT, TOKENS = SECTIONS.pop("Addresses and credentials")
 (FILE,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
