@@ -67,4 +67,4 @@ class Calls:
             if rest <= 0 or not context.is_active():
                 message = f"the cache has not reached resource version {version} yet"
                 raise failure(DeadlineExceeded, message, retry_after_seconds=1)
-            self.cluster.changed.wait(rest)
+            self.cluster.changed.wait(min(rest, 0.2))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kubeconnect.testing._cluster import Content
-from kubeconnect.testing._failures import bad_request
+from kubeconnect.testing._failures import invalid
+from kubeconnect.testing._resources import ResourceType
 
 
 def scale_of(content: Content) -> Content:
@@ -27,11 +28,13 @@ def scale_of(content: Content) -> Content:
     }
 
 
-def with_scale(content: Content, scale: Content) -> Content:
+def with_scale(resource: ResourceType, content: Content, scale: Content) -> Content:
     """Return a workload with the replicas of its Scale."""
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 0:
-        raise bad_request(f"spec.replicas is {replicas!r}, and must be an integer from 0 on")
+        problem = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        name = content["metadata"]["name"]
+        raise invalid(resource, name, "spec.replicas", "FieldValueInvalid", problem)
     metadata = {**content["metadata"]}
     given = scale.get("metadata") or {}
     metadata.update({key: given[key] for key in ("uid", "resourceVersion") if given.get(key)})

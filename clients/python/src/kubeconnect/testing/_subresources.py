@@ -49,7 +49,7 @@ def update(
     if subresource:
         check(resource, subresource)
     if subresource == "scale":
-        scaled: Change = lambda content: with_scale(content, change(scale_of(content)))  # noqa: E731
+        scaled: Change = lambda content: with_scale(resource, content, change(scale_of(content)))  # noqa: E731
         return calls.writes.update(resource, key, scaled, options)
     if subresource not in ("", "status"):
         raise unsupported(f'writes of the subresource "{subresource}"')
