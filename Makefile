@@ -30,7 +30,7 @@ say = @printf '==> %s\n'
 
 .PHONY: help
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Build
 
@@ -61,7 +61,15 @@ clients/node_modules/.installed: clients/package.json clients/package-lock.json 
 .venv/.installed: clients/python/pyproject.toml
 	$(say) 'clients: install the Python client and its development tools'
 	@$(PYTHON3) -m venv .venv
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -e 'clients/python[dev]'
+	@sh tools/install_python.sh .venv
+	@touch $@
+
+# What a user of the Python client installs with it, and what builds it from its sdist. A test
+# installs the client from here.
+.cache/wheels/.downloaded: .venv/.installed
+	$(say) 'clients: download the requirements of the Python client'
+	@rm -rf $(@D)
+	@.venv/bin/python -m pip download --quiet --disable-pip-version-check -d $(@D) 'clients/python[k8s,metrics,yaml]' 'hatchling>=1.27'
 	@touch $@
 
 bin/grpcurl: tools/go.mod tools/go.sum
@@ -118,11 +126,16 @@ check-go: console
 CALLERS = --config pyproject.toml ../../e2e/callers/python
 
 .PHONY: check-python
-check-python: .venv/.installed
+check-python: .venv/.installed .cache/wheels/.downloaded
 	$(say) 'python: ruff, mypy, tests'
 	@cd clients/python && ../../.venv/bin/ruff check . $(CALLERS) && ../../.venv/bin/ruff format --check . $(CALLERS)
 	@cd clients/python && ../../.venv/bin/mypy && ../../.venv/bin/mypy --config-file pyproject.toml --strict $(lastword $(CALLERS))
-	@cd clients/python && ../../.venv/bin/python -m pytest -q
+	@cd clients/python && KUBECONNECT_WHEELS=../../.cache/wheels ../../.venv/bin/python -m pytest -q
+
+.PHONY: check-pythons
+check-pythons: .venv/.installed ## Test the Python client with each installed version of Python.
+	$(say) 'python: tests with the other versions of Python that are installed'
+	@sh tools/pythons.sh
 
 .PHONY: check-ts
 check-ts: console
@@ -161,6 +174,10 @@ advisories: console ## Check the service for known vulnerabilities; GOVULNDB is 
 coverage: build ## Write docs/coverage.md: every resource and verb, compared with client-go.
 	@UPDATE=1 E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./e2e/coverage
 
+.PHONY: informers
+informers: e2e-programs ## Write docs/informers.md: stores that follow the cluster, compared with client-go's.
+	@UPDATE=1 E2E=1 SOAK=1m $(GO) test -race -count=1 -timeout $(call minutes,20) ./e2e/informer
+
 .PHONY: bench
 bench: build .venv/.installed ## Compare the service with the alternatives that callers have; takes about ten minutes.
 	@$(GO) run ./bench
@@ -168,7 +185,7 @@ bench: build .venv/.installed ## Compare the service with the alternatives that 
 # The duration of random faults in `make soak`. If SOAK is set, the other tests of faults run longer
 # too: more rounds, and a minute instead of seconds.
 SOAK ?= 10m
-FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestUpgrade_.*|TestRandom.*|TestNoisyNeighbor_OtherCallersSeeLittleDelay)$$
+FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestUpgrade_.*|TestInformers_.*|TestRandom.*|TestNoisyNeighbor_OtherCallersSeeLittleDelay)$$
 
 .PHONY: soak
 soak: e2e-programs ## Inject random faults for SOAK (10m), then single faults; every stream is validated.
@@ -182,6 +199,10 @@ generate: clients/node_modules/.installed .venv/.installed ## Regenerate the cod
 	@cd clients/python && ../../.venv/bin/python generate.py
 	@cd clients && $(NPM) run --silent generate
 
+.PHONY: docs
+docs: .venv/.installed ## Write the reference of the Python client to .cache/docs/python.
+	@cd clients/python && ../../.venv/bin/python reference.py ../../.cache/docs/python
+
 .PHONY: format
 format: clients/node_modules/.installed .venv/.installed ## Format everything.
 	@$(TOOL) buf format -w
@@ -191,4 +212,4 @@ format: clients/node_modules/.installed .venv/.installed ## Format everything.
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here.
-	rm -rf bin .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*
+	rm -rf bin .cache .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*

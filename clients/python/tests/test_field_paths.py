@@ -19,6 +19,8 @@ POD = {
         ("{.metadata.name}", ["web"]),
         ("spec.containers[*].image", ["x", "y"]),
         ("metadata.labels[*]", ["shop", "quoted"]),
+        ("metadata.labels.*", ["shop", "quoted"]),
+        ("spec.containers.*.image", ["x", "y"]),
         ("metadata.labels['app.kubernetes.io/name']", ["shop"]),
         ('metadata.labels["a\'b"]', ["quoted"]),
         (r"metadata.labels.app\.kubernetes\.io/name", ["shop"]),

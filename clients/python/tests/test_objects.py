@@ -61,7 +61,7 @@ def test_is_shown_in_notebooks_without_its_content() -> None:
     message = pod("<web>", data="s3cret")
     html = Object(message, KIND)._repr_html_()
     assert "<caption>Pod demo/&lt;web&gt;</caption>" in html
-    assert "<tr><td>uid</td><td>uid-&lt;web&gt;</td></tr>" in html
+    assert '<tr><th scope="row">uid</th><td>uid-&lt;web&gt;</td></tr>' in html
     assert "<td>kind, metadata, data</td>" in html
     assert "s3cret" not in html
     without_content = Object(object_pb2.Object(name="web"), KIND)._repr_html_()

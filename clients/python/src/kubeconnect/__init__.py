@@ -1,10 +1,14 @@
 """Live Kubernetes state: get, list, watch, count, logs, create, update, patch and delete.
 
 ``Client`` is for threads and ``kubeconnect.aio.AsyncClient`` for asyncio. Both have the
-same methods. ``connect`` returns a client that finds the service and the credentials.
+same methods. ``connect`` returns a client that finds the service and the credentials. The
+arguments that several calls share are described at ``Client``.
+
+``Event``, which a watch yields, is either an ``ObjectEvent`` or a ``StreamEvent``.
 """
 
 from kubeconnect._access import AccessCheck, AccessDecision, Identity
+from kubeconnect._columns import Column
 from kubeconnect._connection import Connection
 from kubeconnect._counts import CountResult, ObjectGroup
 from kubeconnect._discovery import (
@@ -81,6 +85,7 @@ __all__ = [
     "CacheState",
     "Cancelled",
     "Client",
+    "Column",
     "ConfigurationError",
     "Conflict",
     "Connection",

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import grpc
 
 from kubeconnect._errors import UnreadableObject
-from kubeconnect._html import html_table
+from kubeconnect._html import html_properties
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1.status_pb2 import Status
 
@@ -159,7 +159,7 @@ class Object(Mapping[str, Any]):
 
     def _repr_html_(self) -> str:
         """Return the metadata of the object as a table for notebooks, without its content."""
-        return html_table(self._title, ("", ""), self._summary())
+        return html_properties(self._title, self._summary())
 
     @property
     def _title(self) -> str:
@@ -173,7 +173,7 @@ class Object(Mapping[str, Any]):
         yield "created", self.created
         yield "uid", self.uid
         yield "resource version", self.resource_version
-        yield "labels", ", ".join(f"{key}={value}" for key, value in self.labels.items())
+        yield "labels", tuple(f"{key}={value}" for key, value in self.labels.items())
         yield "fields", ", ".join(self)
 
 

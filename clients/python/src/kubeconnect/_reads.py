@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from kubeconnect._choices import Choice
+from kubeconnect._columns import Column, Fields, several
 from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Object, Resource
 from kubeconnect.v1 import consistency_pb2, read_pb2
@@ -46,7 +47,8 @@ _SOURCES: dict[int, Source] = {source.value: source for source in Source}
 class GetResult(Object):
     """The result of a get: the object, with where it was read and how current it is.
 
-    ``source`` is None if the service did not report it.
+    ``freshness`` is how current the cache was. ``source`` is where the object was read; None if the
+    service did not report it.
     """
 
     __slots__ = ("freshness", "source")
@@ -58,10 +60,10 @@ class GetResult(Object):
         self.source = Source.from_message(message.source)
 
 
-def paths(fields: Iterable[str] | None) -> Iterable[str] | None:
+def paths(fields: Fields | None) -> Iterable[str] | None:
     """Return the paths to send; None for all. Raises TypeError for a single str, because its
     characters would be sent as paths.
     """
-    if isinstance(fields, str):
-        raise TypeError(f"paths must be a list of str, such as [{fields!r}]")
-    return fields
+    if fields is None:
+        return None
+    return [each.path if isinstance(each, Column) else each for each in several(fields)]

@@ -19,7 +19,9 @@ typed_dicts.__module__ = __name__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the types of some resources, and return the exit code."""
+    """Write the types of some resources, and return the exit code. ``arguments`` are those of the
+    command line; the default is ``sys.argv``.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m kubeconnect.types",
         description="Write TypedDicts for the kinds of resources, from the cluster's schemas.",

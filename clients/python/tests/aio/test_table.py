@@ -49,7 +49,7 @@ async def test_shows_its_size_and_columns(client: AsyncClient) -> None:
 
 async def test_is_shown_in_notebooks_as_kubectl_prints_it(client: AsyncClient) -> None:
     html = (await client.table("pods"))._repr_html_()
-    assert "<tr><th>Namespace</th><th>Name</th></tr>" in html
+    assert '<th scope="col">Namespace</th><th scope="col">Name</th>' in html
     assert "<tr><td>demo</td><td>a</td></tr>" in html
 
 

@@ -4,18 +4,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from kubeconnect._columns import Fields
+from kubeconnect._data_frames import arrow_of, pandas_of, polars_of, records_of
 from kubeconnect._errors import Expired
 from kubeconnect._freshness import Freshness
-from kubeconnect._html import MAX_ROWS, html_table
+from kubeconnect._html import MAX_ROWS, html_table, without_empty
 from kubeconnect._indexing import Indexing
 from kubeconnect._messages import Decode
 from kubeconnect._objects import Object, Resource
 from kubeconnect._reads import Source
 from kubeconnect._transport.sync import Transport
+from kubeconnect._typed_columns import RowReader, TypedColumn
 from kubeconnect._types import T
 from kubeconnect.v1 import read_pb2 as pb
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+R = TypeVar("R")
 
 # How often ``all`` restarts an expired list.
 _RESTARTS = 2
@@ -33,12 +44,13 @@ class ObjectList(Indexing[T]):
     itself.
 
     ``len`` is the ``total``, so that an empty list is false. ``objects[0]`` and slices return
-    objects of the first page without a further call. For an index beyond it, an ObjectList
-    calls ``all`` and keeps the result, while an ObjectList raises LookupError: index
-    the result of ``objects.all()``.
+    objects of the first page without a further call. With threads, an index beyond it calls
+    ``all`` and keeps the result. With asyncio it raises LookupError: index the result of
+    ``all``.
 
-    A list of messages (``client.list(Pod)``) raises UnreadableObject at an object that cannot
-    be decoded. A list of Objects returns all objects, with the ``error`` of each.
+    ``resource`` is the resource and kind of the objects. A list of messages
+    (``client.list(Pod)``) raises UnreadableObject at an object that cannot be decoded. A list
+    of Objects returns all objects, with the ``error`` of each.
     """
 
     def __init__(
@@ -48,8 +60,10 @@ class ObjectList(Indexing[T]):
         first: pb.ListResponse,
         timeout: float | None,
         decode: Decode[T],
+        fields: Fields | None = None,
     ) -> None:
-        """Begin with the first page, which is the response to ``request``."""
+        """Begin with the first page, which is the response to ``request`` of these fields."""
+        self._fields = fields
         self._decode = decode
         self._transport = transport
         self._request = request
@@ -95,14 +109,59 @@ class ObjectList(Indexing[T]):
         """Return the objects of all pages. If the list expires between two pages, it is
         restarted, at most twice, and the properties are then those of the new list.
         """
+        return self._collect(lambda each: each)
+
+    def to_records(self, fields: Fields | None = None) -> list[dict[str, Any]]:
+        """Return a dict for each object of all pages. ``fields`` are columns by name, or paths
+        that are also their names, and default to the fields of the list; see
+        ``kubeconnect.data``.
+        """
+        return records_of(self._columns(fields))
+
+    def to_pandas(self, fields: Fields | None = None) -> pandas.DataFrame:
+        """Return a DataFrame of pandas with a row for each object, as ``to_records``.
+
+        Raises ImportError if pandas is not installed.
+        """
+        return pandas_of(self._columns(fields))
+
+    def to_polars(self, fields: Fields | None = None) -> polars.DataFrame:
+        """Return a DataFrame of polars with a row for each object, as ``to_records``.
+
+        Raises ImportError if polars is not installed.
+        """
+        return polars_of(self._columns(fields))
+
+    def to_arrow(self, fields: Fields | None = None) -> pyarrow.Table:
+        """Return a Table of pyarrow with a row for each object, as ``to_records``.
+
+        Raises ImportError if pyarrow is not installed.
+        """
+        return arrow_of(self._columns(fields))
+
+    def _columns(self, fields: Fields | None) -> list[TypedColumn]:
+        reader = RowReader(
+            (self._fields or None) if fields is None else fields,
+            namespaced=self.resource.namespaced,
+            selected=self._selected(),
+        )
+        return reader.columns(self._collect(reader.row))
+
+    def _selected(self) -> tuple[str, ...]:
+        """Return the fields that the objects have; none for all."""
+        metadata = ("apiVersion", "kind", "metadata") if self._request.metadata_only else ()
+        return tuple(self._request.fields) or metadata
+
+    def _collect(self, take: Callable[[T], R]) -> list[R]:
+        """Return what a function returns for the objects of all pages."""
         for _ in range(_RESTARTS):
             try:
-                return [each for each in self._objects(self._first)]
+                return [take(each) for each in self._objects(self._first)]
             except Expired:
                 self._first = self._fetch("")
                 self.resource = Resource.from_message(self._first.resource)
                 self._indexed = None
-        return [each for each in self._objects(self._first)]
+        return [take(each) for each in self._objects(self._first)]
 
     def __iter__(self) -> Iterator[T]:
         """Iterate over the objects of all pages. The message of Expired has the number of
@@ -124,9 +183,13 @@ class ObjectList(Indexing[T]):
     def _repr_html_(self) -> str:
         """Return the first objects as a table for notebooks, without their content."""
         shown = [Object(each, self.resource) for each in self._first.objects[:MAX_ROWS]]
-        rows = [(each.namespace, each.name, None if each.error else each.created) for each in shown]
+        rows = [
+            (each.namespace, each.name, None if each.error else each.created, each.error)
+            for each in shown
+        ]
+        columns = without_empty(("namespace", "name", "created", "error"), rows)
         more = f", of which {len(shown)} are shown" if len(shown) < len(self) else ""
-        return html_table(self._title + more, ("namespace", "name", "created"), rows)
+        return html_table(self._title + more, *columns, notes=self.warnings)
 
     @property
     def _title(self) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import overload
 
+from kubeconnect._columns import Fields, kept
 from kubeconnect._counts import CountResult
 from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, decode, decoder_of, encoding_of, resource_name
@@ -96,7 +97,7 @@ class Reads(Calls):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
-        fields: Iterable[str] | None = None,
+        fields: Fields | None = None,
         metadata_only: bool = False,
         order_by: str | None = None,
         min_resource_version: str | None = None,
@@ -115,7 +116,7 @@ class Reads(Calls):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
-        fields: Iterable[str] | None = None,
+        fields: Fields | None = None,
         order_by: str | None = None,
         min_resource_version: str | None = None,
         consistency: ConsistencyLike = Consistency.CACHED,
@@ -132,7 +133,7 @@ class Reads(Calls):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
-        fields: Iterable[str] | None = None,
+        fields: Fields | None = None,
         metadata_only: bool = False,
         order_by: str | None = None,
         min_resource_version: str | None = None,
@@ -147,8 +148,10 @@ class Reads(Calls):
         ``order_by`` is "path" or "path desc", or several of these with commas:
         "status.phase, metadata.creationTimestamp desc". Equal objects are in the default
         order. ``page_size`` is the maximum number of objects in a page; the default is as
-        many as fit into about 3 MiB. ``timeout`` applies to each page.
+        many as fit into about 3 MiB. ``timeout`` applies to each page. ``fields`` may also be
+        the columns of ``to_pandas`` and the like: {"node": "spec.nodeName"}.
         """
+        fields = kept(fields)
         request = read_pb2.ListRequest(
             resource=resource_name(resource),
             namespace=namespace,
@@ -167,7 +170,7 @@ class Reads(Calls):
         )
         seconds = deadline(timeout, self._timeout)
         first = self._transport.read(self._transport.resources.List, request, seconds)
-        return ObjectList(self._transport, request, first, seconds, decoder_of(resource))
+        return ObjectList(self._transport, request, first, seconds, decoder_of(resource), fields)
 
     def count(
         self,

@@ -5,12 +5,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from kubeconnect._data_frames import arrow_of, pandas_of, polars_of, records_of
 from kubeconnect._html import MAX_ROWS, html_table
 from kubeconnect._objects import Resource
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._transport.sync import Transport
+from kubeconnect._typed_columns import TypedColumn, read_table
 from kubeconnect.v1 import table_pb2 as pb
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 
 class Table:
@@ -22,7 +30,8 @@ class Table:
     ``Client.table``. It raises Expired if more than about five minutes have passed
     since the first page: request the table again.
 
-    A table without rows is false. It has no length, because the API server does not always
+    ``resource`` is the resource and kind of the objects, and ``columns`` are the columns of the
+    table. A table without rows is false. It has no length, because the API server does not always
     report the number of rows.
     """
 
@@ -62,9 +71,14 @@ class Table:
     def _repr_html_(self) -> str:
         """Return the first rows as a table for notebooks, with the columns that kubectl prints."""
         narrow = [index for index, column in enumerate(self.columns) if column.priority == 0]
-        rows = map(TableRow.from_message, self._first.rows[:MAX_ROWS])
-        cells = ([row.namespace, *(row.cells[index] for index in narrow)] for row in rows)
-        return html_table(self._title, ["Namespace", *self._headings()], cells)
+        shown = [TableRow.from_message(each) for each in self._first.rows[:MAX_ROWS]]
+        rows = [[row.namespace, *(row.cells[index] for index in narrow)] for row in shown]
+        headings = ["Namespace", *self._headings()]
+        if not self.resource.namespaced:
+            headings, rows = headings[1:], [row[1:] for row in rows]
+        is_part = len(shown) < len(self._first.rows) or self._first.next_page_token
+        more = f", of which {len(shown)} are shown" if is_part else ""
+        return html_table(self._title + more, headings, rows, notes=self.warnings)
 
     @property
     def _title(self) -> str:
@@ -83,6 +97,37 @@ class Table:
             page = self._fetch(page.next_page_token)
             for message in page.rows:
                 yield TableRow.from_message(message)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dict for each row of all pages: the ``Namespace`` and all columns, those of
+        wide output too. A second column with the name "Age" is "Age_2".
+        """
+        return records_of(self._typed_columns())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows of all pages as a DataFrame of pandas, as ``to_records``.
+
+        Raises ImportError if pandas is not installed.
+        """
+        return pandas_of(self._typed_columns())
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the rows of all pages as a DataFrame of polars, as ``to_records``.
+
+        Raises ImportError if polars is not installed.
+        """
+        return polars_of(self._typed_columns())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the rows of all pages as a Table of pyarrow, as ``to_records``.
+
+        Raises ImportError if pyarrow is not installed.
+        """
+        return arrow_of(self._typed_columns())
+
+    def _typed_columns(self) -> list[TypedColumn]:
+        rows = [row for row in self]
+        return read_table(self.columns, rows, namespaced=self.resource.namespaced)
 
     def _fetch(self, token: str) -> pb.GetTableResponse:
         request = pb.GetTableRequest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import overload
 
+from kubeconnect._columns import Fields, kept
 from kubeconnect._counts import CountResult
 from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, decode, decoder_of, encoding_of, resource_name
@@ -94,7 +95,7 @@ class AsyncReads(AsyncCalls):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
-        fields: Iterable[str] | None = None,
+        fields: Fields | None = None,
         metadata_only: bool = False,
         order_by: str | None = None,
         min_resource_version: str | None = None,
@@ -113,7 +114,7 @@ class AsyncReads(AsyncCalls):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
-        fields: Iterable[str] | None = None,
+        fields: Fields | None = None,
         order_by: str | None = None,
         min_resource_version: str | None = None,
         consistency: ConsistencyLike = Consistency.CACHED,
@@ -130,7 +131,7 @@ class AsyncReads(AsyncCalls):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
-        fields: Iterable[str] | None = None,
+        fields: Fields | None = None,
         metadata_only: bool = False,
         order_by: str | None = None,
         min_resource_version: str | None = None,
@@ -145,8 +146,10 @@ class AsyncReads(AsyncCalls):
         ``order_by`` is "path" or "path desc", or several of these with commas:
         "status.phase, metadata.creationTimestamp desc". Equal objects are in the default
         order. ``page_size`` is the maximum number of objects in a page; the default is as
-        many as fit into about 3 MiB. ``timeout`` applies to each page.
+        many as fit into about 3 MiB. ``timeout`` applies to each page. ``fields`` may also be
+        the columns of ``to_pandas`` and the like: {"node": "spec.nodeName"}.
         """
+        fields = kept(fields)
         request = read_pb2.ListRequest(
             resource=resource_name(resource),
             namespace=namespace,
@@ -165,7 +168,9 @@ class AsyncReads(AsyncCalls):
         )
         seconds = deadline(timeout, self._timeout)
         first = await self._transport.read(self._transport.resources.List, request, seconds)
-        return AsyncObjectList(self._transport, request, first, seconds, decoder_of(resource))
+        return AsyncObjectList(
+            self._transport, request, first, seconds, decoder_of(resource), fields
+        )
 
     async def count(
         self,

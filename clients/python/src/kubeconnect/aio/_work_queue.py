@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from time import monotonic
 from typing import Generic, TypeVar
 
+from kubeconnect._concurrency.aio import AsyncMonitor
 from kubeconnect._queue_state import (
     BASE_DELAY_SECONDS,
     MAX_DELAY_SECONDS,
@@ -17,7 +18,6 @@ from kubeconnect._queue_state import (
     QueueState,
 )
 from kubeconnect._rate_limits import ExponentialBackoff, TokenBucket
-from kubeconnect._waiting.aio import AsyncMonitor
 
 K = TypeVar("K", bound=Hashable)
 
@@ -36,7 +36,7 @@ class AsyncWorkQueue(Generic[K]):
       (``add_rate_limited``).
 
     A worker calls ``done`` for each key that it gets. Iterate to get the keys up to the
-    shutdown::
+    shutdown:
 
         async for key in queue:
             try:
@@ -66,7 +66,9 @@ class AsyncWorkQueue(Generic[K]):
         burst: int = RETRY_BURST,
         metrics: QueueMetrics | None = None,
     ) -> None:
-        """Create an empty queue. Raises ValueError for limits that are not positive."""
+        """Create an empty queue. ``metrics`` is called for each change of the queue; the default
+        is no metrics. Raises ValueError for limits that are not positive.
+        """
         self._state: QueueState[K] = QueueState(
             ExponentialBackoff(base_delay, max_delay, jitter=jitter),
             TokenBucket(rate, burst, monotonic),
@@ -173,13 +175,13 @@ class AsyncWorkQueue(Generic[K]):
 
     @property
     def unfinished_seconds(self) -> float:
-        """The time that workers have spent on the keys that they process, in total."""
+        """The seconds that workers have spent on the keys that they process, in total."""
         with self._monitor:
             return self._state.unfinished_seconds
 
     @property
     def longest_running_seconds(self) -> float:
-        """The time since the longest-running worker got its key; 0 if no key is processed."""
+        """The seconds since the longest-running worker got its key; 0 if no key is processed."""
         with self._monitor:
             return self._state.longest_running_seconds
 

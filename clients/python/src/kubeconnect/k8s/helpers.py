@@ -1,15 +1,13 @@
 """Conversions between messages and Python values.
 
-========================  ==========================  ====================
-message                   from the message            to the message
-========================  ==========================  ====================
-meta.v1.Time              ``to_datetime``             ``to_time``
-meta.v1.MicroTime         ``to_datetime``             ``to_micro_time``
-quantity.Quantity         ``to_decimal``              ``to_quantity``
-map of Quantity           ``to_decimals``             ``to_quantities``
-intstr.IntOrString        ``to_int_or_str``           ``to_int_or_string``
-any message               ``to_dict``                 the class itself
-========================  ==========================  ====================
+| message | from the message | to the message |
+| --- | --- | --- |
+| meta.v1.Time | ``to_datetime`` | ``to_time`` |
+| meta.v1.MicroTime | ``to_datetime`` | ``to_micro_time`` |
+| quantity.Quantity | ``to_decimal`` | ``to_quantity`` |
+| map of Quantity | ``to_decimals`` | ``to_quantities`` |
+| intstr.IntOrString | ``to_int_or_str`` | ``to_int_or_string`` |
+| any message | ``to_dict`` | the class itself |
 
 Maps of str are used as they are: ``pod.metadata.labels["app"] = "web"``,
 ``ObjectMeta(labels={"app": "web"})``.

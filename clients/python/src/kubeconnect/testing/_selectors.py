@@ -77,7 +77,7 @@ def _field_requirement(term: str, selector: str, resource: ResourceType) -> Matc
     path = FieldPath(name)
 
     def matches(content: Mapping[str, Any]) -> bool:
-        value = next(path.values(content), None)
+        value = path.value(content)
         text = _UNSET.get(name, "") if value is None else _text(value)
         return (text == wanted) is (operator != "!=")
 
