@@ -1,7 +1,8 @@
 package clients_test
 
 import (
-	"encoding/json"
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -23,28 +24,21 @@ func TestPythonTesting_ScenariosOfTheFakeServicePassAgainstTheRealOne(t *testing
 			faults := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
 			caller := startProgram(t, kit.PythonProgram(t, "python", "blackbox.py"), way, service.Address, namespace)
 			generation, scenarios := "first", 0
-			for {
-				var report struct{ Step, Name, Error, Done string }
-				line, err := caller.Process.UntilPrints(ctx, isStep)
-				if err == nil {
-					err = json.Unmarshal([]byte(line), &report)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				switch report.Step {
+			for number := 1; ; number++ {
+				switch report := reportOf(ctx, caller, number); report.Kind {
 				case "scenario":
 					scenarios++
+					t.Logf("%s: %.1f s", report.Name, report.Seconds)
 					if report.Error != "" {
 						t.Errorf("%s:\n%s", report.Name, report.Error)
 					}
 				case "reset":
-					generation = report.Done // no token of another generation resumes
+					generation = report.Name // no token of another generation resumes
 					fallthrough
 				case "disconnect":
 					service.Crash()
 					service = harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, kit.HostPort(service), "--token-generation", generation)
-					faults.Create(report.Done, nil)
+					faults.Create(report.Name, nil)
 				case "done":
 					caller.Ends(ctx)
 					if scenarios < 30 {
@@ -57,8 +51,16 @@ func TestPythonTesting_ScenariosOfTheFakeServicePassAgainstTheRealOne(t *testing
 	}
 }
 
-// isStep reports whether a program has printed a step.
-func isStep(line string) bool {
-	var report struct{ Step string }
-	return json.Unmarshal([]byte(line), &report) == nil && report.Step != ""
+// scenarioReport is a line of blackbox.py: the result of a scenario, a fault that the program asks
+// for, or the end of the program.
+type scenarioReport struct {
+	Kind, Name, Error string
+	Seconds           float64
+}
+
+// reportOf blocks until the program has printed its report with a number, from 1 on.
+func reportOf(ctx context.Context, caller program, number int) (report scenarioReport) {
+	caller.t.Helper()
+	caller.Step(ctx, fmt.Sprintf("report-%d", number), &report)
+	return report
 }

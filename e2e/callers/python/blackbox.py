@@ -1,10 +1,11 @@
 """A program that checks what callers of the service see.
 
-python blackbox.py threads|asyncio ADDRESS NAMESPACE
+python blackbox.py threads|asyncio ADDRESS NAMESPACE [SCENARIO ...]
 
-It prints a line of JSON for each scenario, with the error if there is one. Each scenario has a
-namespace of its own, whose name begins with NAMESPACE. For a fault it prints the line of the fault,
-and waits until there is a ConfigMap in NAMESPACE with the name that the line has.
+It prints the name of each scenario that begins, and a line of JSON when the scenario has ended, with
+the error if there is one. Each scenario has a namespace of its own, whose name begins with
+NAMESPACE. For a fault it prints a line of JSON too, and waits until there is a ConfigMap in
+NAMESPACE with the name of the fault. The lines of JSON are numbered.
 
 The scenarios are also run against kubeconnect.testing, by the tests of the Python client.
 """
@@ -13,8 +14,10 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 import blackbox_reads
 import blackbox_watches
@@ -42,28 +45,43 @@ def run(scenario: Scenario, client: Client, namespace: str, faults: Faults) -> N
     scenario(World(client, name, faults))
 
 
+class Reports:
+    """The lines of JSON that the program prints."""
+
+    def __init__(self) -> None:
+        """Begin with the number 1."""
+        self._count = 0
+
+    def send(self, kind: str, name: str, **fields: object) -> None:
+        """Print a report."""
+        self._count += 1
+        report = {"step": f"report-{self._count}", "kind": kind, "name": name, **fields}
+        print(json.dumps(report), flush=True)
+
+
 class ReportedFaults:
     """Faults that the process which started this program makes."""
 
-    def __init__(self, client: Client, namespace: str) -> None:
-        """Report to standard output."""
+    def __init__(self, reports: Reports, client: Client, namespace: str) -> None:
+        """Report the faults."""
+        self._reports = reports
         self._client = client
         self._namespace = namespace
         self._count = 0
 
     def disconnect(self) -> None:
         """Cut all streams."""
-        self._report("disconnect")
+        self._make("disconnect")
 
     def reset(self) -> None:
         """Invalidate all tokens."""
-        self._report("reset")
+        self._make("reset")
 
-    def _report(self, step: str) -> None:
+    def _make(self, kind: str) -> None:
         self._count += 1
-        done = f"fault-{self._count}"
-        print(json.dumps({"step": step, "done": done}), flush=True)
-        eventually(lambda: self._exists(done))
+        name = f"fault-{self._count}"
+        self._reports.send(kind, name)
+        eventually(lambda: self._exists(name))
 
     def _exists(self, name: str) -> bool:
         try:
@@ -73,21 +91,29 @@ class ReportedFaults:
         return True
 
 
-def main(way: str, address: str, namespace: str) -> None:
-    """Run all scenarios."""
+def report_of(scenario: Scenario, client: Client, namespace: str, faults: Faults) -> dict[str, Any]:
+    """Run a scenario, and return its duration and its error."""
+    error, begin = "", time.monotonic()
+    try:
+        run(scenario, client, namespace, faults)
+    except Exception:
+        error = traceback.format_exc()
+    return {"seconds": round(time.monotonic() - begin, 1), "error": error}
+
+
+def main(way: str, address: str, namespace: str, *names: str) -> None:
+    """Run all scenarios, or those with the names."""
     scenarios = SCENARIOS if way == "asyncio" else SCENARIOS + WITH_THREADS
     connected = blocking_client(address) if way == "asyncio" else Client(address)
+    reports = Reports()
     with connected as client, Client(address) as other:
-        faults = ReportedFaults(other, namespace)
+        faults = ReportedFaults(reports, other, namespace)
         for scenario in scenarios:
-            error = ""
-            try:
-                run(scenario, client, namespace, faults)
-            except Exception:
-                error = traceback.format_exc()
-            report = {"step": "scenario", "name": scenario.__name__, "error": error}
-            print(json.dumps(report), flush=True)
-    print(json.dumps({"step": "done"}), flush=True)
+            name = scenario.__name__
+            if name in names or not names:
+                print(name, flush=True)
+                reports.send("scenario", name, **report_of(scenario, client, namespace, faults))
+    reports.send("done", "")
 
 
 if __name__ == "__main__":
