@@ -19,11 +19,11 @@ func TestPythonTesting_ScenariosOfTheFakeServicePassAgainstTheRealOne(t *testing
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			ctx := kit.DeadlineAfter(t, 2*kit.FaultPatience)
-			service := harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, "127.0.0.1:0")
+			generation, scenarios := "first", 0
+			service := harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, "127.0.0.1:0", "--token-generation", generation)
 			namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 			faults := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
 			caller := startProgram(t, kit.PythonProgram(t, "python", "blackbox.py"), way, service.Address, namespace)
-			generation, scenarios := "first", 0
 			for number := 1; ; number++ {
 				switch report := reportOf(ctx, caller, number); report.Kind {
 				case "scenario":

@@ -2,7 +2,7 @@
 
 python blackbox.py threads|asyncio ADDRESS NAMESPACE [SCENARIO ...]
 
-It prints the name of each scenario that begins, and a line of JSON when the scenario has ended, with
+It prints the name of each scenario that begins, and a line of JSON when it has ended, with
 the error if there is one. Each scenario has a namespace of its own, whose name begins with
 NAMESPACE. For a fault it prints a line of JSON too, and waits until there is a ConfigMap in
 NAMESPACE with the name of the fault. The lines of JSON are numbered.

@@ -151,8 +151,9 @@ def selectors_select(world: World) -> None:
 
 def fields_are_projected(world: World) -> None:
     """A read returns the fields that it names, and those that enclose them."""
-    data = {"color": "red", "app.kubernetes.io/name": "web"}
-    world.create("web", data=data, metadata={**labeled(app="web"), "annotations": {"a": "b"}})
+    data = {"color": "red", "app.name": "web"}
+    annotations = {"a": "b", "example.com/c": "d"}
+    world.create("web", data=data, metadata={**labeled(app="web"), "annotations": annotations})
 
     def read(*fields: str) -> object:
         return world.client.get(
@@ -163,7 +164,11 @@ def fields_are_projected(world: World) -> None:
     equal(
         read("data.color", "metadata.name"), {"data": {"color": "red"}, "metadata": {"name": "web"}}
     )
-    equal(read("data['app.kubernetes.io/name']"), {"data": {"app.kubernetes.io/name": "web"}})
+    equal(read("data['app.name']"), {"data": {"app.name": "web"}})
+    equal(
+        read("metadata.annotations['example.com/c']"),
+        {"metadata": {"annotations": {"example.com/c": "d"}}},
+    )
     equal(read("{.data}"), {"data": data})
     equal(read("data[*]"), {"data": data})
     equal(read("data.none", "spec.none"), {})

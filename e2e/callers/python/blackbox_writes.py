@@ -115,8 +115,27 @@ def some_kinds_are_created_by_updates(world: World) -> None:
     body = {"metadata": {"name": "web"}, "spec": {"holderIdentity": "me"}}
     with raises(kubeconnect.Conflict, "Conflict"):
         client.update("leases", body, namespace=namespace, resource_version="7")
-    assert client.update("leases", body, namespace=namespace).created
-    assert not client.update("leases", body, namespace=namespace).created
+    created = client.update("leases", body, namespace=namespace)
+    assert created.created
+    updated = client.update(
+        "leases", body, namespace=namespace, resource_version=created.object.resource_version
+    )
+    assert not updated.created
+
+
+def some_kinds_are_updated_at_a_version_only(world: World) -> None:
+    """An update of a lease, or of a custom resource, names the version of the object."""
+    world.define_crontabs()
+    client, namespace = world.client, world.namespace
+    body = {"metadata": {"name": "web"}}
+    for resource in ("leases", world.crontabs):
+        read = client.create(resource, body, namespace=namespace).object
+        with raises(kubeconnect.Invalid, "Invalid"):
+            client.update(resource, body, namespace=namespace)
+        client.patch(resource, "web", {"spec": {}}, namespace=namespace, type="merge")
+        with raises(kubeconnect.Conflict, "Conflict"):
+            client.update(resource, {**read, "spec": {"x": 1}})
+        client.update(resource, world.get("web", resource))
 
 
 def patches_change_parts(world: World) -> None:
@@ -132,14 +151,19 @@ def patches_change_parts(world: World) -> None:
     equal(patch([{"op": "replace", "path": "/data/b", "value": "4"}], "json"), {"b": "4", "c": "3"})
     add = [
         {"op": "test", "path": "/data/b", "value": "4"},
-        {"op": "add", "path": "/data/x~1y", "value": ""},
+        {"op": "add", "path": "/data/y", "value": ""},
+        {"op": "add", "path": "/metadata/labels/example.com~1app", "value": "x"},
     ]
-    equal(patch(add, "json"), {"b": "4", "c": "3", "x/y": ""})
+    equal(patch(add, "json"), {"b": "4", "c": "3", "y": ""})
+    equal(world.get("web").labels, {"app": "web", "example.com/app": "x"})
     move = [
-        {"op": "move", "from": "/data/x~1y", "path": "/data/z"},
+        {"op": "move", "from": "/data/y", "path": "/data/z"},
         {"op": "remove", "path": "/data/c"},
+        {"op": "remove", "path": "/metadata/labels/example.com~1app"},
     ]
     equal(patch(move, "json"), {"b": "4", "z": ""})
+    with raises(kubeconnect.Invalid, "Invalid"):
+        patch([{"op": "add", "path": "/data/x~1y", "value": ""}], "json")
     equal(patch({"data": {"z": None}}, "strategic"), {"b": "4"})
     equal(world.get("web").labels, {"app": "web"})
     with raises(kubeconnect.Invalid, "Invalid"):
@@ -439,6 +463,7 @@ SCENARIOS = (
     unknown_fields_are_reported,
     updates_conflict,
     some_kinds_are_created_by_updates,
+    some_kinds_are_updated_at_a_version_only,
     patches_change_parts,
     lists_are_merged_by_their_keys,
     applied_fields_have_owners,

@@ -5,6 +5,7 @@
 #
 # - generation: the API server counts the changes of its specification in metadata.generation.
 # - upsert: an update creates a missing object.
+# - versioned: an update of an object must name its resource version.
 # - returned: a deletion returns the deleted object.
 BUILT_IN_RESOURCES = """
 -|v1|ConfigMap|configmaps|namespaced|cm|||
@@ -22,9 +23,9 @@ BUILT_IN_RESOURCES = """
 -|v1|Secret|secrets|namespaced||||
 -|v1|ServiceAccount|serviceaccounts|namespaced|sa|||returned
 -|v1|Service|services|namespaced|svc|all|status|upsert,returned
-admissionregistration.k8s.io|v1|MutatingWebhookConfiguration|mutatingwebhookconfigurations|cluster||api-extensions||generation
-admissionregistration.k8s.io|v1|ValidatingWebhookConfiguration|validatingwebhookconfigurations|cluster||api-extensions||generation
-apiextensions.k8s.io|v1|CustomResourceDefinition|customresourcedefinitions|cluster|crd,crds|api-extensions|status|generation
+admissionregistration.k8s.io|v1|MutatingWebhookConfiguration|mutatingwebhookconfigurations|cluster||api-extensions||generation,versioned
+admissionregistration.k8s.io|v1|ValidatingWebhookConfiguration|validatingwebhookconfigurations|cluster||api-extensions||generation,versioned
+apiextensions.k8s.io|v1|CustomResourceDefinition|customresourcedefinitions|cluster|crd,crds|api-extensions|status|generation,versioned
 apps|v1|ControllerRevision|controllerrevisions|namespaced||||
 apps|v1|DaemonSet|daemonsets|namespaced|ds|all|status|generation
 apps|v1|Deployment|deployments|namespaced|deploy|all|scale,status|generation
@@ -34,13 +35,13 @@ autoscaling|v2|HorizontalPodAutoscaler|horizontalpodautoscalers|namespaced|hpa|a
 batch|v1|CronJob|cronjobs|namespaced|cj|all|status|generation
 batch|v1|Job|jobs|namespaced||all|status|generation
 certificates.k8s.io|v1|CertificateSigningRequest|certificatesigningrequests|cluster|csr||status|
-coordination.k8s.io|v1|Lease|leases|namespaced||||upsert
+coordination.k8s.io|v1|Lease|leases|namespaced||||upsert,versioned
 discovery.k8s.io|v1|EndpointSlice|endpointslices|namespaced||||generation
 networking.k8s.io|v1|IngressClass|ingressclasses|cluster||||generation
 networking.k8s.io|v1|Ingress|ingresses|namespaced|ing||status|generation
 networking.k8s.io|v1|NetworkPolicy|networkpolicies|namespaced|netpol|||generation
-node.k8s.io|v1|RuntimeClass|runtimeclasses|cluster||||upsert
-policy|v1|PodDisruptionBudget|poddisruptionbudgets|namespaced|pdb||status|generation
+node.k8s.io|v1|RuntimeClass|runtimeclasses|cluster||||upsert,versioned
+policy|v1|PodDisruptionBudget|poddisruptionbudgets|namespaced|pdb||status|generation,versioned
 rbac.authorization.k8s.io|v1|ClusterRoleBinding|clusterrolebindings|cluster||||upsert
 rbac.authorization.k8s.io|v1|ClusterRole|clusterroles|cluster||||upsert
 rbac.authorization.k8s.io|v1|RoleBinding|rolebindings|namespaced||||upsert

@@ -27,7 +27,7 @@ class ResourceType:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
-    traits: tuple[str, ...] = ("generation",)
+    traits: tuple[str, ...] = ("generation", "versioned")
     fields: tuple[str, ...] = ()
     """The fields of field selectors, in addition to the name and namespace."""
     built_in: bool = False

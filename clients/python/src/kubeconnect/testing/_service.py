@@ -56,12 +56,13 @@ class FakeService:
         username: str = "fake",
         heartbeat: float = 5.0,
     ) -> None:
-        """Begin with these objects, and with the namespaces that every cluster has.
+        """Begin with these ``objects``, and with the namespaces that every cluster has.
 
         ``username`` is the name of every caller. ``heartbeat`` is the number of seconds after
         which a stream without changes sends a BOOKMARK.
         """
         self.username = username
+        """The name of every caller. A test may change it."""
         self._cluster = Cluster()
         self._calls = Calls(self._cluster, self._name)
         self._calls.heartbeat = heartbeat
@@ -126,8 +127,9 @@ class FakeService:
     def put(self, obj: AnyObject) -> Object:
         """Create or replace an object, and return it. Its namespace is created if it is missing.
 
-        Unlike a write of a client, this needs no permission, is not checked, and sets all fields,
-        also the status and the ``deletionTimestamp``.
+        ``obj`` has its ``apiVersion`` and ``kind``, or is a message of ``kubeconnect.k8s``. Unlike
+        a write of a client, this needs no permission, is not checked, and sets all fields, also the
+        status and the ``deletionTimestamp``.
         """
         content = _content(obj)
         with self._cluster.changed:
@@ -180,10 +182,13 @@ class FakeService:
         schema: Mapping[str, Any] | None = None,
     ) -> None:
         """Serve a resource, such as a custom one: ``add_resource("stable.example.com/v1",
-        "CronTab", "crontabs")``.
+        "CronTab", "crontabs")``. A client that creates a CustomResourceDefinition has the same
+        effect.
 
-        ``subresources`` are any of "status" and "scale". ``schema`` is the OpenAPI schema that the
-        service returns. A client that creates a CustomResourceDefinition has the same effect.
+        ``api_version`` and ``kind`` are those of the objects, and ``plural`` is the name of the
+        resource. Clients also find it by its ``short_names``, and list it by its ``categories``.
+        If it is not ``namespaced``, its objects belong to the cluster. ``subresources`` are any of
+        "status" and "scale". ``schema`` is the OpenAPI schema that the service returns.
         """
         group, _, version = api_version.rpartition("/")
         resource = ResourceType(
@@ -201,10 +206,11 @@ class FakeService:
             self._cluster.registry.add(resource)
 
     def add_filter(self, expression: str, function: Callable[[Any], object]) -> None:
-        """Evaluate a filter by a function. The fake does not evaluate CEL.
+        """Evaluate a filter by a function, because the fake does not evaluate CEL.
 
-        The function is called with an object, as a dict, and returns whether it matches. A
-        LookupError or a TypeError means that the filter has no value for the object.
+        ``expression`` is the filter as the client sends it. The ``function`` is called with an
+        object, as a dict, and returns whether it matches. A LookupError or a TypeError means that
+        the filter has no value for the object.
         """
         self._filters[expression] = function
 
@@ -217,8 +223,8 @@ class FakeService:
         container: str = "",
         end: bool = False,
     ) -> None:
-        """Append to the log of a pod's container, by default its first. With ``end`` the container
-        has terminated, and the logs that are followed end.
+        """Append a ``text`` to the log of a pod's container, by default its first. With ``end``
+        the container has terminated, and the logs that are followed end.
         """
         with self._cluster.changed:
             pods = self._cluster.registry.find("pods")
@@ -246,7 +252,8 @@ class FakeService:
 
         ``call`` is "get", "list", "watch", "count", "table", "create", "update", "patch",
         "delete", "deletecollection", "logs", "access" or "discovery". "watch" is the beginning of a
-        stream. The error is a class, or an error that is sent as it is.
+        stream. ``times`` is the number of calls that fail, by default of all resources. The error
+        is a class, or an error that is sent as it is.
         """
         if isinstance(error, type):
             error = failure(error, message, retry_after_seconds=retry_after_seconds)

@@ -22,6 +22,7 @@ from kubeconnect.testing._failures import (
     not_found,
 )
 from kubeconnect.testing._fields import known_fields
+from kubeconnect.testing._keyed_data import check_keys
 from kubeconnect.testing._resources import ResourceType
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
@@ -138,6 +139,8 @@ class Writes:
         wanted = change(before)
         _check_kind(resource, wanted)
         wanted = _known(resource, wanted, options)
+        if resource.has("versioned") and not options.preconditions.resource_version:
+            _check_versioned(resource, before, wanted)
         self._check_identity(resource, before, wanted)
         content = _merged(resource, before, wanted, status=status)
         _check_valid(resource, content, before)
@@ -278,6 +281,14 @@ class Writes:
             raise modified(resource, name)
 
 
+def _check_versioned(resource: ResourceType, before: Content, wanted: Content) -> None:
+    """Raise Invalid if an update does not name the version of the object."""
+    if not (wanted.get("metadata") or {}).get("resourceVersion"):
+        problem = "Invalid value: 0: must be specified for an update"
+        name = before["metadata"]["name"]
+        raise invalid(resource, name, "metadata.resourceVersion", "FieldValueInvalid", problem)
+
+
 def _known(resource: ResourceType, content: Content, options: WriteOptions) -> Content:
     cls = Invalid if options.is_patch else InvalidArgument
     content, warnings = known_fields(resource, content, options.validation, cls)
@@ -375,6 +386,7 @@ def _check_valid(resource: ResourceType, content: Content, before: Content | Non
             "character"
         )
         raise invalid(resource, name, "metadata.name", "FieldValueInvalid", problem)
+    check_keys(resource, content)
     finalizers = metadata.get("finalizers") or []
     for number, each in enumerate(finalizers):
         if "/" not in each and each not in _FINALIZERS:
