@@ -1,4 +1,4 @@
-"""Tests that run the program of the README about the fake service."""
+"""Tests that run the programs of the README about the fake service."""
 
 import re
 from pathlib import Path
@@ -8,19 +8,23 @@ import pytest
 
 README = Path(__file__).parents[1] / "README.md"
 SECTION = README.read_text().split("\n## Testing your programs\n")[1].split("\n## ")[0]
-(PROGRAM,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
-NAMES = re.findall(r"^def (test_\w+)", PROGRAM, re.MULTILINE)
+PROGRAMS = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+TESTS = [
+    pytest.param(program, name, id=name)
+    for program in PROGRAMS
+    for name in re.findall(r"^def (test_\w+)", program, re.MULTILINE)
+]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_passes(name: str) -> None:
-    program: dict[str, Any] = {}
-    exec(PROGRAM, program)
-    program[name]()
+@pytest.mark.parametrize(("program", "name"), TESTS)
+def test_passes(program: str, name: str) -> None:
+    names: dict[str, Any] = {}
+    exec(program, names)
+    names[name]()
 
 
 def test_there_are_tests() -> None:
-    assert len(NAMES) == 3
+    assert len(TESTS) == 4
 
 
 def test_names_the_methods_of_the_fake_service() -> None:

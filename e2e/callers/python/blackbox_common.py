@@ -14,6 +14,7 @@ from kubeconnect import Client, EventType, Watch
 T = TypeVar("T")
 
 LIMIT_SECONDS = 60.0
+OF_CONTROLLER = "kube-root-ca.crt"
 
 
 class Faults(Protocol):
@@ -129,12 +130,16 @@ def raises(cls: type[kubeconnect.KubeconnectError], reason: str | None = None) -
 
 
 def take(watch: Watch, count: int) -> list[str]:
-    """Return the next events of a watch, without BOOKMARKs: "ADDED web", "SYNCED"."""
+    """Return the next events of a watch, without BOOKMARKs: "ADDED web", "SYNCED".
+
+    The events of the ConfigMap that a controller creates in each namespace are ignored: a watch
+    that resumes may report an object that does not match as DELETED.
+    """
     taken: list[str] = []
     while len(taken) < count:
         event = next(watch)
-        if event.type is not EventType.BOOKMARK:
-            name = event.object.name if event.object else ""
+        name = event.object.name if event.object else ""
+        if event.type is not EventType.BOOKMARK and name != OF_CONTROLLER:
             taken.append(f"{event.type.name} {name}".rstrip())
     return taken
 

@@ -82,6 +82,24 @@ def unknown_fields_are_reported(world: World) -> None:
         client.patch("configmaps", "web", {"data": {"a": 7}}, namespace=namespace, type="merge")
 
 
+def empty_fields_are_left_out(world: World) -> None:
+    """The API server leaves out the empty lists and maps of built-in kinds."""
+    client, namespace = world.client, world.namespace
+    created = world.create("web", data={}, metadata={**labeled(), "annotations": {}})
+    equal(sorted(created), ["apiVersion", "kind", "metadata"])
+    assert not {"labels", "annotations"} & created.metadata.keys()
+    world.create("full", data={"a": "1"})
+    patch = {"data": {"a": None}}
+    left = client.patch("configmaps", "full", patch, namespace=namespace, type="merge").object
+    assert "data" not in left
+    spec = {"containers": [{**container("a"), "args": []}], "nodeSelector": {"none": "none"}}
+    pod = client.create(
+        "pods", {"metadata": {"name": "web"}, "spec": {**spec, "nodeName": ""}}, namespace=namespace
+    ).object
+    assert "args" not in pod["spec"]["containers"][0]
+    assert "nodeName" not in pod["spec"]
+
+
 def updates_conflict(world: World) -> None:
     """An update replaces the version that was read, and no other."""
     client, namespace = world.client, world.namespace
@@ -461,6 +479,7 @@ def a_pod_is_evicted(world: World) -> None:
 SCENARIOS = (
     an_object_is_created,
     unknown_fields_are_reported,
+    empty_fields_are_left_out,
     updates_conflict,
     some_kinds_are_created_by_updates,
     some_kinds_are_updated_at_a_version_only,

@@ -37,18 +37,17 @@ def from_dict(cls: type[Message], content: Mapping[str, Any]) -> Message:
 
     Raises InvalidArgument for a value of the wrong type.
     """
-    message = cls()
-    _set_fields(message, content, ())
-    return message
+    return parse(cls, content)[0]
 
 
-def unknown_fields(cls: type[Message], content: Mapping[str, Any]) -> list[Path]:
-    """Return the paths of the fields of an object that its message does not have.
+def parse(cls: type[Message], content: Mapping[str, Any]) -> tuple[Message, list[Path]]:
+    """Return the message of an object, and the paths of the fields that the message does not have.
 
     Raises InvalidArgument for a value of the wrong type.
     """
-    paths = _set_fields(cls(), content, ())
-    return [path for path in paths if path not in (("apiVersion",), ("kind",))]
+    message = cls()
+    paths = _set_fields(message, content, ())
+    return message, [path for path in paths if path not in (("apiVersion",), ("kind",))]
 
 
 def _set_fields(message: Message, content: Any, path: Path) -> list[Path]:
