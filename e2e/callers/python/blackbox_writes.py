@@ -61,6 +61,63 @@ def an_object_is_created(world: World) -> None:
     )
 
 
+def metadata_is_validated(world: World) -> None:
+    """Names, labels, annotations and owners have rules."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"}
+    no_uid = {key: owner[key] for key in ("apiVersion", "kind", "name")}
+    two = [{**owner, "controller": True}, {**owner, "uid": "2", "controller": True}]
+    for metadata in (
+        labeled(app="a b"),
+        labeled(app="x" * 64),
+        {"labels": {"a b": "c"}},
+        {"labels": {"a/b/c": "d"}},
+        {"annotations": {"a b": "c"}},
+        {"ownerReferences": [no_uid]},
+        {"ownerReferences": two},
+    ):
+        with raises(kubeconnect.Invalid, "Invalid"):
+            world.create("web", metadata=metadata)
+    for metadata in ({"labels": {"a": 1}}, {"labels": ["a"]}):
+        with raises(kubeconnect.InvalidArgument, "BadRequest"):
+            world.create("web", metadata=metadata)
+    client, namespace = world.client, world.namespace
+    for resource, name in (("configmaps", "a" * 254), ("namespaces", "a.b"), ("roles", "a/b")):
+        of = None if resource == "namespaces" else namespace
+        with raises(kubeconnect.Invalid, "Invalid"):
+            client.create(resource, {"metadata": {"name": name}}, namespace=of)
+    label = {"metadata": {"labels": {"kubernetes.io/metadata.name": "another"}}}
+    patched = client.patch("namespaces", namespace, label, type="merge").object
+    equal(patched.labels["kubernetes.io/metadata.name"], namespace)
+    with raises(kubeconnect.Forbidden, "Forbidden"):
+        client.delete("namespaces", "default")
+
+
+def secrets_have_text_and_bytes(world: World) -> None:
+    """The text of a Secret is stored as base64, and what is immutable does not change."""
+    client, namespace = world.client, world.namespace
+    body = {"metadata": {"name": "key"}, "stringData": {"a": "b"}}
+    created = client.create("secrets", body, namespace=namespace).object
+    equal((created["data"], created["type"]), ({"a": "Yg=="}, "Opaque"))
+    assert "stringData" not in created
+
+    def patch(resource: str, body: dict[str, Any]) -> kubeconnect.Object:
+        return client.patch(resource, "key", body, namespace=namespace, type="merge").object
+
+    equal(patch("secrets", {"stringData": {"c": "d"}})["data"], {"a": "Yg==", "c": "ZA=="})
+    with raises(kubeconnect.Invalid, "Invalid"):
+        patch("secrets", {"type": "another"})
+    other = {"metadata": {"name": "other"}, "data": {"a": "$$$"}}
+    with raises(kubeconnect.InvalidArgument, "BadRequest"):
+        client.create("secrets", other, namespace=namespace)
+    world.create("key", data={"a": "b"}, immutable=True)
+    equal(patch("configmaps", {"metadata": labeled(app="web")}).labels, {"app": "web"})
+    for change in ({"data": {"a": "c"}}, {"immutable": False}):
+        with raises(kubeconnect.Invalid, "Invalid"):
+            patch("configmaps", change)
+    with raises(kubeconnect.Invalid, "Invalid"):
+        world.create("both", data={"a": "b"}, binaryData={"a": "AA=="})
+
+
 def unknown_fields_are_reported(world: World) -> None:
     """Unknown fields are dropped with a warning, or rejected; wrong types are rejected."""
     client, namespace = world.client, world.namespace
@@ -150,9 +207,10 @@ def some_kinds_are_updated_at_a_version_only(world: World) -> None:
         read = client.create(resource, body, namespace=namespace).object
         with raises(kubeconnect.Invalid, "Invalid"):
             client.update(resource, body, namespace=namespace)
-        client.patch(resource, "web", {"spec": {}}, namespace=namespace, type="merge")
+        label = {"metadata": {"labels": {"a": "b"}}}
+        client.patch(resource, "web", label, namespace=namespace, type="merge")
         with raises(kubeconnect.Conflict, "Conflict"):
-            client.update(resource, {**read, "spec": {"x": 1}})
+            client.update(resource, read)
         client.update(resource, world.get("web", resource))
 
 
@@ -263,6 +321,46 @@ def container(name: str, image: str = "old") -> dict[str, Any]:
     return {"name": name, "image": image}
 
 
+def applied_items_have_owners(world: World) -> None:
+    """Apply adds, changes and removes items within items, and selectors as a whole."""
+    client, namespace = world.client, world.namespace
+    labels = {"app": "web"}
+    first = {**container("a"), "env": [{"name": "A", "value": "1"}]}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [first]}}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    client.create("deployments", {"metadata": {"name": "web"}, "spec": spec}, namespace=namespace)
+    metadata = {"name": "web", "namespace": namespace}
+    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+
+    def apply(pod: dict[str, Any], manager: str = "me", **options: Any) -> Any:
+        body = {**head, "spec": {"template": {"spec": pod}}}
+        applied = client.apply(body, field_manager=manager, **options).object
+        return applied["spec"]["template"]["spec"]
+
+    def of_container(pod: dict[str, Any], field: str) -> Any:
+        return pod["containers"][0].get(field)
+
+    def own(**fields: Any) -> dict[str, Any]:
+        return {"containers": [{"name": "a", **fields}]}
+
+    values = [{"name": "B", "value": "2"}, {"name": "C", "value": "3"}]
+    both = of_container(apply(own(env=values)), "env")
+    equal(both, [{"name": "A", "value": "1"}, *values])
+    equal(of_container(apply(own(env=values[:1])), "env"), both[:2])
+    equal(of_container(apply(own()), "env"), both[:1])
+    mount = {"name": "v", "mountPath": "/v"}
+    mounted = apply({**own(volumeMounts=[mount]), "volumes": [{"name": "v", "emptyDir": {}}]})
+    equal(of_container(mounted, "volumeMounts"), [mount])
+    equal(of_container(apply(own()), "volumeMounts"), None)
+    ports = of_container(apply(own(ports=[{"containerPort": 80}, {"containerPort": 81}])), "ports")
+    equal([each["containerPort"] for each in ports], [80, 81])
+    equal(apply({"nodeSelector": {"a": "b"}})["nodeSelector"], {"a": "b"})
+    with raises(kubeconnect.Conflict, "Conflict"):
+        apply({"nodeSelector": {"a": "b", "c": "d"}}, "other")
+    with raises(kubeconnect.Invalid, "Invalid"):
+        apply({"unknown": 1})
+
+
 def applied_fields_have_owners(world: World) -> None:
     """Apply creates, changes and removes the fields of its manager, and conflicts with others."""
     client, namespace = world.client, world.namespace
@@ -297,6 +395,16 @@ def applied_fields_have_owners(world: World) -> None:
         )
     with raises(kubeconnect.InvalidArgument, "BadRequest"):
         client.patch("configmaps", "web", head, namespace=namespace, type="apply")
+    for wrong in ({}, {"name": "another"}, {"name": "web", "namespace": "another"}):
+        with raises(kubeconnect.InvalidArgument, "BadRequest"):
+            client.patch(
+                "configmaps",
+                "web",
+                {**head, "metadata": wrong},
+                namespace=namespace,
+                type="apply",
+                field_manager="x",
+            )
     with raises(kubeconnect.Conflict, "Conflict"):
         nobody = {**head, "metadata": {"name": "nobody"}}
         client.patch(
@@ -425,6 +533,29 @@ def owned_objects_are_collected(world: World) -> None:
             client.wait_for("configmaps", owned, "deleted", namespace=namespace, timeout=60)
 
 
+def what_has_no_owner_is_collected(world: World) -> None:
+    """An object whose owner does not exist is deleted."""
+    uid = "11111111-1111-4111-8111-111111111111"
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": uid}
+    world.create("web", metadata={"ownerReferences": [owner]})
+    world.client.wait_for("configmaps", "web", "deleted", namespace=world.namespace, timeout=60)
+
+
+def a_definition_waits_for_its_objects(world: World) -> None:
+    """A definition that is deleted is served until its objects are gone, but not added to."""
+    world.define_crontabs()
+    client, namespace, resource = world.client, world.namespace, world.crontabs
+    body = {"metadata": {"name": "web", "finalizers": ["example.com/a"]}}
+    client.create(resource, body, namespace=namespace)
+    client.delete("customresourcedefinitions", resource)
+    eventually(lambda: world.get("web", resource).deleting)
+    with raises(kubeconnect.Forbidden, "Forbidden"):
+        client.create(resource, {"metadata": {"name": "new"}}, namespace=namespace)
+    patch = {"metadata": {"finalizers": None}}
+    client.patch(resource, "web", patch, namespace=namespace, type="merge")
+    client.wait_for("customresourcedefinitions", resource, "deleted", timeout=60)
+
+
 def a_selection_is_deleted(world: World) -> None:
     """All objects that match are deleted, in one namespace."""
     client, namespace = world.client, world.namespace
@@ -478,6 +609,8 @@ def a_pod_is_evicted(world: World) -> None:
 
 SCENARIOS = (
     an_object_is_created,
+    metadata_is_validated,
+    secrets_have_text_and_bytes,
     unknown_fields_are_reported,
     empty_fields_are_left_out,
     updates_conflict,
@@ -485,12 +618,15 @@ SCENARIOS = (
     some_kinds_are_updated_at_a_version_only,
     patches_change_parts,
     lists_are_merged_by_their_keys,
+    applied_items_have_owners,
     applied_fields_have_owners,
     the_status_is_written_apart,
     a_workload_is_scaled,
     a_deletion_has_preconditions,
     finalizers_delay_a_deletion,
     owned_objects_are_collected,
+    what_has_no_owner_is_collected,
+    a_definition_waits_for_its_objects,
     a_selection_is_deleted,
     a_namespace_is_emptied,
     a_pod_is_evicted,

@@ -18,6 +18,8 @@ from kubeconnect.v1.status_pb2 import StatusCause
 
 _OWNED_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 _DEFAULTS = {"protocol": "TCP"}
+_ATOMIC_MAPS = ("labelSelector", "namespaceSelector", "nodeSelector", "podSelector", "selector")
+"""The objects in built-in kinds that have one owner as a whole."""
 _MISSING = object()
 
 
@@ -60,9 +62,13 @@ class Ownership:
         copied._owned = {manager: set(paths) for manager, paths in self._owned.items()}
         return copied
 
-    def record(self, manager: Manager, before: Content | None, after: Content) -> None:
-        """Record what a manager has changed by a create, an update or a patch."""
-        old, new = leaves(before or {}), leaves(after)
+    def record(
+        self, manager: Manager, before: Content | None, after: Content, *, lists: bool
+    ) -> None:
+        """Record what a manager has changed by a create, an update or a patch. ``lists`` is whether
+        the items of lists have owners.
+        """
+        old, new = leaves(before or {}, lists=lists), leaves(after, lists=lists)
         changed = {path for path, value in new.items() if old.get(path, _MISSING) != value}
         gone = old.keys() - new.keys()
         for paths in self._owned.values():
@@ -118,7 +124,7 @@ def _text(path: Path) -> str:
     return "".join(str(step) if isinstance(step, Item) else f".{step}" for step in path)
 
 
-def leaves(content: Content, *, lists: bool = True) -> dict[Path, Any]:
+def leaves(content: Content, *, lists: bool) -> dict[Path, Any]:
     """Return the values of an object that have owners, by their paths."""
     owned = {key: value for key, value in content.items() if key not in ("apiVersion", "kind")}
     metadata = owned.pop("metadata", None) or {}
@@ -128,7 +134,7 @@ def leaves(content: Content, *, lists: bool = True) -> dict[Path, Any]:
 
 def _leaves(value: Any, path: Path, lists: bool) -> Iterator[tuple[Path, Any]]:
     name = path[-1] if path else ""
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict) and value and not (lists and name in _ATOMIC_MAPS):
         for key, each in value.items():
             yield from _leaves(each, (*path, key), lists)
     elif isinstance(value, list) and is_set(str(name)):
@@ -145,6 +151,11 @@ def _item(value: dict[str, Any], keys: tuple[str, ...]) -> Item:
     return Item(tuple((key, value.get(key, _DEFAULTS.get(key))) for key in keys))
 
 
+def _new_item(step: Item) -> dict[str, Any]:
+    """Return an item with its identifying fields, so that the next path finds it."""
+    return {key: value for key, value in step.values if value not in (None, _DEFAULTS.get(key))}
+
+
 def _is_item(value: Any, item: Item) -> bool:
     if not isinstance(value, dict):
         return bool(value == item.values[0][1])
@@ -156,7 +167,7 @@ def _set(target: Any, path: Path, value: Any) -> None:
     if isinstance(step, Item):
         found = next((n for n, each in enumerate(target) if _is_item(each, step)), None)
         if found is None:
-            target.append({} if rest else value)
+            target.append(_new_item(step) if rest else value)
             found = len(target) - 1
         if rest:
             _set(target[found], tuple(rest), value)
@@ -182,7 +193,7 @@ def _remove(target: Any, path: Path) -> None:
         found = next((n for n, each in enumerate(target) if _is_item(each, step)), None)
         if found is None:
             return
-        if rest and not _identifies(path):
+        if rest and not (len(rest) == 1 and _identifies(path)):
             _remove(target[found], tuple(rest))
         elif not rest or target[found].keys() <= dict(step.values).keys():
             del target[found]

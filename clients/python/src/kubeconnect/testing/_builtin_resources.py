@@ -7,6 +7,7 @@
 # - upsert: an update creates a missing object.
 # - versioned: an update of an object must name its resource version.
 # - returned: a deletion returns the deleted object.
+# - orphans: what an object owns remains by default when the object is deleted.
 BUILT_IN_RESOURCES = """
 -|v1|ConfigMap|configmaps|namespaced|cm|||
 -|v1|Endpoints|endpoints|namespaced|ep|||upsert
@@ -18,7 +19,7 @@ BUILT_IN_RESOURCES = """
 -|v1|PersistentVolume|persistentvolumes|cluster|pv||status|returned
 -|v1|Pod|pods|namespaced|po|all|eviction,log,status|generation,returned
 -|v1|PodTemplate|podtemplates|namespaced||||generation,returned
--|v1|ReplicationController|replicationcontrollers|namespaced|rc|all|scale,status|generation
+-|v1|ReplicationController|replicationcontrollers|namespaced|rc|all|scale,status|generation,orphans
 -|v1|ResourceQuota|resourcequotas|namespaced|quota||status|returned
 -|v1|Secret|secrets|namespaced||||
 -|v1|ServiceAccount|serviceaccounts|namespaced|sa|||returned
@@ -33,7 +34,7 @@ apps|v1|ReplicaSet|replicasets|namespaced|rs|all|scale,status|generation
 apps|v1|StatefulSet|statefulsets|namespaced|sts|all|scale,status|generation
 autoscaling|v2|HorizontalPodAutoscaler|horizontalpodautoscalers|namespaced|hpa|all|status|generation
 batch|v1|CronJob|cronjobs|namespaced|cj|all|status|generation
-batch|v1|Job|jobs|namespaced||all|status|generation
+batch|v1|Job|jobs|namespaced||all|status|generation,orphans
 certificates.k8s.io|v1|CertificateSigningRequest|certificatesigningrequests|cluster|csr||status|
 coordination.k8s.io|v1|Lease|leases|namespaced||||upsert,versioned
 discovery.k8s.io|v1|EndpointSlice|endpointslices|namespaced||||generation

@@ -4,16 +4,19 @@ and the resources of CustomResourceDefinitions. All of it is done within the wri
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from kubeconnect.testing._cluster import Cluster, Content, Key, owner_references
 from kubeconnect.testing._resources import ResourceType
-from kubeconnect.testing._writes import WriteOptions, Writes
+from kubeconnect.testing._writes import DEFINITIONS, WriteOptions, Writes
 from kubeconnect.v1 import write_pb2
 
 _FOREGROUND = "foregroundDeletion"
-_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+_FINALIZERS: dict[int, str] = {
+    write_pb2.PROPAGATION_POLICY_FOREGROUND: _FOREGROUND,
+    write_pb2.PROPAGATION_POLICY_ORPHAN: "orphan",
+}
+_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
 class Collector:
@@ -24,6 +27,7 @@ class Collector:
         self._cluster = cluster
         self._writes = writes
         writes.written = self._after_write
+        writes.created = self._after_create
 
     def delete(
         self,
@@ -35,35 +39,57 @@ class Collector:
         grace_seconds: int | None = None,
     ) -> Content:
         """Delete an object by a propagation policy, and return its last state."""
+        if not policy and resource.has("orphans"):
+            policy = write_pb2.PROPAGATION_POLICY_ORPHAN
         before = self._cluster.find(resource, key)
         owned = self._cluster.dependents(before["metadata"]["uid"]) if before else []
-        foreground = policy == write_pb2.PROPAGATION_POLICY_FOREGROUND and bool(owned)
-        if before and policy == write_pb2.PROPAGATION_POLICY_ORPHAN and not options.dry_run:
-            self._writes.delete(resource, key, replace(options, dry_run=True))  # may be rejected
-            self._orphan(before["metadata"]["uid"])
+        finalizer = _FINALIZERS.get(policy)
         left = self._writes.delete(
             resource,
             key,
             options,
             grace_seconds=grace_seconds,
-            finalizer=_FOREGROUND if foreground else None,
+            finalizer=_CLEANUP if resource.full_name == DEFINITIONS else finalizer,
             waits=resource.full_name == "namespaces",
         )
-        if foreground and not options.dry_run:
+        if finalizer is None or options.dry_run:
+            return left
+        if finalizer == _FOREGROUND:
             for dependent, dependent_key in owned:
                 self._delete_dependent(dependent, dependent_key)
             self._finish_foreground(resource, key)
+        else:
+            self._orphan(left["metadata"]["uid"])
+            self._remove_finalizer(resource, key, finalizer)
         return left
 
     def _after_write(
         self, resource: ResourceType, before: Content | None, after: Content | None
     ) -> None:
-        if resource.full_name == _DEFINITIONS:
+        if resource.full_name == DEFINITIONS:
             self._follow_definition(resource, before, after)
         if resource.full_name == "namespaces" and after and _is_deleting(after):
             self._empty_namespace(after["metadata"]["name"])
         if after is None and before is not None:
             self._collect(before)
+            self._finish_definition(resource)
+
+    def _after_create(self, resource: ResourceType, content: Content) -> None:
+        """Delete an object whose owners do not exist."""
+        references = owner_references(content)
+        namespace = content["metadata"].get("namespace", "")
+        if references and all(self._is_absent(each, namespace) for each in references):
+            self.delete(resource, (namespace, content["metadata"]["name"]), WriteOptions())
+
+    def _is_absent(self, reference: Content, namespace: str) -> bool:
+        """Return whether the owner of an object does not exist, although its kind is served."""
+        kind = (reference.get("apiVersion"), reference.get("kind"))
+        for resource in self._cluster.registry:
+            if (resource.api_version, resource.kind) == kind:
+                key = (namespace if resource.namespaced else "", reference["name"])
+                found = self._cluster.find(resource, key)
+                return found is None or found["metadata"]["uid"] != reference["uid"]
+        return False
 
     def _collect(self, removed: Content) -> None:
         """Delete what a deleted object owned, and finish what waited for it."""
@@ -118,14 +144,19 @@ class Collector:
         """Remove an object that waits for the deletion of what it owns, if nothing is left."""
         content = self._cluster.find(resource, key)
         finalizers = (content or {"metadata": {}})["metadata"].get("finalizers") or []
-        if content is None or _FOREGROUND not in finalizers or self._is_blocked(content):
-            return
+        if content is not None and _FOREGROUND in finalizers and not self._is_blocked(content):
+            self._remove_finalizer(resource, key, _FOREGROUND)
+
+    def _remove_finalizer(self, resource: ResourceType, key: Key, finalizer: str) -> None:
+        """Remove a finalizer, and with the last one the object."""
 
         def change(content: Content) -> Content:
-            kept = [each for each in finalizers if each != _FOREGROUND]
-            return {**content, "metadata": {**content["metadata"], "finalizers": kept}}
+            metadata = content["metadata"]
+            kept = [each for each in metadata.get("finalizers") or () if each != finalizer]
+            return {**content, "metadata": {**metadata, "finalizers": kept}}
 
-        self._writes.update(resource, key, change, WriteOptions())
+        if self._cluster.find(resource, key) is not None:
+            self._writes.update(resource, key, change, WriteOptions())
 
     def _is_blocked(self, owner: Content) -> bool:
         uid = owner["metadata"]["uid"]
@@ -165,6 +196,8 @@ class Collector:
         registry = self._cluster.registry
         old = resource_of_definition(before) if before else None
         new = resource_of_definition(after) if after else None
+        if after and new and _is_deleting(after):
+            self._empty_definition(new)
         if old and not new:
             for key in self._cluster.objects(old):
                 self._writes.remove(old, key)
@@ -177,6 +210,21 @@ class Collector:
             status = {"acceptedNames": after["spec"]["names"], "conditions": conditions}
             key = ("", after["metadata"]["name"])
             self._cluster.record(resource, key, {**after, "status": status})
+
+    def _empty_definition(self, defined: ResourceType) -> None:
+        """Delete the objects of a resource whose definition is deleted."""
+        for key, content in self._cluster.objects(defined).items():
+            if not _is_deleting(content):
+                self.delete(defined, key, WriteOptions())
+        self._finish_definition(defined)
+
+    def _finish_definition(self, defined: ResourceType) -> None:
+        """Remove a deleted definition that has no objects."""
+        definitions = self._cluster.registry.find(DEFINITIONS)
+        key = ("", defined.full_name)
+        content = self._cluster.find(definitions, key)
+        if content and _is_deleting(content) and not self._cluster.objects(defined):
+            self._remove_finalizer(definitions, key, _CLEANUP)
 
 
 def _is_deleting(content: Content) -> bool:

@@ -40,19 +40,20 @@ def failure(
     resource: ResourceType | None = None,
     kind: str = "",
     name: str = "",
+    reason: str = "",
     causes: Iterable[StatusCause] = (),
     retry_after_seconds: int = 0,
 ) -> errors.KubeconnectError:
     """Return an error of a class, with the code and the reason that the service has for it.
 
     ``resource`` and ``name`` are of the object that the error is about. ``kind`` replaces the
-    plural name of the resource.
+    plural name of the resource, and ``reason`` the reason of the class.
     """
     if cls not in _CODES:
         raise ValueError(f"the fake service has no error {cls.__name__}")
-    code, reason, number = _CODES[cls]
+    code, usual_reason, number = _CODES[cls]
     status = Status(
-        reason=reason,
+        reason=reason or usual_reason,
         message=message,
         code=number,
         group=resource.group if resource else "",
@@ -78,6 +79,14 @@ def not_found(resource: ResourceType, name: str) -> errors.KubeconnectError:
     """Return the error for an object that does not exist."""
     message = f'{resource.full_name} "{name}" not found'
     return failure(errors.NotFound, message, resource=resource, name=name)
+
+
+def forbidden(
+    resource: ResourceType, name: str, problem: str, causes: Iterable[StatusCause] = ()
+) -> errors.KubeconnectError:
+    """Return the error for a write that the API server never allows."""
+    message = f'{resource.full_name} "{name}" is forbidden: {problem}'
+    return failure(errors.Forbidden, message, resource=resource, name=name, causes=causes)
 
 
 def conflict(resource: ResourceType, name: str, problem: str) -> errors.KubeconnectError:

@@ -106,6 +106,7 @@ def _set_map(target: Any, field: FieldDescriptor, value: Any, path: Path) -> lis
     unknown: list[Path] = []
     for key, each in value.items():
         if field.message_type is None:
+            each = _TYPES[field.cpp_type]() if each is None else each
             target[key] = _scalar(field, each, (*path, key))
         else:
             unknown += _set_message(target[key], each, (*path, key))
@@ -141,7 +142,7 @@ def _set_message(target: Any, value: Any, path: Path) -> list[Path]:
 def _scalar(field: FieldDescriptor, value: Any, path: Path) -> Any:
     expected = _TYPES[field.cpp_type]
     if field.type == FieldDescriptor.TYPE_BYTES:
-        return base64.b64decode(value)
+        return _base64(value, path)
     is_bool = isinstance(value, bool)
     if not isinstance(value, expected) or (is_bool and expected is not bool):
         raise _wrong_type(path, value, _NAMES[expected])
@@ -164,6 +165,13 @@ _NAMES: dict[Any, str] = {
     bool: "a boolean",
     str: "a string",
 }
+
+
+def _base64(value: Any, path: Path) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (TypeError, ValueError) as problem:
+        raise _wrong_type(path, value, "base64") from problem
 
 
 def _wrong_type(path: Path, value: Any, expected: str) -> Exception:

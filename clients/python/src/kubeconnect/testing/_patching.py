@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kubeconnect._errors import Internal
 from kubeconnect.testing._contents import copy_of
-from kubeconnect.testing._failures import bad_request, unsupported
+from kubeconnect.testing._failures import bad_request, failure, unsupported
 
 # The fields that identify the items of lists, by the name of the list. Two lists are named
 # ports: those of a Service, and those of a container.
@@ -70,6 +71,12 @@ def json_patch(target: Any, operations: Any) -> Any:
                 f'operation {number} of the patch has op "{op}": use add, remove, replace, move, '
                 "copy or test"
             )
+        for name in ("path", "from"):
+            if (path := operation.get(name)) and not str(path).startswith("/"):
+                raise bad_request(
+                    f'operation {number} of the patch has {name} "{path}": give one that begins '
+                    "with /, such as /spec/replicas"
+                )
         try:
             _OPERATIONS[op](document, operation)
         except (KeyError, IndexError, ValueError, TypeError) as problem:
@@ -122,9 +129,7 @@ def _remove(document: Any, path: str) -> Any:
 
 def _replace(document: Any, operation: dict[str, Any]) -> None:
     container, last = _find(document, operation["path"])
-    index = _index(container, last)
-    container[index]  # must exist
-    container[index] = copy_of(operation["value"])
+    container[_index(container, last)] = copy_of(operation.get("value"))
 
 
 def _test(document: Any, operation: dict[str, Any]) -> None:
@@ -133,7 +138,7 @@ def _test(document: Any, operation: dict[str, Any]) -> None:
 
 
 _OPERATIONS: dict[Any, Callable[[Any, dict[str, Any]], Any]] = {
-    "add": lambda doc, op: _add(doc, op["path"], copy_of(op["value"])),
+    "add": lambda doc, op: _add(doc, op["path"], copy_of(op.get("value"))),
     "remove": lambda doc, op: _remove(doc, op["path"]),
     "replace": _replace,
     "move": lambda doc, op: _add(doc, op["path"], _remove(doc, op["from"])),
@@ -182,7 +187,7 @@ def strategic_patch(target: Any, patch: Any, name: str = "") -> Any:
 
 def _strategic_list(target: list[Any], patch: list[Any], name: str) -> list[Any]:
     if is_set(name):
-        return [*target, *(each for each in patch if each not in target)]
+        return _interleave(patch, dict.fromkeys([*target, *patch]), target)
     replaces = [
         each for each in patch if isinstance(each, dict) and each.get("$patch") == "replace"
     ]
@@ -192,7 +197,8 @@ def _strategic_list(target: list[Any], patch: list[Any], name: str) -> list[Any]
     merged = {each.get(keys[0]): each for each in target}
     changed = []
     for item in patch:
-        key = item.get(keys[0])
+        if (key := item.get(keys[0])) is None:
+            raise failure(Internal, f"map: {item} does not contain declared merge key: {keys[0]}")
         if item.get("$patch") == "delete":
             merged.pop(key, None)
         else:

@@ -300,6 +300,8 @@ def _key(resource: ResourceType, namespace: str, name: str) -> Key:
     resource.check_namespace(namespace)
     if not name:
         raise bad_request(f"name is required: give the name of one of the {resource.plural}")
+    if name in (".", "..") or set(name) & set("/%"):
+        raise bad_request(f'invalid name "{name}": it is not a part of a path')
     return namespace, name
 
 
@@ -322,6 +324,7 @@ def _options(
         preconditions,
         request.field_validation,
         is_patch=isinstance(request, write_pb2.PatchRequest),
+        applies=getattr(request, "type", None) == write_pb2.PATCH_TYPE_APPLY,
     )
 
 

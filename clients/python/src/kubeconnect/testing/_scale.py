@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubeconnect._errors import Internal
 from kubeconnect.testing._cluster import Content
-from kubeconnect.testing._failures import invalid
+from kubeconnect.testing._failures import failure, invalid
 from kubeconnect.testing._resources import ResourceType
+
+
+def read_scale(resource: ResourceType, content: Content) -> Content:
+    """Return the Scale of a workload. Raises Internal for a custom one without replicas."""
+    if not resource.built_in and "replicas" not in (content.get("spec") or {}):
+        problem = 'the spec replicas field ".spec.replicas" does not exist'
+        raise failure(Internal, f"Internal error occurred: {problem}")
+    return scale_of(content)
 
 
 def scale_of(content: Content) -> Content:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from kubeconnect._field_paths import FieldPath
 from kubeconnect.testing._failures import bad_request
+from kubeconnect.testing._metadata import label_key_problem
 from kubeconnect.testing._resources import ResourceType
 
 Matches: TypeAlias = Callable[[Mapping[str, Any]], bool]
@@ -109,9 +110,9 @@ class _Parser:
     def _requirement(self) -> _Requirement:
         if self._next == "!":
             self._take("!")
-            absent = self._word()
+            absent = self._key()
             return lambda labels: absent not in labels
-        key = self._word()
+        key = self._key()
         operator = self._next
         if operator in ("", ","):
             return lambda labels: key in labels
@@ -139,6 +140,12 @@ class _Parser:
         if not self._next or self._next in _SYMBOLS:
             raise self._error(f"found {self._next!r}, expected: identifier")
         return self._tokens.pop(0)
+
+    def _key(self) -> str:
+        key = self._word()
+        if problem := label_key_problem(key):
+            raise self._error(f'unable to parse requirement: Invalid value: "{key}": {problem}')
+        return key
 
     def _number(self) -> int:
         word = self._word()

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from kubeconnect._errors import Invalid, NotFound, TooManyRequests
+from kubeconnect._errors import Invalid, InvalidArgument, NotFound, TooManyRequests
 from kubeconnect.testing._calls import Calls
 from kubeconnect.testing._cluster import Cluster, Content, Key
 from kubeconnect.testing._contents import to_json
 from kubeconnect.testing._failures import bad_request, failure, not_found, unsupported
 from kubeconnect.testing._patching import PatchFailed, json_patch, merge_patch, strategic_patch
 from kubeconnect.testing._resources import ResourceType
-from kubeconnect.testing._scale import scale_of, with_scale
+from kubeconnect.testing._scale import read_scale, scale_of, with_scale
 from kubeconnect.testing._selectors import selector_matches
-from kubeconnect.testing._writes import Preconditions, WriteOptions
+from kubeconnect.testing._writes import Preconditions, WriteOptions, check_name
 from kubeconnect.v1 import object_pb2, write_pb2
 
 Change: TypeAlias = Callable[[Content], Content]
@@ -31,7 +31,7 @@ def read(resource: ResourceType, content: Content, subresource: str) -> Content:
     """Return a subresource of an object."""
     check(resource, subresource)
     if subresource == "scale":
-        return scale_of(content)
+        return read_scale(resource, content)
     if subresource == "status":
         return content
     raise unsupported(f'reads of the subresource "{subresource}"')
@@ -71,10 +71,11 @@ def patching(resource: ResourceType, name: str, type: int, patch: Any) -> Change
     if type == write_pb2.PATCH_TYPE_MERGE:
         return lambda content: _checked(merge_patch(content, patch))
     if not resource.built_in:
-        raise bad_request(
+        message = (
             f"{resource.full_name} do not support strategic merge patches, use PATCH_TYPE_MERGE, "
             "PATCH_TYPE_JSON or PATCH_TYPE_APPLY"
         )
+        raise failure(InvalidArgument, message, reason="UnsupportedMediaType")
     return lambda content: _checked(strategic_patch(content, patch))
 
 
@@ -117,6 +118,7 @@ def apply(
             f"the patch is not for {resource.plural}: with PATCH_TYPE_APPLY it must have "
             f'apiVersion "{kind[0]}" and kind "{kind[1]}"'
         )
+    _check_identity(key, body)
     if request.subresource:
         check(resource, request.subresource)
     if request.subresource not in ("", "status"):
@@ -124,6 +126,21 @@ def apply(
     return calls.writes.apply(
         resource, key, body, options, force=request.force, status=request.subresource == "status"
     )
+
+
+def _check_identity(key: Key, body: Content) -> None:
+    """Raise InvalidArgument unless a configuration is for the object of the request."""
+    metadata = body.get("metadata") or {}
+    if not metadata.get("name"):
+        raise bad_request(
+            f"the name of the object ({key[1]} based on URL) was undeterminable: name must be "
+            "provided"
+        )
+    check_name(key[1], metadata)
+    if (metadata.get("namespace") or key[0]) != key[0]:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
 
 
 def create(

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import random
-import re
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
-from kubeconnect._errors import AlreadyExists, Forbidden, Internal, Invalid, InvalidArgument
+from kubeconnect._errors import AlreadyExists, Internal, Invalid, InvalidArgument
 from kubeconnect.testing._apply import Manager, Ownership
 from kubeconnect.testing._cluster import Cluster, Content, Key
 from kubeconnect.testing._failures import (
     bad_request,
     conflict,
     failure,
+    forbidden,
     invalid,
     modified,
     not_found,
 )
 from kubeconnect.testing._fields import known_fields
-from kubeconnect.testing._keyed_data import check_keys
+from kubeconnect.testing._keyed_data import check_keys, without_text
+from kubeconnect.testing._metadata import check_metadata
 from kubeconnect.testing._resources import ResourceType
+from kubeconnect.v1 import write_pb2
+from kubeconnect.v1.status_pb2 import StatusCause
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_FINALIZERS = ("kubernetes", "foregroundDeletion", "orphan")
 _ASSIGNED = (
     "uid",
     "creationTimestamp",
@@ -40,6 +41,10 @@ _FIRST_STATUS: dict[str, Content] = {
     "pods": {"phase": "Pending"},
     "namespaces": {"phase": "Active"},
 }
+_ANY_VERSION = ("", "0")
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+_PERMANENT = ("default", "kube-public", "kube-system")
+"""The namespaces that cannot be deleted."""
 POD_GRACE_SECONDS = 30
 
 
@@ -61,6 +66,8 @@ class WriteOptions:
     validation: int = 0
     """The handling of unknown fields: a FieldValidation of the API."""
     is_patch: bool = False
+    applies: bool = False
+    """Whether unknown fields are always rejected."""
     warnings: list[str] = field(default_factory=list)
     """Receives the warnings of the write."""
 
@@ -76,9 +83,12 @@ class Writes:
             lambda resource, before, after: None
         )
         """Called after each write with the states before and after it."""
+        self.created: Callable[[ResourceType, Content], None] = lambda resource, content: None
+        """Called after an object was created by a client."""
 
     def put(self, resource: ResourceType, content: Content) -> Content:
         """Create or replace an object as the cluster does: with its status, and unconditionally."""
+        content = without_text(resource, content)
         metadata = content["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         before = self._cluster.find(resource, key)
@@ -113,13 +123,16 @@ class Writes:
         if "status" in resource.subresources:
             content = _with_status(resource, content, _FIRST_STATUS.get(resource.plural))
         _check_valid(resource, content)
-        self._check_namespace(namespace)
+        self._check_namespace(resource, namespace, name)
+        self._check_definition(resource, name)
         if self._cluster.find(resource, (namespace, name)) is not None:
             message = f'{resource.full_name} "{name}" already exists'
             raise failure(AlreadyExists, message, resource=resource, name=name)
         if options.dry_run:
             return content
-        return self._save(resource, None, content, manager or _updater(options))
+        saved = self._save(resource, None, content, manager or _updater(options))
+        self.created(resource, saved)
+        return saved
 
     def update(
         self,
@@ -203,6 +216,8 @@ class Writes:
         NotFound and Conflict.
         """
         before = self._find(resource, key)
+        if resource.full_name == "namespaces" and key[1] in _PERMANENT:
+            raise forbidden(resource, key[1], "this namespace may not be deleted")
         _check_deletable(resource, before, options.preconditions)
         metadata = dict(before["metadata"])
         seconds = _grace(resource, before, grace_seconds)
@@ -219,7 +234,8 @@ class Writes:
         if "deletionTimestamp" in metadata and finalizers == before["metadata"].get("finalizers"):
             return before
         metadata.setdefault("deletionTimestamp", _time(seconds))
-        metadata["deletionGracePeriodSeconds"] = seconds
+        if not waits:
+            metadata["deletionGracePeriodSeconds"] = seconds
         if "generation" in metadata:
             metadata["generation"] += 1
         content = {**before, "metadata": metadata}
@@ -249,7 +265,7 @@ class Writes:
         metadata = content["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         if not manager.applies:
-            self._owners[metadata["uid"]].record(manager, before, content)
+            self._owners[metadata["uid"]].record(manager, before, content, lists=resource.built_in)
         saved = self._cluster.record(resource, key, content)
         assert saved is not None
         self.written(resource, before, saved)
@@ -261,7 +277,7 @@ class Writes:
             raise not_found(resource, key[1])
         return found
 
-    def _check_namespace(self, namespace: str) -> None:
+    def _check_namespace(self, resource: ResourceType, namespace: str, name: str) -> None:
         namespaces = self._cluster.registry.find("namespaces")
         if not namespace:
             return
@@ -269,21 +285,37 @@ class Writes:
         if found is None:
             raise not_found(namespaces, namespace)
         if "deletionTimestamp" in found["metadata"]:
-            problem = f"unable to create new content in namespace {namespace}"
-            raise failure(Forbidden, f"{problem} because it is being terminated", name=namespace)
+            problem = (
+                f"unable to create new content in namespace {namespace} because it is being "
+                "terminated"
+            )
+            cause = StatusCause(
+                reason="NamespaceTerminating",
+                message=f"namespace {namespace} is being terminated",
+                field="metadata.namespace",
+            )
+            raise forbidden(resource, name, problem, [cause])
+
+    def _check_definition(self, resource: ResourceType, name: str) -> None:
+        """Raise Forbidden if the definition of a custom resource is deleted."""
+        definitions = self._cluster.registry.find(DEFINITIONS)
+        found = self._cluster.find(definitions, ("", resource.full_name))
+        if found and "deletionTimestamp" in found["metadata"]:
+            problem = "create not allowed while custom resource definition is terminating"
+            raise forbidden(resource, name, problem)
 
     def _check_identity(self, resource: ResourceType, before: Content, wanted: Content) -> None:
         metadata, name = wanted.get("metadata") or {}, before["metadata"]["name"]
         check_name(name, metadata)
         namespace_of(resource, before["metadata"].get("namespace", ""), metadata)
         version = before["metadata"]["resourceVersion"]
-        if (metadata.get("resourceVersion") or version) != version:
+        if metadata.get("resourceVersion") not in (None, *_ANY_VERSION, version):
             raise modified(resource, name)
 
 
 def _check_versioned(resource: ResourceType, before: Content, wanted: Content) -> None:
     """Raise Invalid if an update does not name the version of the object."""
-    if not (wanted.get("metadata") or {}).get("resourceVersion"):
+    if (wanted.get("metadata") or {}).get("resourceVersion") in (None, *_ANY_VERSION):
         problem = "Invalid value: 0: must be specified for an update"
         name = before["metadata"]["name"]
         raise invalid(resource, name, "metadata.resourceVersion", "FieldValueInvalid", problem)
@@ -291,9 +323,10 @@ def _check_versioned(resource: ResourceType, before: Content, wanted: Content) -
 
 def _known(resource: ResourceType, content: Content, options: WriteOptions) -> Content:
     cls = Invalid if options.is_patch else InvalidArgument
-    content, warnings = known_fields(resource, content, options.validation, cls)
+    validation = write_pb2.FIELD_VALIDATION_STRICT if options.applies else options.validation
+    content, warnings = known_fields(resource, content, validation, cls)
     options.warnings.extend(warnings)
-    return content
+    return without_text(resource, content)
 
 
 def _updater(options: WriteOptions) -> Manager:
@@ -379,25 +412,14 @@ def _check_kind(resource: ResourceType, body: Content) -> None:
 def _check_valid(resource: ResourceType, content: Content, before: Content | None = None) -> None:
     metadata = content["metadata"]
     name = metadata["name"]
-    if resource.group != "rbac.authorization.k8s.io" and not _NAME.fullmatch(name):
-        problem = (
-            f'Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case '
-            "alphanumeric characters, '-' or '.', and must start and end with an alphanumeric "
-            "character"
-        )
-        raise invalid(resource, name, "metadata.name", "FieldValueInvalid", problem)
-    check_keys(resource, content)
+    check_metadata(resource, content)
+    check_keys(resource, content, before)
     finalizers = metadata.get("finalizers") or []
-    for number, each in enumerate(finalizers):
-        if "/" not in each and each not in _FINALIZERS:
-            problem = (
-                f'Invalid value: "{each}": name is neither a standard finalizer name nor is it '
-                "fully qualified"
-            )
-            field = f"metadata.finalizers[{number}]"
-            raise invalid(resource, name, field, "FieldValueInvalid", problem)
     if before is None:
         return
+    if metadata.get("deletionTimestamp") != before["metadata"].get("deletionTimestamp"):
+        problem = "Invalid value: field is immutable"
+        raise invalid(resource, name, "metadata.deletionTimestamp", "FieldValueInvalid", problem)
     if metadata["uid"] != before["metadata"]["uid"]:
         problem = f'Invalid value: "{metadata["uid"]}": field is immutable'
         raise invalid(resource, name, "metadata.uid", "FieldValueInvalid", problem)
@@ -437,11 +459,15 @@ def _identified(resource: ResourceType, body: Content, key: Key) -> Content:
 
 
 def _as_namespace(content: Content) -> Content:
+    spec = {**(content.get("spec") or {}), "finalizers": ["kubernetes"]}
+    return {**_labeled(content), "spec": spec, "status": {"phase": "Active"}}
+
+
+def _labeled(content: Content) -> Content:
+    """Return a namespace with the label that has its name."""
     metadata = content["metadata"]
     labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
-    spec = {**(content.get("spec") or {}), "finalizers": ["kubernetes"]}
-    status = {"phase": "Active"}
-    return {**content, "metadata": {**metadata, "labels": labels}, "spec": spec, "status": status}
+    return {**content, "metadata": {**metadata, "labels": labels}}
 
 
 def _typed(resource: ResourceType, body: Content, metadata: Content) -> Content:
@@ -463,8 +489,8 @@ def _merged(resource: ResourceType, before: Content, wanted: Content, *, status:
         return _with_status(resource, before, wanted.get("status"))
     old, new = before["metadata"], wanted.get("metadata") or {}
     kept = {each: old[each] for each in _ASSIGNED if each in old}
-    if new.get("uid"):
-        kept["uid"] = new["uid"]  # is checked later
+    checked_later = ("uid", "deletionTimestamp")
+    kept.update({each: new[each] for each in checked_later if new.get(each)})
     given = {
         key: value
         for key, value in new.items()
@@ -472,6 +498,8 @@ def _merged(resource: ResourceType, before: Content, wanted: Content, *, status:
     }
     identity = {key: old[key] for key in ("name", "namespace", "resourceVersion") if key in old}
     content = _typed(resource, wanted, {**given, **identity, **kept})
+    if resource.full_name == "namespaces":
+        content = _labeled(content)
     if "status" in resource.subresources:
         content = _with_status(resource, content, before.get("status"))
     return content
