@@ -252,8 +252,11 @@ def patches_change_parts(world: World) -> None:
         patch({}, "json")
     with raises(kubeconnect.InvalidArgument, "BadRequest"):
         patch([], "merge")
-    with raises(kubeconnect.InvalidArgument, "BadRequest"):
-        patch({"metadata": {"name": "another"}}, "merge")
+    for gone in ({"metadata": {"name": "another"}}, {"metadata": {"name": None}}, {"kind": None}):
+        with raises(kubeconnect.InvalidArgument, "BadRequest"):
+            patch(gone, "merge")
+    with raises(kubeconnect.Invalid, "Invalid"):
+        patch({"kind": "Secret"}, "merge")
     with raises(kubeconnect.Invalid, "Invalid"):
         patch({"metadata": {"uid": "another"}}, "merge")
     with raises(kubeconnect.Conflict, "Conflict"):
@@ -357,8 +360,19 @@ def applied_items_have_owners(world: World) -> None:
     equal(apply({"nodeSelector": {"a": "b"}})["nodeSelector"], {"a": "b"})
     with raises(kubeconnect.Conflict, "Conflict"):
         apply({"nodeSelector": {"a": "b", "c": "d"}}, "other")
-    with raises(kubeconnect.Invalid, "Invalid"):
-        apply({"unknown": 1})
+    for wrong in (
+        {"unknown": 1},
+        own(ports=[{"containerPort": 82}, {"containerPort": 82}]),
+        {"containers": [{"image": "x"}]},
+    ):
+        with raises(kubeconnect.Invalid, "Invalid"):
+            apply(wrong)
+    unchanged = apply({"containers": []})
+    equal([each["name"] for each in unchanged["containers"]], ["a"])
+    equal(apply({"imagePullSecrets": [{"name": "s"}]})["imagePullSecrets"], [{"name": "s"}])
+    both = [{"name": "s"}, {"name": "t"}]
+    equal(apply({"imagePullSecrets": both[1:]}, "other")["imagePullSecrets"], both)
+    equal(apply({})["imagePullSecrets"], both[1:])
 
 
 def applied_fields_have_owners(world: World) -> None:
@@ -395,7 +409,7 @@ def applied_fields_have_owners(world: World) -> None:
         )
     with raises(kubeconnect.InvalidArgument, "BadRequest"):
         client.patch("configmaps", "web", head, namespace=namespace, type="apply")
-    for wrong in ({}, {"name": "another"}, {"name": "web", "namespace": "another"}):
+    for wrong in ({"name": "another"}, {"name": "web", "namespace": "another"}):
         with raises(kubeconnect.InvalidArgument, "BadRequest"):
             client.patch(
                 "configmaps",
@@ -418,6 +432,11 @@ def applied_fields_have_owners(world: World) -> None:
         )
     with raises(kubeconnect.NotFound, "NotFound"):
         client.apply({**head, "metadata": {"name": "web", "namespace": "missing-namespace"}})
+    nameless = {"apiVersion": "v1", "kind": "ConfigMap"}
+    options: dict[str, Any] = {"namespace": namespace, "type": "apply", "field_manager": "x"}
+    client.patch("configmaps", "web", nameless, **options)
+    with raises(kubeconnect.InvalidArgument, "BadRequest"):
+        client.patch("configmaps", "absent", nameless, **options)
 
 
 def conflicts(write: Callable[[], object]) -> Sequence[Any]:

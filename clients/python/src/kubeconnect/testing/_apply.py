@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-from kubeconnect._errors import Conflict, KubeconnectError
+from kubeconnect._errors import Conflict, Invalid, KubeconnectError
 from kubeconnect.testing._cluster import Content
 from kubeconnect.testing._contents import copy_of
 from kubeconnect.testing._failures import failure
-from kubeconnect.testing._patching import is_set, item_keys
+from kubeconnect.testing._patching import has_items, is_set, item_keys
 from kubeconnect.v1.status_pb2 import StatusCause
 
 _OWNED_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -81,6 +81,8 @@ class Ownership:
         """Return the object with what the manager applies. ``lists`` is whether the items of lists
         have owners. Raises Conflict if other managers own fields with other values.
         """
+        if lists:
+            _check_items(applied)
         new, current = leaves(applied, lists=lists), leaves(target, lists=lists)
         differing = {path for path, value in new.items() if current.get(path, value) != value}
         if not force and (causes := list(self._conflicts(manager, differing, target))):
@@ -140,11 +142,28 @@ def _leaves(value: Any, path: Path, lists: bool) -> Iterator[tuple[Path, Any]]:
     elif isinstance(value, list) and is_set(str(name)):
         for each in value:
             yield (*path, Item((("=", each),))), each
+    elif lists and (value is None or (value == [] and has_items(str(name)))):
+        return  # no item is applied
     elif isinstance(value, list) and lists and (keys := item_keys(str(name), value)):
         for each in value:
             yield from _leaves(each, (*path, _item(each, keys)), lists)
     elif path != ("metadata",):
         yield path, value
+
+
+def _check_items(value: Any, name: str = "") -> None:
+    """Raise Invalid if items of an applied list have no name, or the same one."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            _check_items(each, key)
+    elif isinstance(value, list) and (keys := item_keys(name, value)):
+        items = [_item(each, keys) for each in value]
+        for item, each in zip(items, value, strict=True):
+            if any(found is None for _, found in item.values):
+                raise failure(Invalid, f".{name}: element omits key field {keys[0]!r}")
+            if items.count(item) > 1:
+                raise failure(Invalid, f".{name}: duplicate entries for key {item}")
+            _check_items(each)
 
 
 def _item(value: dict[str, Any], keys: tuple[str, ...]) -> Item:

@@ -47,6 +47,11 @@ def item_keys(name: str, items: list[Any]) -> tuple[str, ...]:
     return _ITEM_KEYS.get(name, ())
 
 
+def has_items(name: str) -> bool:
+    """Return whether a list of a built-in kind has items that are named by their fields."""
+    return name == "ports" or name in _ITEM_KEYS or is_set(name)
+
+
 def is_set(name: str) -> bool:
     """Return whether a list is a set of texts."""
     return name in _SETS

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from kubeconnect._errors import Invalid, InvalidArgument, NotFound, TooManyRequests
+from kubeconnect._errors import (
+    Invalid,
+    InvalidArgument,
+    KubeconnectError,
+    NotFound,
+    TooManyRequests,
+)
 from kubeconnect.testing._calls import Calls
 from kubeconnect.testing._cluster import Cluster, Content, Key
 from kubeconnect.testing._contents import to_json
@@ -69,19 +75,19 @@ def patching(resource: ResourceType, name: str, type: int, patch: Any) -> Change
     if not isinstance(patch, dict):
         raise bad_request(f"the patch is a list: {names[type]} takes an object")
     if type == write_pb2.PATCH_TYPE_MERGE:
-        return lambda content: _checked(merge_patch(content, patch))
+        return lambda content: _checked(name, merge_patch(content, patch))
     if not resource.built_in:
         message = (
             f"{resource.full_name} do not support strategic merge patches, use PATCH_TYPE_MERGE, "
             "PATCH_TYPE_JSON or PATCH_TYPE_APPLY"
         )
         raise failure(InvalidArgument, message, reason="UnsupportedMediaType")
-    return lambda content: _checked(strategic_patch(content, patch))
+    return lambda content: _checked(name, strategic_patch(content, patch))
 
 
 def _json_patched(resource: ResourceType, name: str, content: Content, patch: Any) -> Content:
     try:
-        return _checked(json_patch(content, patch))
+        return _checked(name, json_patch(content, patch))
     except PatchFailed as problem:
         message = (
             f'{resource.kind} "{name}" is invalid: the JSON patch cannot be applied: a "test" '
@@ -93,10 +99,17 @@ def _json_patched(resource: ResourceType, name: str, content: Content, patch: An
         ) from problem
 
 
-def _checked(content: Any) -> Content:
+def _checked(name: str, content: Any) -> Content:
     if not isinstance(content, dict) or not isinstance(content.get("metadata"), dict):
         raise bad_request("the patch leaves no object with metadata")
+    if not (content.get("apiVersion") and content.get("kind") and content["metadata"].get("name")):
+        raise _nameless(name)
     return content
+
+
+def _nameless(name: str) -> KubeconnectError:
+    problem = "was undeterminable: name must be provided"
+    return bad_request(f"the name of the object ({name} based on URL) {problem}")
 
 
 def apply(
@@ -118,7 +131,7 @@ def apply(
             f"the patch is not for {resource.plural}: with PATCH_TYPE_APPLY it must have "
             f'apiVersion "{kind[0]}" and kind "{kind[1]}"'
         )
-    _check_identity(key, body)
+    _check_identity(key, body, exists=calls.cluster.find(resource, key) is not None)
     if request.subresource:
         check(resource, request.subresource)
     if request.subresource not in ("", "status"):
@@ -128,14 +141,13 @@ def apply(
     )
 
 
-def _check_identity(key: Key, body: Content) -> None:
-    """Raise InvalidArgument unless a configuration is for the object of the request."""
+def _check_identity(key: Key, body: Content, *, exists: bool) -> None:
+    """Raise InvalidArgument unless a configuration is for the object of the request. It needs the
+    name to create the object.
+    """
     metadata = body.get("metadata") or {}
-    if not metadata.get("name"):
-        raise bad_request(
-            f"the name of the object ({key[1]} based on URL) was undeterminable: name must be "
-            "provided"
-        )
+    if not (exists or metadata.get("name")):
+        raise _nameless(key[1])
     check_name(key[1], metadata)
     if (metadata.get("namespace") or key[0]) != key[0]:
         raise bad_request(

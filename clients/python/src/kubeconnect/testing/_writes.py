@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
-from kubeconnect._errors import AlreadyExists, Internal, Invalid, InvalidArgument
+from kubeconnect._errors import AlreadyExists, Internal, Invalid, InvalidArgument, KubeconnectError
 from kubeconnect.testing._apply import Manager, Ownership
 from kubeconnect.testing._cluster import Cluster, Content, Key
 from kubeconnect.testing._failures import (
@@ -112,7 +112,7 @@ class Writes:
         manager: Manager | None = None,
     ) -> Content:
         """Create an object. Raises AlreadyExists, Invalid, and NotFound for the namespace."""
-        _check_kind(resource, body)
+        _check_kind(resource, body, InvalidArgument)
         body = _known(resource, body, options)
         metadata = body.get("metadata") or {}
         namespace = namespace_of(resource, namespace, metadata)
@@ -150,7 +150,7 @@ class Writes:
         before = self._find(resource, key)
         check_preconditions(resource, before, options.preconditions)
         wanted = change(before)
-        _check_kind(resource, wanted)
+        _check_kind(resource, wanted, Invalid if options.is_patch else InvalidArgument)
         wanted = _known(resource, wanted, options)
         if resource.has("versioned") and not options.preconditions.resource_version:
             _check_versioned(resource, before, wanted)
@@ -398,15 +398,16 @@ def _check_deletable(
             raise conflict(resource, metadata["name"], problem)
 
 
-def _check_kind(resource: ResourceType, body: Content) -> None:
+def _check_kind(resource: ResourceType, body: Content, rejection: type[KubeconnectError]) -> None:
     api_version = body.get("apiVersion") or resource.api_version
     kind = body.get("kind") or resource.kind
     if (api_version, kind) != (resource.api_version, resource.kind):
         version = api_version.rpartition("/")[2]
-        raise bad_request(
+        message = (
             f'{kind} in version "{version}" cannot be handled as a {resource.kind}: it must have '
             f'apiVersion "{resource.api_version}" and kind "{resource.kind}"'
         )
+        raise failure(rejection, message)
 
 
 def _check_valid(resource: ResourceType, content: Content, before: Content | None = None) -> None:
