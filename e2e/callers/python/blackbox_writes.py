@@ -252,9 +252,13 @@ def patches_change_parts(world: World) -> None:
         patch({}, "json")
     with raises(kubeconnect.InvalidArgument, "BadRequest"):
         patch([], "merge")
-    for gone in ({"metadata": {"name": "another"}}, {"metadata": {"name": None}}, {"kind": None}):
+    for wrong in (
+        {"metadata": {"name": "another"}},
+        {"metadata": {"name": None}},
+        {"apiVersion": None},
+    ):
         with raises(kubeconnect.InvalidArgument, "BadRequest"):
-            patch(gone, "merge")
+            patch(wrong, "merge")
     with raises(kubeconnect.Invalid, "Invalid"):
         patch({"kind": "Secret"}, "merge")
     with raises(kubeconnect.Invalid, "Invalid"):
@@ -373,6 +377,8 @@ def applied_items_have_owners(world: World) -> None:
     both = [{"name": "s"}, {"name": "t"}]
     equal(apply({"imagePullSecrets": both[1:]}, "other")["imagePullSecrets"], both)
     equal(apply({})["imagePullSecrets"], both[1:])
+    kept = apply({"nodeSelector": {"c": "d"}})
+    equal([each["name"] for each in kept["containers"]], ["a"])
 
 
 def applied_fields_have_owners(world: World) -> None:

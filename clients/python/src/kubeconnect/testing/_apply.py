@@ -93,7 +93,7 @@ class Ownership:
         before = self._owned.get(manager, set())
         self._owned[manager] = set(new)
         result = copy_of(target)
-        for path in sorted(before - new.keys(), key=_identifies):
+        for path in sorted((before - new.keys()) & current.keys(), key=_identifies):
             if not any(path in paths for paths in self._owned.values()):
                 _remove(result, path)
         for path, value in new.items():

@@ -102,7 +102,7 @@ def _json_patched(resource: ResourceType, name: str, content: Content, patch: An
 def _checked(name: str, content: Any) -> Content:
     if not isinstance(content, dict) or not isinstance(content.get("metadata"), dict):
         raise bad_request("the patch leaves no object with metadata")
-    if not (content.get("apiVersion") and content.get("kind") and content["metadata"].get("name")):
+    if not (content.get("apiVersion") and content["metadata"].get("name")):
         raise _nameless(name)
     return content
 
@@ -131,7 +131,8 @@ def apply(
             f"the patch is not for {resource.plural}: with PATCH_TYPE_APPLY it must have "
             f'apiVersion "{kind[0]}" and kind "{kind[1]}"'
         )
-    _check_identity(key, body, exists=calls.cluster.find(resource, key) is not None)
+    creates = not request.subresource and calls.cluster.find(resource, key) is None
+    _check_identity(key, body, creates=creates)
     if request.subresource:
         check(resource, request.subresource)
     if request.subresource not in ("", "status"):
@@ -141,12 +142,12 @@ def apply(
     )
 
 
-def _check_identity(key: Key, body: Content, *, exists: bool) -> None:
+def _check_identity(key: Key, body: Content, *, creates: bool) -> None:
     """Raise InvalidArgument unless a configuration is for the object of the request. It needs the
     name to create the object.
     """
     metadata = body.get("metadata") or {}
-    if not (exists or metadata.get("name")):
+    if creates and not metadata.get("name"):
         raise _nameless(key[1])
     check_name(key[1], metadata)
     if (metadata.get("namespace") or key[0]) != key[0]:
