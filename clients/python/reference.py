@@ -24,10 +24,13 @@ import pdoc
 import kubeconnect
 
 # The prefixes of the names of private modules.
-PRIVATE = ("kubeconnect._", "kubeconnect.aio._", "kubeconnect.k8s._")
+PRIVATE = ("kubeconnect._", "kubeconnect.aio._", "kubeconnect.k8s._", "kubeconnect.testing._")
 
 # What users call, and what they do not, although its name is public.
-CONSTRUCTED = {"Client", "Controller", "LeaderElector", "WatchSpec", "WorkQueue", "AccessCheck"}
+CONSTRUCTED = {
+    *("AccessCheck", "Client", "Controller", "FakeService", "LeaderElector"),
+    *("WatchSpec", "WorkQueue"),
+}
 INTERNAL = {"from_message", "to_message", "number", "number_of"}
 
 # The names that a reader looks for first. The others follow in alphabetical order.

@@ -16,7 +16,7 @@ from tests.programs import HERE, WEB, programs_of, run, run_until, type_errors
 PAGE = (HERE / "docs/coming-from.md").read_text()
 OTHERS = programs_of(PAGE)
 OURS = OTHERS.pop("kubeconnect")
-LIST, WATCH, STORE, ROLLOUT, APPLY, LOG, PATCH, OPERATOR, TEST = OURS
+LIST, WATCH, STORE, ROLLOUT, APPLY, LOG, PATCH, OPERATOR, TEST, FAKE = OURS
 
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
@@ -54,6 +54,7 @@ def test_the_contents_lead_to_the_sections() -> None:
         pytest.param(LOG, "one\ntwo\n", id="log"),
         pytest.param(PATCH, "7\n", id="patch"),
         pytest.param(TEST, "", id="test"),
+        pytest.param(FAKE, "", id="fake"),
     ],
 )
 def test_program_runs(

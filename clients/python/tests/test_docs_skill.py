@@ -32,7 +32,7 @@ GONE = Failure(grpc.StatusCode.NOT_FOUND)
 
 def test_each_program_passes_mypy_strict(tmp_path: Path) -> None:
     programs = [program for found in PROGRAMS.values() for program in found]
-    assert len(programs) == 11
+    assert len(programs) == 13
     assert not type_errors([*programs, *FIRST], tmp_path)
 
 
@@ -47,6 +47,8 @@ def test_each_program_passes_mypy_strict(tmp_path: Path) -> None:
         pytest.param(PROGRAMS["Typed objects"][0], "web n1 None\n", id="typed"),
         pytest.param(PROGRAMS["asyncio"][0], "web\n1\n", id="asyncio"),
         pytest.param(PROGRAMS["Test"][0], "", id="test"),
+        pytest.param(PROGRAMS["Test"][1], "", id="fake"),
+        pytest.param(PROGRAMS["Test"][2], "", id="controller"),
         pytest.param(FIRST[0], "web n1\n", id="llms.txt"),
     ],
 )

@@ -22,7 +22,7 @@ def test_contains_the_license_of_the_repository() -> None:
 def test_has_only_these_public_modules() -> None:
     modules = {module.name for module in pkgutil.iter_modules(kubeconnect.__path__)}
     assert {name for name in modules if not name.startswith("_")} == {
-        *("aio", "data", "k8s", "types", "v1")
+        *("aio", "data", "k8s", "testing", "types", "v1")
     }
     assert all(module.name.startswith("_") for module in pkgutil.iter_modules(aio.__path__))
 
@@ -43,6 +43,7 @@ NOT_NEEDED_TO_IMPORT = {
     "kubeconnect.aio",
     "kubeconnect.data",
     "kubeconnect.k8s",
+    "kubeconnect.testing",
     "kubeconnect.types",
     "pandas",
     "polars",

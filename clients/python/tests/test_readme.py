@@ -49,6 +49,7 @@ SECTIONS.pop("Notebooks and data frames")  # test_readme_data.py runs its progra
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
 (ERRORS,) = SECTIONS.pop("Errors")
+SECTIONS.pop("Testing your programs")  # test_testing_readme.py runs its program
 CONNECT, CONTEXT, TOKENS = SECTIONS.pop("Addresses and credentials")
 (FILE,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"

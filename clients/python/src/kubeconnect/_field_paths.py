@@ -17,7 +17,8 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 
-_EACH = object()
+EACH = object()
+"""The step "[*]" of a path: each element of a list, or each value of an object."""
 _MISSING = object()
 
 
@@ -29,8 +30,9 @@ class FieldPath:
 
     def __init__(self, path: str) -> None:
         """Parse the path. Raises ValueError if it is not one."""
-        self._steps = tuple(_steps(path))
-        self._parts = tuple(_parts(self._steps))
+        self.steps = tuple(_steps(path))
+        """The names of the fields from the outermost on, and EACH."""
+        self._parts = tuple(_parts(self.steps))
 
     @property
     def is_single(self) -> bool:
@@ -39,7 +41,7 @@ class FieldPath:
 
     def covers(self, other: FieldPath) -> bool:
         """Return whether an object with only the field at this path has all of the other's."""
-        return other._steps[: len(self._steps)] == self._steps
+        return other.steps[: len(self.steps)] == self.steps
 
     def value(self, content: Any) -> Any:
         """Return the value at a single path in an object's content; None if it is missing."""
@@ -65,7 +67,7 @@ def _steps(path: str) -> Iterator[object]:
         if (match := _STEP.match(text, position)) is None:
             break
         name = match["quoted"] or match["name"]
-        yield re.sub(r"\\(.)", r"\1", name) if name else _EACH
+        yield re.sub(r"\\(.)", r"\1", name) if name else EACH
         position = match.end()
     if not text or position < len(text):
         raise ValueError(
@@ -78,7 +80,7 @@ def _parts(steps: Iterable[object]) -> Iterator[tuple[object, ...]]:
     """Yield the names before the first "[*]", between each two, and after the last one."""
     names: list[object] = []
     for step in steps:
-        if step is _EACH:
+        if step is EACH:
             yield tuple(names)
             names = []
         else:
