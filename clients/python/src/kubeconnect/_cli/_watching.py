@@ -1,0 +1,174 @@
+"""Following a selection: each change is printed in the format of ``get``."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kubeconnect import Client, TableRow, Watch
+from kubeconnect._cli._changes import Change, ChangeTracker, latest
+from kubeconnect._cli._objects import NAME_FIELDS, as_json, as_yaml, content, object_name
+from kubeconnect._cli._rows import Key, Query, cells_of, headings_of, read_rows_of
+from kubeconnect._cli._tables import AlignedTable, cell_text, style_of
+from kubeconnect._cli._terminal import decorated
+
+_MAX_WAITING = 1000
+"""How many changes wait to be printed. The service combines those that wait there."""
+_EVENT = "EVENT   "
+"""The heading above ADDED, MODIFIED and DELETED, of which the first rows have only one."""
+
+
+def follow(
+    client: Client,
+    query: Query,
+    name: str | None,
+    output: str,
+    *,
+    initial: bool,
+    headers: bool,
+) -> None:
+    """Print the objects of a selection, unless ``initial`` is False, and each change."""
+    watch = client.watch(
+        query.resource,
+        namespace=query.namespace,
+        name=name,
+        **query.selection.arguments(),
+        fields=NAME_FIELDS if output == "name" else None,
+    )
+    if output in ("table", "wide"):
+        printing = _TablePrinter(client, query, wide=output == "wide", headers=headers)
+        show = printing.show
+    else:
+        show = _printers[output]
+    with watch:
+        for changes in batches(watch):
+            if wanted := [each for each in changes if initial or not each.initial]:
+                show(wanted)
+                sys.stdout.flush()
+
+
+def batches(watch: Watch) -> Iterator[list[Change]]:
+    """Yield the changes of a watch: all that have arrived, whenever there are some. The watch is
+    read by a thread of its own.
+    """
+    arrived: queue.Queue[list[Change] | _End] = queue.Queue(_MAX_WAITING)
+    thread = threading.Thread(
+        target=_read, args=(watch, arrived), name="kubeconnect watch", daemon=True
+    )
+    thread.start()
+    try:
+        while True:
+            changes: list[Change] = []
+            item = arrived.get()
+            while not isinstance(item, _End):
+                changes.extend(item)
+                try:
+                    item = arrived.get_nowait()
+                except queue.Empty:
+                    break
+            if changes:
+                yield changes
+            if isinstance(item, _End):
+                if item.error:
+                    raise item.error
+                return
+    finally:
+        watch.close()
+
+
+@dataclass(frozen=True)
+class _End:
+    """The end of a watch, which was closed or has failed."""
+
+    error: Exception | None
+
+
+def _read(watch: Watch, arrived: queue.Queue[list[Change] | _End]) -> None:
+    tracker, failure = ChangeTracker(), None
+    try:
+        for event in watch:
+            if changes := tracker.apply(event):
+                arrived.put(changes)
+    except Exception as error:
+        failure = error
+    arrived.put(_End(failure))
+
+
+def _print_json(changes: Sequence[Change]) -> None:
+    for each in changes:
+        event = {"type": each.type, "object": content(each.object)}
+        sys.stdout.write(as_json(event) + "\n")
+
+
+def _print_yaml(changes: Sequence[Change]) -> None:
+    for each in changes:
+        event = {"type": each.type, "object": content(each.object)}
+        sys.stdout.write("---\n" + as_yaml(event))
+
+
+def _print_names(changes: Sequence[Change]) -> None:
+    for each in changes:
+        name = object_name(each.object.resource, each.object.name)
+        sys.stdout.write(f"{each.type:<8} {name}\n")
+
+
+_printers = {"json": _print_json, "jsonl": _print_json, "yaml": _print_yaml, "name": _print_names}
+
+
+class _TablePrinter:
+    """Prints a row for each change. The rows are read from the API server, several at once if
+    several objects have changed.
+    """
+
+    def __init__(self, client: Client, query: Query, *, wide: bool, headers: bool) -> None:
+        self._client = client
+        self._query = query
+        self._wide = wide
+        self._headers = headers
+        self._table: AlignedTable | None = None
+        self._rows: dict[str, TableRow] = {}  # the last row of each object, by UID
+
+    def show(self, changes: Sequence[Change]) -> None:
+        changes = latest(changes)
+        keys = [
+            (each.object.namespace, each.object.name) for each in changes if each.type != "DELETED"
+        ]
+        if keys or self._table is None:
+            self._read(keys)
+        assert self._table is not None
+        cells = map(self._cells, changes)
+        for line in self._table.lines(row for row in cells if row):
+            _write_line(line)
+
+    def _read(self, keys: Sequence[Key]) -> None:
+        read = read_rows_of(self._client, self._query, keys)
+        self._rows.update((row.uid, row) for row in read.rows)
+        self._columns = read.columns
+        self._namespaces = read.resource.namespaced and self._query.namespace is None
+        if self._table is None:
+            headings = headings_of(read.columns, wide=self._wide, namespaces=self._namespaces)
+            self._table = AlignedTable([_EVENT, *headings], headers=self._headers)
+
+    def _cells(self, change: Change) -> list[str]:
+        """Return the cells of a change; none if the object is gone before it was printed."""
+        uid = change.object.uid
+        row = self._rows.pop(uid, None) if change.type == "DELETED" else self._rows.get(uid)
+        if row is None:
+            return []
+        cells = cells_of(row, self._columns, wide=self._wide, namespaces=self._namespaces)
+        return [change.type, *map(cell_text, cells)]
+
+
+def _write_line(line: str) -> None:
+    event, _, rest = line.partition(" ")
+    if not (decorated() and (style := style_of(event))):
+        sys.stdout.write(line)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    text = Text.assemble((event, style), " ", rest.rstrip("\n"))
+    Console(file=sys.stdout, highlight=False, soft_wrap=True).print(text)
