@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +11,7 @@ from typing import Any
 
 import grpc
 from click.testing import CliRunner, Result
-from google.protobuf.struct_pb2 import Value
+from google.protobuf.struct_pb2 import NULL_VALUE, Value
 
 from kubeconnect._cli._program import program
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
@@ -65,6 +67,30 @@ class CliService(FakeService):
             self.objects = sorted(self.objects, key=lambda each: each.name, reverse=reverse)
         return super().List(request, context)
 
+    def Count(
+        self, request: read_pb2.CountRequest, context: grpc.ServicerContext
+    ) -> read_pb2.CountResponse:
+        """Count by fields below two levels, such as spec.nodeName."""
+        self._begin(request, context)
+        paths = [path.split(".") for path in request.group_by]
+        counts = Counter(
+            tuple((json.loads(each.json).get(first) or {}).get(last) for first, last in paths)
+            for each in self.objects
+        )
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], [str(v) for v in item[0]]))
+        groups = [
+            read_pb2.ObjectGroup(values=[_value(each) for each in values], count=count)
+            for values, count in ordered
+        ]
+        shown = groups[: request.max_groups or None] if paths else []
+        return read_pb2.CountResponse(
+            resource=PODS,
+            total_count=len(self.objects),
+            groups=shown,
+            remaining_group_count=len(groups) - len(shown) if paths else 0,
+            namespaces=self.namespaces,
+        )
+
     def GetTable(
         self, request: table_pb2.GetTableRequest, context: grpc.ServicerContext
     ) -> table_pb2.GetTableResponse:
@@ -111,6 +137,10 @@ class CliService(FakeService):
                 piece.abort(context)
             self.logs[request.name] = self.logs[request.name][1:]
             yield pod_pb.GetLogsResponse(data=piece)
+
+
+def _value(value: str | None) -> Value:
+    return Value(null_value=NULL_VALUE) if value is None else Value(string_value=value)
 
 
 def running_pod(name: str, *containers: str, namespace: str = "default") -> object_pb2.Object:

@@ -57,6 +57,10 @@ def apply(
     if not files:
         raise click.UsageError("name the files with -f")
 
+    manifests = read_manifests(files)
+    for manifest in manifests:
+        _check_namespace(session, manifest)
+
     def apply_one(manifest: Manifest) -> None:
         (result,) = session.client.apply_yaml(
             manifest.data,
@@ -68,7 +72,7 @@ def apply(
         warn(result.warnings)
         _print(result, dry_run, output)
 
-    for_each(read_manifests(files), apply_one)
+    for_each(manifests, apply_one)
 
 
 def read_manifests(files: Sequence[str]) -> list[Manifest]:
@@ -92,12 +96,16 @@ def _expand(file: str) -> Iterator[str]:
             yield str(path)
 
 
-def _namespace_of(session: Session, manifest: Manifest) -> str | None:
-    """Return the namespace for a manifest that may have none."""
+def _check_namespace(session: Session, manifest: Manifest) -> None:
+    """Raise ValueError for a namespace that is not the one of -n."""
     if manifest.namespace and session.explicit_namespace not in (None, manifest.namespace):
         raise ValueError(
             f"{manifest}: its namespace is not {session.explicit_namespace}, which -n names"
         )
+
+
+def _namespace_of(session: Session, manifest: Manifest) -> str | None:
+    """Return the namespace for a manifest that may have none."""
     # None for a kind without namespaces. A kind that is not served yet may be defined by an
     # earlier document.
     return session.namespace_of(manifest.resource) if not manifest.namespace else None

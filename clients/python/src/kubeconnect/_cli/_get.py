@@ -106,7 +106,7 @@ def watch(
     watch_only: bool,
     no_headers: bool,
 ) -> None:
-    """Print objects and then each change, until Ctrl-C.
+    """Print objects and then each change, as get -w. Ctrl-C ends it.
 
     A lost connection is opened again, and what has changed meanwhile is printed.
 

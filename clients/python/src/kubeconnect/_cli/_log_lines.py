@@ -77,9 +77,7 @@ def _default(pod: Object, names: list[str]) -> str:
 
 def _run(status: dict[str, Any]) -> str:
     """Return the ID of a container that has started."""
-    state = status.get("state") or {}
-    started = state.get("running") or state.get("terminated")
-    if not started:
+    if not {"running", "terminated"} & (status.get("state") or {}).keys():
         return ""
     return str(status.get("containerID") or f"run {status.get('restartCount', 0)}")
 

@@ -19,7 +19,7 @@ from kubeconnect._cli._session import Session, command
     "--total", is_flag=True, help="Require all keys, for programs that only read objects."
 )
 def types(session: Session, resources: Sequence[str], all_resources: bool, total: bool) -> None:
-    """Write TypedDicts for the kinds of resources, from the cluster's schemas.
+    """Write Python types for the kinds of resources: TypedDicts, from the cluster's schemas.
 
     \b
       kubeconnect types pods certificates.cert-manager.io > cluster_types.py

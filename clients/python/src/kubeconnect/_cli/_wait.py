@@ -101,33 +101,47 @@ def condition_of(text: str) -> str:
     if not text.startswith("jsonpath="):
         return text
     match = _JSONPATH.fullmatch(text)
-    path = _expression(match["path"].strip("{}")) if match else None
-    if match is None or path is None:
+    steps = _steps(match["path"].strip("{}")) if match else []
+    if match is None or not steps:
         raise click.BadParameter(
             f'"{text}" is not jsonpath={{.PATH}}=VALUE with names and indexes only: use a CEL '
             "expression over object",
             param_hint="--for",
         )
     if match["value"] is None:
-        return f"has({path})" if not path.endswith("]") else f"{path} != null"
-    return f"string({path}) == {_literal(match['value'])}"
+        return _exists(steps)
+    return f"string({_expression(steps)}) == {_literal(match['value'])}"
 
 
-def _expression(path: str) -> str | None:
-    """Return the CEL expression of a path; None for a path that has none."""
+def _steps(path: str) -> list[str | int]:
+    """Return the names and indexes of a path; none if it has anything else."""
     path = path if path.startswith((".", "[")) else f".{path}"
     steps = list(_STEP.finditer(path))
-    if not steps or "".join(step[0] for step in steps) != path:
-        return None
-    return "object" + "".join(map(_step, steps))
+    if "".join(step[0] for step in steps) != path:
+        return []
+    return [int(step[4]) if step[4] else step[1] or step[2] or step[3] for step in steps]
 
 
-def _step(step: re.Match[str]) -> str:
-    if step[4]:
-        return f"[{step[4]}]"
-    name = step[1] or step[2] or step[3]
-    return f".{name}" if re.fullmatch(r"[A-Za-z_]\w*", name) else f"[{_literal(name)}]"
+def _expression(steps: Sequence[str | int]) -> str:
+    """Return the CEL expression of a path."""
+    return "object" + "".join(
+        f".{step}" if _is_identifier(step) else f"[{_literal(step)}]" for step in steps
+    )
 
 
-def _literal(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+def _exists(steps: Sequence[str | int]) -> str:
+    """Return the CEL expression for the existence of a path."""
+    parent, last = _expression(steps[:-1]), steps[-1]
+    if isinstance(last, int):
+        return f"size({parent}) > {last}"
+    return f"has({parent}.{last})" if _is_identifier(last) else f"{_literal(last)} in {parent}"
+
+
+def _is_identifier(step: str | int) -> bool:
+    return isinstance(step, str) and re.fullmatch(r"[A-Za-z_]\w*", step) is not None
+
+
+def _literal(value: str | int) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
