@@ -28,7 +28,7 @@ import (
 // compares what it prints with the cluster.
 func TestPythonCommandLine_ReadsAndChangesTheCluster(t *testing.T) {
 	t.Parallel()
-	c := newCommandLine(t)
+	c := newCommandLine(t, harness.StartService(t, kit.Cluster(t).Kubeconfig))
 	runDeployment(c.ctx, t, c.namespace, "web", 2, kit.Labels{})
 	pods := kit.PodNames(c.ctx, t, c.namespace, "app=web")
 
@@ -59,10 +59,12 @@ func TestPythonCommandLine_ReadsAndChangesTheCluster(t *testing.T) {
 	}
 }
 
-// TestPythonCommandLine_FollowsChanges ends each watch as Ctrl-C does.
+// TestPythonCommandLine_FollowsChanges kills the service while objects change, and ends each watch as
+// Ctrl-C does.
 func TestPythonCommandLine_FollowsChanges(t *testing.T) {
 	t.Parallel()
-	c := newCommandLine(t)
+	service := harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, "127.0.0.1:0")
+	c := newCommandLine(t, service)
 	maps := kit.ConfigMapsIn(c.ctx, t, kit.Cluster(t), c.namespace)
 	maps.Create("first", nil)
 	table := c.start("get", "configmaps", "-w", "--field-selector", "metadata.name!=kube-root-ca.crt")
@@ -84,8 +86,13 @@ func TestPythonCommandLine_FollowsChanges(t *testing.T) {
 	table.prints("MODIFIED", "first", "1")
 	lines.printsEvent("MODIFIED", "first")
 	names.prints("MODIFIED", "configmap/first")
+	service.Crash()
 	maps.Delete("first")
+	maps.Create("meanwhile", nil)
+	harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, kit.HostPort(service))
 	table.prints("DELETED", "first", "1")
+	table.prints("ADDED", "meanwhile", "0")
+	names.prints("ADDED", "configmap/meanwhile")
 	lines.printsEvent("DELETED", "first")
 	names.prints("DELETED", "configmap/first")
 	for _, each := range []following{table, lines, names} {
@@ -100,7 +107,7 @@ func TestPythonCommandLine_FollowsChanges(t *testing.T) {
 // one container that is restarted.
 func TestPythonCommandLine_FollowsTheLogsOfSeveralPods(t *testing.T) {
 	t.Parallel()
-	c := newCommandLine(t)
+	c := newCommandLine(t, harness.StartService(t, kit.Cluster(t).Kubeconfig))
 	node := kubelet.Start(t, kit.Cluster(t).Client)
 	logs := map[string]*kubelet.Log{}
 	for _, pod := range []string{"one", "two"} {
@@ -138,10 +145,9 @@ type commandLine struct {
 	address, namespace string
 }
 
-func newCommandLine(t *testing.T) *commandLine {
+func newCommandLine(t *testing.T, service *harness.Service) *commandLine {
 	t.Helper()
 	ctx := kit.DeadlineAfter(t, kit.FaultPatience)
-	service := harness.StartService(t, kit.Cluster(t).Kubeconfig)
 	return &commandLine{ctx, t, service.Address, kit.NewNamespace(ctx, t, kit.Cluster(t))}
 }
 
@@ -351,7 +357,7 @@ func (c *commandLine) wantErrors() {
 	c.t.Helper()
 	c.wantFailure(`error: the cluster serves no resource "podz"; did you mean "pods"`, "get", "podz")
 	c.wantFailure("error: filter: ERROR: <input>:1:8: Syntax error", "get", "pods", "--filter", "object.(")
-	c.wantFailure("hint: check the address, and that the service runs", "get", "pods", "--address", "http://127.0.0.1:1")
+	c.wantFailure("hint: check that kubeconnect runs at http://127.0.0.1:1", "get", "pods", "--address", "http://127.0.0.1:1")
 	if stdout, stderr, exitCode := c.output(nil, "get", "pods", "--frobnicate"); exitCode != 2 || stdout != "" || !strings.Contains(stderr, "No such option") {
 		c.t.Errorf("wrong usage: exit code %d, %q, %q", exitCode, stdout, stderr)
 	}

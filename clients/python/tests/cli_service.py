@@ -51,7 +51,8 @@ class CliService(FakeService):
 
     statuses: dict[str, str] = field(default_factory=dict)
     logs: dict[str, list[bytes | Failure]] = field(default_factory=dict)
-    table_failure: Failure | None = None
+    table_failure: Failure | None = None  # of tables of all namespaces
+    table_refusals: list[Failure] = field(default_factory=list)  # of the next tables
 
     def ListResourceTypes(
         self, request: discovery_pb.ListResourceTypesRequest, context: grpc.ServicerContext
@@ -95,6 +96,8 @@ class CliService(FakeService):
         self, request: table_pb2.GetTableRequest, context: grpc.ServicerContext
     ) -> table_pb2.GetTableResponse:
         self._begin(request, context)
+        if self.table_refusals:
+            self.table_refusals.pop().abort(context)
         if self.table_failure and not request.namespace:
             self.table_failure.abort(context)
         selected = request.name or request.field_selector.removeprefix("metadata.name=")

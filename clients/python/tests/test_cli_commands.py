@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from kubeconnect._cli._count import heading
 from kubeconnect._cli._options import duration
@@ -18,6 +19,7 @@ from kubeconnect._cli._program import SECTIONS, program
 from kubeconnect._cli._wait import condition_of
 from kubeconnect.v1 import access_service_pb2 as access_pb
 from kubeconnect.v1 import read_pb2, watch_pb2, write_pb2
+from kubeconnect.v1.status_pb2 import Status, StatusCause
 from tests.cli_service import CliService, run, serve_cli
 from tests.fake import Failure, Silence, event, of_watch, pod
 
@@ -334,3 +336,64 @@ def test_each_command_has_the_help_of_the_list() -> None:
             assert command is not None
             assert command.name == name
             assert (command.help or "").startswith(text.removesuffix(".")), name
+
+
+def test_a_service_that_is_unreachable_is_named() -> None:
+    arguments = ["--address", "http://127.0.0.1:1", "count", "nodes", "--request-timeout", "5s"]
+    result = CliRunner().invoke(program, arguments)
+    assert result.exit_code == 1
+    error, hint = result.stderr.splitlines()
+    assert error.startswith("error: ")
+    assert hint == "hint: check that kubeconnect runs at http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("failure", "prints"),
+    [
+        (
+            Failure(grpc.StatusCode.UNAUTHENTICATED, "no credentials"),
+            "error: no credentials\nhint: pass --token-file, or set KUBECONNECT_TOKEN_FILE\n",
+        ),
+        (
+            Failure(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                "too many calls",
+                Status(reason="TooManyRequests", retry_after_seconds=100),
+            ),
+            "error: too many calls\nhint: try again in 100 seconds\n",
+        ),
+        (
+            Failure(grpc.StatusCode.UNAVAILABLE, "no kubelet", Status(reason="ServiceUnavailable")),
+            "error: no kubelet\n",
+        ),
+    ],
+)
+def test_errors_have_hints(service: CliService, failure: Failure, prints: str) -> None:
+    service.failure = failure
+    result = run(service, "who-am-i")
+    assert (result.stdout, result.stderr, result.exit_code) == ("", prints, 1)
+
+
+def test_without_an_address_the_places_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("KUBECONNECT_ADDRESS", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    result = CliRunner().invoke(program, ["get", "pods"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: no address of the service found: ")
+    assert result.stderr.endswith("\nhint: pass --address, or set KUBECONNECT_ADDRESS\n")
+
+
+def test_causes_are_printed(service: CliService) -> None:
+    causes = [StatusCause(field="spec.replicas", message="must be positive")]
+    status = Status(reason="Invalid", causes=causes)
+    service.failure = Failure(grpc.StatusCode.INVALID_ARGUMENT, "web is invalid", status)
+    result = run(service, "cordon", "n1")
+    assert result.stderr == "error: web is invalid\n  spec.replicas: must be positive\n"
+
+
+def test_verbose_logs_where_the_settings_are_from(service: CliService) -> None:
+    result = run(service, "-v", "who-am-i")
+    assert f"debug: connect: address {service.address} from the arguments" in result.stderr

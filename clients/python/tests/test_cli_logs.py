@@ -53,6 +53,15 @@ def test_prints_the_logs_of_several_pods_with_a_prefix(service: CliService) -> N
     assert not requests(service)[-1].HasField("tail_lines")
 
 
+def test_pods_of_all_namespaces_have_their_namespaces_as_prefix(service: CliService) -> None:
+    service.objects[1].namespace = "shop"
+    result = run(service, "logs", "-A", "-l", "app=web", "--tail", "-1")
+    assert result.output == "[default/one/main] a\n[default/one/main] b\n[shop/two/main] c\n"
+    assert [each.namespace for each in requests(service)] == ["default", "shop"]
+    service.objects = []
+    assert run(service, "logs", "-A").stderr == "No pods found.\n"
+
+
 def test_prints_the_other_logs_if_one_fails(service: CliService) -> None:
     service.logs["one"] = [DENIED]
     result = run(service, "logs", "-l", "app=web")
@@ -95,7 +104,7 @@ def test_the_time_of_lines_is_printed_on_request(service: CliService) -> None:
     assert run(service, "logs", "-f", "one", "--timestamps").output == f"{T1} a\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["one", "-l", "app=web"]])
+@pytest.mark.parametrize("arguments", [[], ["one", "-l", "app=web"], ["one", "-A"]])
 def test_either_a_pod_or_a_selector_is_needed(service: CliService, arguments: list[str]) -> None:
     assert run(service, "logs", *arguments).exit_code == 2
 

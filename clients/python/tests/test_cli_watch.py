@@ -73,6 +73,17 @@ def test_prints_the_rows_of_objects(service: CliService, command: list[str]) -> 
     assert printed in (["ADDED      web-1   Running", "DELETED    web-1   Running"], [])
 
 
+def test_rows_are_read_again_if_the_service_is_unreachable(
+    service: CliService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect._cli._watching._RETRY_SECONDS", 0.0)
+    service.objects = [web()]
+    service.table_refusals.append(Failure(grpc.StatusCode.UNAVAILABLE, "gone"))
+    service.play([RESET, added(web()), SYNCED], END)
+    lines = run(service, "watch", "pods").stdout.splitlines()
+    assert lines[1:] == ["ADDED      web    Running"]
+
+
 def test_prints_names(service: CliService) -> None:
     service.play([RESET, added(web()), SYNCED], [deleted(web(version="8"))], END)
     result = run(service, "watch", "pod/web", "-o", "name")

@@ -12,6 +12,9 @@ import click
 from kubeconnect import ConfigurationError, KubeconnectError
 from kubeconnect import _errors as errors
 
+ADDRESS = "kubeconnect.address"
+"""The key of the service's address in ``ctx.meta``, once it is known."""
+
 FAILED = 1
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as of a program that SIGINT ends."""
@@ -23,7 +26,6 @@ _HINTS: dict[type[Exception], str] = {
     errors.Unauthenticated: "pass --token-file, or set KUBECONNECT_TOKEN_FILE",
     errors.Forbidden: "`kubeconnect who-am-i` prints your identity, and `kubeconnect can-i` checks "
     "a permission",
-    errors.Unavailable: "check the address, and that the service runs",
     errors.Conflict: "read the object again, or use --force-conflicts to apply it",
     errors.Expired: "run the command again",
 }
@@ -64,9 +66,15 @@ def _sentence(error: Exception) -> str:
 def _hint(error: Exception) -> str | None:
     if isinstance(error, KubeconnectError) and error.retry_after_seconds:
         return f"try again in {error.retry_after_seconds} seconds"
-    if isinstance(error, errors.Unavailable) and error.status:
-        return None  # the service was reached
+    if isinstance(error, errors.Unavailable):
+        return None if error.status else _reachability()
     return next((hint for kind, hint in _HINTS.items() if isinstance(error, kind)), None)
+
+
+def _reachability() -> str:
+    ctx = click.get_current_context(silent=True)
+    address = ctx.meta.get(ADDRESS) if ctx else None
+    return f"check that kubeconnect runs at {address}" if address else "check the address"
 
 
 def _discard_output() -> None:

@@ -56,7 +56,7 @@ class LogFollower:
         with self._guard:
             if self._active >= self._limit:
                 self._waiting.append((container, options))
-                message = f"{prefix_of(container)}waits: {self._limit} logs are followed"
+                message = f"{prefix_of(container, options)}waits: {self._limit} logs are followed"
                 click.echo(f"warning: {message}; see --max-log-requests", err=True)
                 return
             self._active += 1
@@ -76,7 +76,7 @@ class LogFollower:
             except Cancelled:
                 return
             except KubeconnectError as error:
-                report(error, prefix_of(following[0]))
+                report(error, prefix_of(*following))
             except Exception as error:
                 self._error = error  # stdout is closed
                 watch.close()
@@ -86,7 +86,7 @@ class LogFollower:
                 self._active -= not following
 
     def _print(self, container: Container, options: LogOptions) -> None:
-        prefix = prefix_of(container) if options.prefix else ""
+        prefix = prefix_of(container, options) if options.prefix else ""
         if prefix and decorated():
             color = _COLORS[zlib.crc32(container.pod.encode()) % len(_COLORS)]
             prefix = click.style(prefix, fg=color)

@@ -29,6 +29,7 @@ class LogOptions:
     since: int | None = None
     timestamps: bool = False
     prefix: bool = False
+    namespaces: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,12 @@ class Container:
     """The ID of its present run, or its last one; empty if it has not started."""
 
 
-def prefix_of(container: Container) -> str:
-    """Return the prefix of the lines of a container, as kubectl's."""
-    return f"[pod/{container.pod}/{container.name}] "
+def prefix_of(container: Container, options: LogOptions | None = None) -> str:
+    """Return the prefix of the lines of a container, as kubectl's. It has the namespace if there
+    are several.
+    """
+    namespace = container.namespace if options and options.namespaces else "pod"
+    return f"[{namespace}/{container.pod}/{container.name}] "
 
 
 def containers_of(pod: Object, options: LogOptions) -> list[Container]:

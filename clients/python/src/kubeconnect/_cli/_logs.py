@@ -13,7 +13,7 @@ from kubeconnect._cli._completers import complete_pods
 from kubeconnect._cli._failures import FAILED, report
 from kubeconnect._cli._following import LogFollower
 from kubeconnect._cli._log_lines import Container, LogOptions, containers_of, prefix_of, read_lines
-from kubeconnect._cli._options import duration
+from kubeconnect._cli._options import all_namespaces_option, duration
 from kubeconnect._cli._session import Session, command
 
 _TAIL_OF_MANY = 10
@@ -22,6 +22,7 @@ _TAIL_OF_MANY = 10
 @command("logs")
 @click.argument("pod", required=False, metavar="[POD|TYPE/NAME]", shell_complete=complete_pods)
 @click.option("-l", "--selector", "label_selector", help="The pods that match a label selector.")
+@all_namespaces_option
 @click.option("-f", "--follow", is_flag=True, help="Follow the logs, also of later pods.")
 @click.option("-c", "--container", help="The container. [default: the pod's default container]")
 @click.option("--all-containers", is_flag=True, help="All containers of each pod.")
@@ -45,6 +46,7 @@ def logs(
     session: Session,
     pod: str | None,
     label_selector: str | None,
+    all_namespaces: bool,
     follow: bool,
     container: str | None,
     all_containers: bool,
@@ -65,12 +67,12 @@ def logs(
       kubeconnect logs -f deployment/web
       kubeconnect logs -f -l app=web --since 5m
     """
-    if bool(pod) == bool(label_selector):
-        raise click.UsageError("name a pod, or TYPE/NAME, or select pods with -l")
-    selection = _selection(session, pod, label_selector)
+    if pod and (label_selector or all_namespaces):
+        raise click.UsageError("name a pod, or TYPE/NAME, or select pods with -l and -A")
+    selection = _selection(session, pod, label_selector, all_namespaces)
     several = "name" not in selection
     if tail is None:
-        tail = _TAIL_OF_MANY if several and label_selector else -1
+        tail = -1 if pod else _TAIL_OF_MANY
     options = LogOptions(
         container=container,
         all_containers=all_containers,
@@ -79,6 +81,7 @@ def logs(
         since=None if since is None else max(1, round(since)),
         timestamps=timestamps,
         prefix=several or all_containers if prefix is None else prefix,
+        namespaces=all_namespaces,
     )
     if follow and several:
         follower = LogFollower(session.client, options, max_log_requests)
@@ -87,16 +90,20 @@ def logs(
     _print_logs(session, selection, options, follow)
 
 
-def _selection(session: Session, pod: str | None, label_selector: str | None) -> dict[str, Any]:
+def _selection(
+    session: Session, pod: str | None, label_selector: str | None, all_namespaces: bool
+) -> dict[str, Any]:
     """Return the arguments of a list or a watch that select the pods."""
-    namespace = session.namespace
-    if label_selector:
+    if not pod:
+        if not (label_selector or all_namespaces):
+            raise click.UsageError("name a pod, or TYPE/NAME, or select pods with -l or -A")
+        namespace = None if all_namespaces else session.namespace
         return {"namespace": namespace, "label_selector": label_selector}
-    resource, slash, name = (pod or "").rpartition("/")
+    resource, slash, name = pod.rpartition("/")
     if not slash or resource in ("pod", "pods", "po"):
-        return {"namespace": namespace, "name": name}
+        return {"namespace": session.namespace, "name": name}
     owner = selected_by(resource, name, namespace=session.namespace_of(resource))
-    return {"namespace": namespace, "related": owner}
+    return {"namespace": session.namespace, "related": owner}
 
 
 def _print_logs(
@@ -111,10 +118,11 @@ def _print_logs(
             try:
                 _print_log(session, container, options, follow)
             except KubeconnectError as error:
-                report(error, prefix_of(container) if options.prefix else "")
+                report(error, prefix_of(container, options) if options.prefix else "")
                 failed = True
     if not many:
-        click.echo(f"No pods found in namespace {session.namespace}.", err=True)
+        where = "" if options.namespaces else f" in namespace {session.namespace}"
+        click.echo(f"No pods found{where}.", err=True)
     if failed:
         raise click.exceptions.Exit(FAILED)
 
@@ -129,7 +137,7 @@ def _pods(session: Session, selection: dict[str, Any]) -> Iterator[Object]:
 
 
 def _print_log(session: Session, container: Container, options: LogOptions, follow: bool) -> None:
-    prefix = prefix_of(container) if options.prefix else ""
+    prefix = prefix_of(container, options) if options.prefix else ""
     for line in read_lines(session.client, container, options, follow=follow):
         sys.stdout.write(f"{prefix}{line}\n")
         if follow:

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from kubeconnect import __version__
 from kubeconnect._cli._failures import INTERRUPTED, reporting_failures
 from kubeconnect._cli._options import connection_options, namespace_option
 
@@ -100,6 +101,7 @@ class Program(click.Group):
 )
 @connection_options(hidden=False)
 @namespace_option(hidden=False)
+@click.version_option(__version__, prog_name=NAME)
 @click.option("-v", "--verbose", is_flag=True, help="Log where the settings are from, and losses.")
 def program(verbose: bool) -> None:
     """Read, follow and change the objects of a Kubernetes cluster through kubeconnect."""

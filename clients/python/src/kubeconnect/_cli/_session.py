@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from kubeconnect import Client, Resource, ResourceType, connect
+from kubeconnect._cli._failures import ADDRESS
 from kubeconnect._cli._options import META, connection_options, namespace_option
 
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -33,6 +34,8 @@ class Session:
         """The client."""
         if self._opened is None:
             self._opened = connect(**self._settings, timeout=self._timeout)
+            if ctx := click.get_current_context(silent=True):
+                ctx.meta[ADDRESS] = str(self._opened._address)
         return self._opened
 
     def close(self) -> None:

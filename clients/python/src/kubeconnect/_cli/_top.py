@@ -16,7 +16,7 @@ _PATHS = {"nodes": "spec.nodeName", "namespaces": "metadata.namespace"}
 _PHASES = ("Running", "Pending", "Succeeded", "Failed", "Unknown")
 
 
-@command("top", namespaced=False)
+@command("top")
 @click.argument("group", type=click.Choice(list(_PATHS)), default="nodes", required=False)
 @selection_options
 @click.option("--limit", type=click.IntRange(1), help="The maximum number of rows.")

@@ -7,16 +7,18 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from time import sleep
 
-from kubeconnect import Client, TableRow, Watch
+from kubeconnect import Client, DeadlineExceeded, TableRow, Unavailable, Watch
 from kubeconnect._cli._changes import Change, ChangeTracker, latest
 from kubeconnect._cli._objects import NAME_FIELDS, as_json, as_yaml, content, object_name
-from kubeconnect._cli._rows import Key, Query, cells_of, headings_of, read_rows_of
+from kubeconnect._cli._rows import Key, Query, Rows, cells_of, headings_of, read_rows_of
 from kubeconnect._cli._tables import AlignedTable, cell_text, style_of
 from kubeconnect._cli._terminal import decorated
 
 _MAX_WAITING = 1000
 """How many changes wait to be printed. The service combines those that wait there."""
+_RETRY_SECONDS = 1.0
 _EVENT = "EVENT   "
 """The heading above ADDED, MODIFIED and DELETED, of which the first rows have only one."""
 
@@ -144,13 +146,21 @@ class _TablePrinter:
             _write_line(line)
 
     def _read(self, keys: Sequence[Key]) -> None:
-        read = read_rows_of(self._client, self._query, keys)
+        read = self._rows_of(keys)
         self._rows.update((row.uid, row) for row in read.rows)
         self._columns = read.columns
         self._namespaces = read.resource.namespaced and self._query.namespace is None
         if self._table is None:
             headings = headings_of(read.columns, wide=self._wide, namespaces=self._namespaces)
             self._table = AlignedTable([_EVENT, *headings], headers=self._headers)
+
+    def _rows_of(self, keys: Sequence[Key]) -> Rows:
+        """Return the rows of objects. While the service is unreachable, the watch is too."""
+        while True:
+            try:
+                return read_rows_of(self._client, self._query, keys)
+            except (Unavailable, DeadlineExceeded):
+                sleep(_RETRY_SECONDS)
 
     def _cells(self, change: Change) -> list[str]:
         """Return the cells of a change; none if the object is gone before it was printed."""
