@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from kubeconnect import Object, Resource
-from kubeconnect._cli._log_lines import LogOptions, containers_of
+from kubeconnect._cli._containers import LogOptions, containers_of
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from tests.cli_service import CliService, run, running_pod, serve_cli

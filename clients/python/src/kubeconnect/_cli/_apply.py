@@ -10,7 +10,7 @@ import click
 
 from kubeconnect import PatchResult
 from kubeconnect._cli._each import for_each
-from kubeconnect._cli._get import warn
+from kubeconnect._cli._failures import warn
 from kubeconnect._cli._objects import as_json, as_yaml, content, object_name
 from kubeconnect._cli._options import dry_run_option
 from kubeconnect._cli._session import Session, command

@@ -9,7 +9,7 @@ import click
 
 from kubeconnect import CountResult
 from kubeconnect._cli._completers import complete_resources
-from kubeconnect._cli._get import warn
+from kubeconnect._cli._failures import warn
 from kubeconnect._cli._objects import as_json, as_yaml
 from kubeconnect._cli._options import Selection, selection_options
 from kubeconnect._cli._session import Session, command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import click
@@ -55,6 +55,12 @@ def report(error: Exception, prefix: str = "") -> None:
             click.echo(f"  {cause.field}: {cause.message}".replace("  : ", "  "), err=True)
     if hint := _hint(error):
         click.echo(f"hint: {hint}", err=True)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Print warnings of the service."""
+    for each in warnings:
+        click.echo(f"warning: {each}", err=True)
 
 
 def _sentence(error: Exception) -> str:

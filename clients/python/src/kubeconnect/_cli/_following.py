@@ -11,10 +11,11 @@ from dataclasses import replace
 import click
 
 from kubeconnect import Cancelled, Client, KubeconnectError, Watch
+from kubeconnect._cli._batches import batches
+from kubeconnect._cli._containers import Container, LogOptions, containers_of, prefix_of
 from kubeconnect._cli._failures import report
-from kubeconnect._cli._log_lines import Container, LogOptions, containers_of, prefix_of, read_lines
+from kubeconnect._cli._log_lines import read_lines
 from kubeconnect._cli._terminal import decorated
-from kubeconnect._cli._watching import batches
 
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 

@@ -1,89 +1,19 @@
-"""The containers of pods and the lines of their logs."""
+"""The lines of logs, which are opened again when they are lost."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from time import sleep
-from typing import Any
 
 import click
 
-from kubeconnect import Client, Log, Object, Unauthenticated, Unavailable
+from kubeconnect import Client, Log, Unauthenticated, Unavailable
+from kubeconnect._cli._containers import Container, LogOptions, prefix_of
 
-_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z")
 _RETRY_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class LogOptions:
-    """Which lines are printed, and how."""
-
-    container: str | None = None
-    all_containers: bool = False
-    previous: bool = False
-    tail: int | None = None
-    since: int | None = None
-    timestamps: bool = False
-    prefix: bool = False
-    namespaces: bool = False
-
-
-@dataclass(frozen=True)
-class Container:
-    """A container of a pod."""
-
-    namespace: str
-    pod: str
-    uid: str
-    name: str
-    run: str = ""
-    """The ID of its present run, or its last one; empty if it has not started."""
-
-
-def prefix_of(container: Container, options: LogOptions | None = None) -> str:
-    """Return the prefix of the lines of a container, as kubectl's. It has the namespace if there
-    are several.
-    """
-    namespace = container.namespace if options and options.namespaces else "pod"
-    return f"[{namespace}/{container.pod}/{container.name}] "
-
-
-def containers_of(pod: Object, options: LogOptions) -> list[Container]:
-    """Return the containers of a pod whose logs are wanted."""
-    spec, status = pod["spec"], pod.to_dict().get("status") or {}
-    init = [each["name"] for each in spec.get("initContainers") or ()]
-    names = [each["name"] for each in spec["containers"]]
-    runs = {
-        each["name"]: _run(each)
-        for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-        for each in status.get(kind) or ()
-    }
-    if options.all_containers:
-        wanted = init + names
-    elif options.container:
-        wanted = [options.container]
-    else:
-        wanted = [_default(pod, names)]
-    return [
-        Container(pod.namespace or "", pod.name, pod.uid, name, runs.get(name, ""))
-        for name in wanted
-    ]
-
-
-def _default(pod: Object, names: list[str]) -> str:
-    name = pod.annotations.get(_DEFAULT_CONTAINER, "")
-    return name if name in names else names[0]
-
-
-def _run(status: dict[str, Any]) -> str:
-    """Return the ID of a container that has started."""
-    if not {"running", "terminated"} & (status.get("state") or {}).keys():
-        return ""
-    return str(status.get("containerID") or f"run {status.get('restartCount', 0)}")
 
 
 def read_lines(

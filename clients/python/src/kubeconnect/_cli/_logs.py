@@ -10,9 +10,10 @@ import click
 
 from kubeconnect import KubeconnectError, Object, selected_by
 from kubeconnect._cli._completers import complete_pods
+from kubeconnect._cli._containers import Container, LogOptions, containers_of, prefix_of
 from kubeconnect._cli._failures import FAILED, report
 from kubeconnect._cli._following import LogFollower
-from kubeconnect._cli._log_lines import Container, LogOptions, containers_of, prefix_of, read_lines
+from kubeconnect._cli._log_lines import read_lines
 from kubeconnect._cli._options import all_namespaces_option, duration
 from kubeconnect._cli._session import Session, command
 

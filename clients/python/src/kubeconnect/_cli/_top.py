@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import click
 
 from kubeconnect import Forbidden
-from kubeconnect._cli._get import warn
+from kubeconnect._cli._failures import warn
 from kubeconnect._cli._options import Selection, selection_options
 from kubeconnect._cli._session import Session, command
 from kubeconnect._cli._tables import print_table

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import queue
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from time import sleep
 
-from kubeconnect import Client, DeadlineExceeded, TableRow, Unavailable, Watch
-from kubeconnect._cli._changes import Change, ChangeTracker, latest
+from kubeconnect import Client, DeadlineExceeded, TableRow, Unavailable
+from kubeconnect._cli._batches import batches
+from kubeconnect._cli._changes import Change, latest
 from kubeconnect._cli._objects import NAME_FIELDS, as_json, as_yaml, content, object_name
 from kubeconnect._cli._rows import Key, Query, Rows, cells_of, headings_of, read_rows_of
 from kubeconnect._cli._tables import AlignedTable, cell_text, style_of
 from kubeconnect._cli._terminal import decorated
 
-_MAX_WAITING = 1000
-"""How many changes wait to be printed. The service combines those that wait there."""
 _RETRY_SECONDS = 1.0
 _EVENT = "EVENT   "
 """The heading above ADDED, MODIFIED and DELETED, of which the first rows have only one."""
@@ -50,53 +46,6 @@ def follow(
             if wanted := [each for each in changes if initial or not each.initial]:
                 show(wanted)
                 sys.stdout.flush()
-
-
-def batches(watch: Watch) -> Iterator[list[Change]]:
-    """Yield the changes of a watch: all that have arrived, whenever there are some. The watch is
-    read by a thread of its own.
-    """
-    arrived: queue.Queue[list[Change] | _End] = queue.Queue(_MAX_WAITING)
-    thread = threading.Thread(
-        target=_read, args=(watch, arrived), name="kubeconnect watch", daemon=True
-    )
-    thread.start()
-    try:
-        while True:
-            changes: list[Change] = []
-            item = arrived.get()
-            while not isinstance(item, _End):
-                changes.extend(item)
-                try:
-                    item = arrived.get_nowait()
-                except queue.Empty:
-                    break
-            if changes:
-                yield changes
-            if isinstance(item, _End):
-                if item.error:
-                    raise item.error
-                return
-    finally:
-        watch.close()
-
-
-@dataclass(frozen=True)
-class _End:
-    """The end of a watch, which was closed or has failed."""
-
-    error: Exception | None
-
-
-def _read(watch: Watch, arrived: queue.Queue[list[Change] | _End]) -> None:
-    tracker, failure = ChangeTracker(), None
-    try:
-        for event in watch:
-            if changes := tracker.apply(event):
-                arrived.put(changes)
-    except Exception as error:
-        failure = error
-    arrived.put(_End(failure))
 
 
 def _print_json(changes: Sequence[Change]) -> None:
