@@ -70,7 +70,9 @@ func TestPythonCommandLine_FollowsChanges(t *testing.T) {
 	table := c.start("get", "configmaps", "-w", "--field-selector", "metadata.name!=kube-root-ca.crt")
 	lines := c.start("watch", "configmaps", "first", "-o", "jsonl")
 	names := c.start("watch", "configmaps", "-o", "name", "--watch-only")
+	columns := c.start("watch", "configmaps", "first", "-o", "custom-columns=KEY:.data.key")
 	table.prints("EVENT", "NAME", "DATA", "AGE")
+	columns.prints("ADDED", "<none>")
 	table.prints("ADDED", "first", "0")
 	lines.printsEvent("ADDED", "first")
 	maps.Create("sync", nil) // until the watch without the first objects has begun
@@ -84,6 +86,7 @@ func TestPythonCommandLine_FollowsChanges(t *testing.T) {
 
 	maps.Touch("first", "red")
 	table.prints("MODIFIED", "first", "1")
+	columns.prints("MODIFIED", "red")
 	lines.printsEvent("MODIFIED", "first")
 	names.prints("MODIFIED", "configmap/first")
 	service.Crash()
@@ -95,7 +98,7 @@ func TestPythonCommandLine_FollowsChanges(t *testing.T) {
 	names.prints("ADDED", "configmap/meanwhile")
 	lines.printsEvent("DELETED", "first")
 	names.prints("DELETED", "configmap/first")
-	for _, each := range []following{table, lines, names} {
+	for _, each := range []following{table, lines, names, columns} {
 		each.interrupted()
 	}
 	if strings.Contains(names.process.Output(), "ADDED    configmap/kube-root-ca.crt") {
@@ -272,6 +275,8 @@ func (c *commandLine) wantSelected(pods []string) {
 	c.wantLines(c.column(c.run("get", "pods", "--limit", "1"), "NAME"), pods[0])
 	c.wantLines(c.run("get", "pods", "-o", "name", "--consistency", "latest", "--limit", "1"), "pod/"+pods[0])
 	c.wantLines(c.run("count", "pods", "--filter", filter), "1")
+	columns := "custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image,NONE:.spec.nothing"
+	c.wantLines(strings.Fields(c.run("get", "pods", "--limit", "1", "--no-headers", "-o", columns)[0]), pods[0], "example.com/web:1", "<none>")
 	if stdout, stderr, exitCode := c.output(nil, "get", "pods", "-l", "app=nothing"); exitCode != 0 || stdout != "" || stderr != "No resources found in namespace "+c.namespace+".\n" {
 		c.t.Errorf("of nothing: exit code %d, %q, %q", exitCode, stdout, stderr)
 	}

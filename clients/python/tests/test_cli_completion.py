@@ -42,6 +42,7 @@ def complete(service: CliService, words: str) -> list[str]:
         ("can-i get dep", ["deployments"]),
         ("get pods --field", ["--field-selector"]),
         ("get pods -o j", ["json", "jsonl"]),
+        ("get pods -o c", ["custom-columns="]),
         ("completion z", ["zsh"]),
     ],
 )

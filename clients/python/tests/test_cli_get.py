@@ -196,6 +196,25 @@ def test_names_are_read_without_content(service: CliService) -> None:
     assert request.fields == ["metadata.name", "metadata.resourceVersion"]
 
 
+def test_custom_columns_are_read_as_fields(service: CliService) -> None:
+    columns = "custom-columns=NAME:.metadata.name,NODE:{.spec.nodeName}"
+    assert run(service, "get", "pods", "-o", columns).output == (
+        "NAME    NODE\nweb-0   n1\nweb-1   <none>\napi     <none>\n"
+    )
+    (request,) = lists(service)
+    assert request.fields == [".metadata.name", "{.spec.nodeName}"]
+    assert run(service, "get", "pod/web-0", "-o", columns, "--no-headers").output == "web-0   n1\n"
+
+
+def test_the_values_of_a_custom_column_are_joined(service: CliService) -> None:
+    containers = [{"image": "a", "ports": [1]}, {"image": "b", "ports": [2, 3]}]
+    service.objects = [pod("web", namespace="default", spec={"containers": containers})]
+    columns = "custom-columns=A:spec.containers[*].image,B:spec.containers[*].ports[*],C:.metadata"
+    assert run(service, "get", "pods", "-o", columns, "--no-headers").output.startswith(
+        'a,b   1,2,3   {"name": "web"'
+    )
+
+
 def test_objects_are_selected_by_the_service(service: CliService) -> None:
     options = ["-l", "app=web", "--field-selector", "a=b", "--filter", "true"]
     run(service, "get", "pods", "-o", "json", *options, "--consistency", "latest")
@@ -216,6 +235,10 @@ def test_objects_are_selected_by_the_service(service: CliService) -> None:
         ["pods", "-w", "--limit", "3"],
         ["pods,nodes", "-w"],
         ["pods", "-o", "xml"],
+        ["pods", "-o", "custom-columns="],
+        ["pods", "-o", "custom-columns=NAME"],
+        ["pods", "-o", "custom-columns=NAME:.metadata.name,"],
+        ["pods", "-o", "custom-columns=FIRST:.spec.containers[0].name"],
         ["pods", "--limit", "0"],
         ["pods", "--request-timeout", "soon"],
     ],

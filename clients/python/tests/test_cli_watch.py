@@ -93,6 +93,20 @@ def test_prints_names(service: CliService) -> None:
     assert request.fields == ["metadata.name", "metadata.resourceVersion"]
 
 
+def test_prints_custom_columns(service: CliService) -> None:
+    pending = pod("web", namespace="default", version="7", status={"phase": "Pending"})
+    running = pod("web", namespace="default", version="8", status={"phase": "Running"})
+    service.play([RESET, added(pending), SYNCED], [modified(running)], END)
+    columns = "custom-columns=NAME:.metadata.name,PHASE:.status.phase"
+    assert run(service, "watch", "pods", "-o", columns).stdout.splitlines() == [
+        "EVENT      NAME   PHASE",
+        "ADDED      web    Pending",
+        "MODIFIED   web    Running",
+    ]
+    (request,) = watches(service)
+    assert request.fields == [".metadata.name", ".status.phase"]
+
+
 def test_leaves_out_the_objects_before(service: CliService) -> None:
     service.play([RESET, added(web()), SYNCED], [modified(web(version="8"))], END)
     result = run(service, "get", "pods", "--watch-only", "-o", "name")

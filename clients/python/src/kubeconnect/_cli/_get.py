@@ -6,25 +6,42 @@ from collections.abc import Sequence
 
 import click
 
+from kubeconnect._cli._columns import PREFIX, Columns
 from kubeconnect._cli._failures import FAILED
 from kubeconnect._cli._getting import Getting
-from kubeconnect._cli._objects import OBJECT_FORMATS, print_objects
+from kubeconnect._cli._objects import NAME_FIELDS, OBJECT_FORMATS, print_objects
 from kubeconnect._cli._options import Selection, selection_options
 from kubeconnect._cli._rows import Query
 from kubeconnect._cli._session import Session, command
+from kubeconnect._cli._tables import print_table
 from kubeconnect._cli._targets import Target, target_arguments, targets_of
 from kubeconnect._cli._watching import follow
 from kubeconnect._reads import ConsistencyLike
 
 OUTPUTS = ("table", "wide", *OBJECT_FORMATS)
 
+
+def _check_output(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if value.startswith(PREFIX):
+        try:
+            Columns.parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+    elif value not in OUTPUTS:
+        raise click.BadParameter(f'"{value}" is not one of {", ".join(OUTPUTS)}, {PREFIX}...')
+    return value
+
+
 _output_option = click.option(
     "-o",
     "--output",
-    type=click.Choice(OUTPUTS),
+    metavar="|".join([*OUTPUTS, f"{PREFIX}HEADING:PATH,..."]),
     default="table",
-    show_default=True,
-    help="The format. Tables are read from the API server, all others from the cache.",
+    callback=_check_output,
+    shell_complete=lambda ctx, param, text: [
+        each for each in (*OUTPUTS, PREFIX) if each.startswith(text)
+    ],
+    help="The format. table and wide are read from the API server, all others from the cache.",
 )
 _headers_option = click.option("--no-headers", is_flag=True, help="Print no headings.")
 
@@ -66,6 +83,7 @@ def get(
       kubeconnect get deployments,services -n shop -o wide
       kubeconnect get pod/web-0 node/n1 -o yaml
       kubeconnect get pods -A --filter "object.status.phase != 'Running'"
+      kubeconnect get pods -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName
     """
     found = targets_of(session, targets)
     if selection.selects and any(target.names for target in found):
@@ -79,7 +97,12 @@ def get(
     getting = Getting(session, query, ignore_not_found)
     if output in OBJECT_FORMATS:
         single = [len(target.names) for target in found] == [1]
-        print_objects(getting.objects(found, output), output, single=single)
+        fields = NAME_FIELDS if output == "name" else None
+        print_objects(getting.objects(found, fields), output, single=single)
+    elif output.startswith(PREFIX):
+        columns = Columns.parse(output)
+        cells = [columns.cells(each) for each in getting.objects(found, columns.paths)]
+        print_table(columns.headings, cells, headers=not no_headers)
     else:
         getting.print_tables(found, wide=output == "wide", headers=not no_headers)
     if getting.failed:
@@ -102,11 +125,13 @@ def watch(
 ) -> None:
     """Print objects and then each change, as get -w. Ctrl-C ends it.
 
-    A lost connection is opened again, and what has changed meanwhile is printed.
+    A lost connection is opened again, and what has changed meanwhile is printed. With
+    custom-columns, only the changes of these columns are printed.
 
     \b
       kubeconnect watch pods -n shop
       kubeconnect watch deployments -A -o jsonl | jq .type
+      kubeconnect watch pods -o custom-columns=NAME:.metadata.name,PHASE:.status.phase
     """
     found = targets_of(session, targets)
     _follow(session, found, selection, output, watch_only, not no_headers)

@@ -12,7 +12,7 @@ import click
 
 from kubeconnect import KubeconnectError, Object, Table
 from kubeconnect._cli._failures import report, warn
-from kubeconnect._cli._objects import NAME_FIELDS, object_name
+from kubeconnect._cli._objects import object_name
 from kubeconnect._cli._progress import progress
 from kubeconnect._cli._rows import Query, Rows, cells_of, headings_of, read_row, read_rows
 from kubeconnect._cli._session import Session
@@ -46,11 +46,10 @@ class Getting:
                 report(error)
                 self.failed = True
 
-    def objects(self, targets: Sequence[Target], output: str) -> Iterator[Object]:
-        """Yield the objects of all targets."""
+    def objects(self, targets: Sequence[Target], fields: Sequence[str] | None) -> Iterator[Object]:
+        """Yield the objects of all targets. ``fields`` are the paths to read; None for all."""
         for target in targets:
-            query = self._query_of(target)
-            yield from self._objects(target, query, NAME_FIELDS if output == "name" else None)
+            yield from self._objects(target, self._query_of(target), fields)
 
     def _objects(
         self, target: Target, query: Query, fields: Sequence[str] | None

@@ -52,7 +52,7 @@ class AlignedTable:
         self._pending = [list(headings)] if headers else []
         self._widths = [0] * len(headings)
 
-    def lines(self, rows: Iterable[Sequence[str]]) -> list[str]:
+    def lines(self, rows: Iterable[Iterable[str]]) -> list[str]:
         """Return the lines of further rows, after that of the headings."""
         cells = [*self._pending, *map(list, rows)]
         self._pending = []

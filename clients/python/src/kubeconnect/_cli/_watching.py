@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from time import sleep
+from typing import Protocol
 
 from kubeconnect import Client, DeadlineExceeded, TableRow, Unavailable
 from kubeconnect._cli._batches import batches
 from kubeconnect._cli._changes import Change, latest
+from kubeconnect._cli._columns import PREFIX, Columns
 from kubeconnect._cli._objects import NAME_FIELDS, as_json, as_yaml, content, object_name
 from kubeconnect._cli._rows import Key, Query, Rows, cells_of, headings_of, read_rows_of
 from kubeconnect._cli._tables import AlignedTable, cell_text, style_of
@@ -29,50 +31,78 @@ def follow(
     headers: bool,
 ) -> None:
     """Print the objects of a selection, unless ``initial`` is False, and each change."""
+    printing = _printer_of(client, query, output, headers)
     watch = client.watch(
         query.resource,
         namespace=query.namespace,
         name=name,
         **query.selection.arguments(),
-        fields=NAME_FIELDS if output == "name" else None,
+        fields=printing.fields,
     )
-    if output in ("table", "wide"):
-        printing = _TablePrinter(client, query, wide=output == "wide", headers=headers)
-        show = printing.show
-    else:
-        show = _printers[output]
     with watch:
         for changes in batches(watch):
             if wanted := [each for each in changes if initial or not each.initial]:
-                show(wanted)
+                printing.show(wanted)
                 sys.stdout.flush()
 
 
-def _print_json(changes: Sequence[Change]) -> None:
-    for each in changes:
-        event = {"type": each.type, "object": content(each.object)}
-        sys.stdout.write(as_json(event) + "\n")
+class _Printer(Protocol):
+    """Prints changes."""
+
+    @property
+    def fields(self) -> Sequence[str] | None:
+        """The fields that it prints; None for all."""
+
+    def show(self, changes: Sequence[Change]) -> None:
+        """Print changes."""
 
 
-def _print_yaml(changes: Sequence[Change]) -> None:
-    for each in changes:
-        event = {"type": each.type, "object": content(each.object)}
-        sys.stdout.write("---\n" + as_yaml(event))
+def _printer_of(client: Client, query: Query, output: str, headers: bool) -> _Printer:
+    if output.startswith(PREFIX):
+        return _ColumnsPrinter(Columns.parse(output), headers=headers)
+    if output in ("table", "wide"):
+        return _TablePrinter(client, query, wide=output == "wide", headers=headers)
+    return _ObjectPrinter(output)
 
 
-def _print_names(changes: Sequence[Change]) -> None:
-    for each in changes:
-        name = object_name(each.object.resource, each.object.name)
-        sys.stdout.write(f"{each.type:<8} {name}\n")
+class _ObjectPrinter:
+    """Prints a line of JSON, a YAML document or a name for each change."""
+
+    def __init__(self, output: str) -> None:
+        self.fields = NAME_FIELDS if output == "name" else None
+        self._output = output
+
+    def show(self, changes: Sequence[Change]) -> None:
+        sys.stdout.writelines(map(self._text, changes))
+
+    def _text(self, change: Change) -> str:
+        if self._output == "name":
+            name = object_name(change.object.resource, change.object.name)
+            return f"{change.type:<8} {name}\n"
+        event = {"type": change.type, "object": content(change.object)}
+        return "---\n" + as_yaml(event) if self._output == "yaml" else as_json(event) + "\n"
 
 
-_printers = {"json": _print_json, "jsonl": _print_json, "yaml": _print_yaml, "name": _print_names}
+class _ColumnsPrinter:
+    """Prints the columns of each change, from the objects."""
+
+    def __init__(self, columns: Columns, *, headers: bool) -> None:
+        self.fields = columns.paths
+        self._columns = columns
+        self._table = AlignedTable([_EVENT, *columns.headings], headers=headers)
+
+    def show(self, changes: Sequence[Change]) -> None:
+        rows = ([each.type, *self._columns.cells(each.object)] for each in changes)
+        for line in self._table.lines(map(cell_text, row) for row in rows):
+            _write_line(line)
 
 
 class _TablePrinter:
     """Prints a row for each change. The rows are read from the API server, several at once if
     several objects have changed.
     """
+
+    fields = None
 
     def __init__(self, client: Client, query: Query, *, wide: bool, headers: bool) -> None:
         self._client = client
