@@ -90,6 +90,7 @@ class CliService(FakeService):
             groups=shown,
             remaining_group_count=len(groups) - len(shown) if paths else 0,
             namespaces=self.namespaces,
+            warnings=["only of some namespaces"] if self.namespaces else [],
         )
 
     def GetTable(

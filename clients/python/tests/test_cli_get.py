@@ -136,7 +136,9 @@ def test_the_table_covers_the_namespaces_that_the_caller_may_list(service: CliSe
     service.table_failure = Failure(grpc.StatusCode.PERMISSION_DENIED, "not in all namespaces")
     assert run(service, "get", "pods", "-A").exit_code == 1
     service.namespaces = ["default", "shop"]
-    assert run(service, "get", "pods", "-A").stdout == ALL_NAMESPACES
+    result = run(service, "get", "pods", "-A")
+    assert result.stdout == ALL_NAMESPACES
+    assert result.stderr == "warning: only of some namespaces\n"
 
 
 def test_nothing_found_is_said_on_stderr(service: CliService) -> None:

@@ -47,9 +47,9 @@ def read_rows(client: Client, query: Query) -> Rows:
     """Return the rows of a selection, in its order."""
     if query.selection.filter or query.sort_by:
         return _rows_of_matches(client, query)
-    pages = _tables(client, query, page_size=min(query.limit or _PAGE, _PAGE))
-    rows = progress((row for table in pages for row in table), query.resource)
-    return _collect(pages, islice(rows, query.limit))
+    tables, warnings = _tables(client, query, page_size=min(query.limit or _PAGE, _PAGE))
+    rows = progress((row for table in tables for row in table), query.resource)
+    return _collect(tables, islice(rows, query.limit), warnings)
 
 
 def read_rows_of(client: Client, query: Query, keys: Sequence[Key]) -> Rows:
@@ -62,11 +62,11 @@ def read_rows_of(client: Client, query: Query, keys: Sequence[Key]) -> Rows:
             for namespace, name in keys
         ]
         return _collect(tables, (row for table in tables for row in table))
-    tables = _tables(client, query, page_size=_PAGE if keys else 1)
+    tables, warnings = _tables(client, query, page_size=_PAGE if keys else 1)
     wanted = set(keys)
     found: dict[Key, TableRow] = {}
     if not keys:
-        return _collect(tables, ())
+        return _collect(tables, (), warnings)
     for row in progress((row for table in tables for row in table), query.resource):
         key = (row.namespace, row.name)
         if key in wanted:
@@ -94,29 +94,38 @@ def _rows_of_matches(client: Client, query: Query) -> Rows:
     total = matches.total if query.limit is None else min(matches.total, query.limit)
     objects = progress(islice(matches, query.limit), query.resource, total)
     rows = read_rows_of(client, query, [(each.namespace, each.name) for each in objects])
-    rows.warnings = (*matches.warnings, *rows.warnings)
+    rows.warnings = tuple(dict.fromkeys([*matches.warnings, *rows.warnings]))
     return rows
 
 
-def _tables(client: Client, query: Query, *, page_size: int = _PAGE) -> list[Table]:
-    """Return the table of the selection, or one for each namespace that the caller may list."""
+def _tables(client: Client, query: Query, *, page_size: int) -> tuple[list[Table], tuple[str, ...]]:
+    """Return the table of the selection, or one for each namespace that the caller may list, and
+    a warning of these.
+    """
     options: dict[str, Any] = {
         "label_selector": query.selection.label_selector,
         "field_selector": query.selection.field_selector,
         "page_size": page_size,
     }
     try:
-        return [client.table(query.resource, namespace=query.namespace, **options)]
+        return [client.table(query.resource, namespace=query.namespace, **options)], ()
     except Forbidden:
-        allowed = () if query.namespace else client.count(query.resource).namespaces
-        if not allowed:
+        if query.namespace:
             raise
-    return [client.table(query.resource, namespace=each, **options) for each in allowed]
+        allowed = client.count(query.resource)
+        if not allowed.namespaces:
+            raise
+    tables = [
+        client.table(query.resource, namespace=each, **options) for each in allowed.namespaces
+    ]
+    return tables, allowed.warnings
 
 
-def _collect(tables: Sequence[Table], rows: Iterable[TableRow]) -> Rows:
-    warnings = tuple(dict.fromkeys(each for table in tables for each in table.warnings))
-    return Rows(tables[0].resource, tables[0].columns, list(rows), warnings)
+def _collect(
+    tables: Sequence[Table], rows: Iterable[TableRow], warnings: tuple[str, ...] = ()
+) -> Rows:
+    found = dict.fromkeys([*warnings, *(each for table in tables for each in table.warnings)])
+    return Rows(tables[0].resource, tables[0].columns, list(rows), tuple(found))
 
 
 def headings_of(columns: Sequence[TableColumn], *, wide: bool, namespaces: bool) -> list[str]:
