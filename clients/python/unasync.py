@@ -20,7 +20,6 @@ SUBSTITUTIONS = [
     (r"\bkubeconnect\._transport\.aio\b", "kubeconnect._transport.sync"),
     (r"\bkubeconnect\._concurrency\.aio\b", "kubeconnect._concurrency.sync"),
     (r"\btests\.aio\b", "tests.sync"),
-    (r"\bkubeconnect\._waiting\.aio\b", "kubeconnect._waiting.sync"),
     (r"\bfrom kubeconnect\.aio import\b", "from kubeconnect import"),
     (r"The client for asyncio\. ``kubeconnect\.Client`` is the same for threads\.",
      "The client for threads. ``kubeconnect.aio`` is the same for asyncio."),

@@ -34,10 +34,15 @@ func startMetrics(t *testing.T, collected ...prometheus.Collector) (url string) 
 	return addressIn(logged)
 }
 
+// addressIn returns the address that serveMetrics logged. A log line of a cache can precede it.
 func addressIn(logged *capturedLog) string {
 	logged.mu.Lock()
 	defer logged.mu.Unlock()
-	return regexp.MustCompile(`http://[^\s"]+`).FindString(logged.text.String())
+	line := regexp.MustCompile(`msg=metrics address=(\S+)`).FindStringSubmatch(logged.text.String())
+	if line == nil {
+		return ""
+	}
+	return line[1]
 }
 
 // ask returns the status and the body of a response.
@@ -56,7 +61,7 @@ func ask(t *testing.T, method, url string) (status int, text string) {
 // serviceMetrics returns all collectors of a service with one cache.
 func serviceMetrics(t *testing.T) []prometheus.Collector {
 	t.Helper()
-	config := &rest.Config{Host: "http://api.example"}
+	config := &rest.Config{Host: "http://127.0.0.1:1"} // no server listens there
 	hub, err := informerhub.New(config, informerhub.Options{})
 	succeeds(t, err)
 	t.Cleanup(hub.Close)

@@ -68,6 +68,16 @@ func PythonExample(t *testing.T, file string) (command []string, folder string) 
 	return []string{pythonPath(t), filepath.Join(folder, file)}, folder
 }
 
+// KopfExample returns a command that runs an example for kopf in a namespace.
+func KopfExample(t *testing.T, file, kubeconfig, namespace string) []string {
+	t.Helper()
+	path := checkoutPath(t, "clients", "python", "examples", file)
+	return []string{
+		"env", "KUBECONFIG=" + kubeconfig,
+		pythonPath(t), "-m", "kopf", "run", "--standalone", "--namespace", namespace, path,
+	}
+}
+
 func pythonPath(t *testing.T) string {
 	t.Helper()
 	if python := os.Getenv("PYTHON"); python != "" {

@@ -46,6 +46,7 @@ class Operator:
             elector=elector,
         )
         self.controller.reconcile(self.reconcile)
+        self.controller.finalize(FINALIZER)(self.finalize)
 
     def run(self) -> None:
         """Work until SIGTERM or Ctrl-C."""
@@ -58,35 +59,18 @@ class Operator:
     def reconcile(self, key: ObjectKey) -> None:
         """Make the cluster as one Website specifies."""
         site = self.controller.store().get(*key)
-        if site is None:
-            return
-        finalizers = site["metadata"].get("finalizers", [])
-        if "deletionTimestamp" in site["metadata"]:
-            if FINALIZER in finalizers:
-                self.register(site.name, None)
-                self.set_finalizers(site, [each for each in finalizers if each != FINALIZER])
-        elif FINALIZER not in finalizers:
-            self.set_finalizers(site, [*finalizers, FINALIZER])  # which leads to the next call
-        else:
+        if site is not None:  # the Deployment of a deleted site is deleted too
             self.register(site.name, site["spec"]["image"])
             self.report(site, self.deploy(site))
 
-    def set_finalizers(self, site: Object, finalizers: list[str]) -> None:
-        """Replace the finalizers, unless the site has changed meanwhile."""
-        self.client.patch(
-            WEBSITES,
-            site.name,
-            {"metadata": {"finalizers": finalizers}},
-            namespace=site.namespace,
-            type=PatchType.MERGE,
-            resource_version=site.resource_version,
-        )
+    def finalize(self, site: Object) -> None:
+        """Remove a site from the registry. After that the controller removes the finalizer."""
+        self.register(site.name, None)
 
     def register(self, name: str, image: str | None) -> None:
-        """Add a site to the registry, or remove it."""
-        registry = self.controller.store("configmaps").get(self.namespace, REGISTRY)
-        if registry is not None and registry.get("data", {}).get(name) == image:
-            return
+        """Add a site to the registry, or remove it. The store may not have seen an earlier write
+        yet, so the registry is written in any case.
+        """
         body = {"data": {name: image}}
         try:
             self.client.patch(
@@ -99,26 +83,18 @@ class Operator:
                     "configmaps", {"metadata": metadata, **body}, namespace=self.namespace
                 )
 
-    def deploy(self, site: Object) -> Object | None:
-        """Create or repair the site's Deployment, and return it as it was last seen."""
-        desired = deployment_of(site)
-        found = self.controller.store(DEPLOYMENTS).get(site.namespace, site.name)
-        if found is None or not contains(found, desired):
-            self.client.patch(
-                DEPLOYMENTS,
-                site.name,
-                desired,
-                namespace=site.namespace,
-                type=PatchType.APPLY,
-                field_manager="websites",
-                force=True,
-            )
-        return found
+    def deploy(self, site: Object) -> int:
+        """Create or repair the site's Deployment, and return the number of ready replicas.
 
-    def report(self, site: Object, deployment: Object | None) -> None:
+        The API server does not write a Deployment that is as desired already.
+        """
+        result = self.client.apply(deployment_of(site), field_manager="websites", force=True)
+        return int(result.object.get("status", {}).get("readyReplicas", 0))
+
+    def report(self, site: Object, ready: int) -> None:
         """Write the status, if it has changed."""
         before = site.get("status", {})
-        status = status_of(site, deployment, before)
+        status = status_of(site, ready, before)
         if status != before:
             self.client.patch(
                 WEBSITES,
@@ -140,6 +116,7 @@ def deployment_of(site: Object) -> dict[str, Any]:
         "kind": "Deployment",
         "metadata": {
             "name": site.name,
+            "namespace": site.namespace,
             "ownerReferences": [kubeconnect.owner_reference(site)],
         },
         "spec": {
@@ -150,41 +127,23 @@ def deployment_of(site: Object) -> dict[str, Any]:
     }
 
 
-def status_of(site: Object, deployment: Object | None, before: Mapping[str, Any]) -> dict[str, Any]:
+def status_of(site: Object, ready: int, before: Mapping[str, Any]) -> dict[str, Any]:
     """Return the status of a site."""
-    ready = deployment.get("status", {}).get("readyReplicas", 0) if deployment else 0
     wanted = site["spec"]["replicas"]
-    available = "True" if deployment and ready >= wanted else "False"
+    available = "True" if ready >= wanted else "False"
+    generation = site["metadata"]["generation"]
     condition = {
         "type": "Available",
         "status": available,
         "reason": "Ready" if available == "True" else "NotReady",
         "message": f"{ready} of {wanted} replicas are ready",
+        "observedGeneration": generation,
         "lastTransitionTime": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     for earlier in before.get("conditions", []):
         if earlier["type"] == "Available" and earlier["status"] == available:
             condition["lastTransitionTime"] = earlier["lastTransitionTime"]
-    return {
-        "observedGeneration": site["metadata"]["generation"],
-        "readyReplicas": ready,
-        "conditions": [condition],
-    }
-
-
-def contains(found: Any, desired: Any) -> bool:
-    """Return whether an object has all desired fields with these values."""
-    if isinstance(desired, Mapping):
-        return isinstance(found, Mapping) and all(
-            key in found and contains(found[key], value) for key, value in desired.items()
-        )
-    if isinstance(desired, list):
-        return (
-            isinstance(found, list)
-            and len(found) == len(desired)
-            and all(map(contains, found, desired))
-        )
-    return bool(found == desired)
+    return {"observedGeneration": generation, "readyReplicas": ready, "conditions": [condition]}
 
 
 def main() -> None:
@@ -203,8 +162,6 @@ def main() -> None:
             namespace=arguments.namespace,
             identity=arguments.identity,
             lease_duration=arguments.lease_duration,
-            renew_deadline=arguments.lease_duration * 2 / 3,
-            retry_period=arguments.lease_duration * 2 / 15,
         )
         Operator(client, arguments.namespace, elector).run()
 

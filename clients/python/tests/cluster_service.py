@@ -58,6 +58,8 @@ class ClusterService(LeaseService):
         namespace: str = "demo",
         uid: str = "",
         owners: tuple[dict[str, Any], ...] = (),
+        finalizers: tuple[str, ...] = (),
+        deleting: bool = False,
         **content: Any,
     ) -> None:
         """Create or replace an object."""
@@ -71,7 +73,10 @@ class ClusterService(LeaseService):
                 "uid": uid,
                 "resourceVersion": str(self.latest),
                 "ownerReferences": list(owners),
+                "finalizers": list(finalizers),
             }
+            if deleting:
+                metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             stored = object_pb2.Object(
                 namespace=namespace,
                 name=name,

@@ -38,6 +38,8 @@ from kubeconnect.v1.status_pb2 import Status
 
 PODS = object_pb2.Resource(version="v1", kind="Pod", plural="pods", namespaced=True)
 SNAPSHOT = "1000"
+THREADS = "fake service"
+"""The beginning of the names of the service's own threads."""
 
 
 @dataclass
@@ -96,6 +98,7 @@ class FakeService(
     requests: list[Any] = field(default_factory=list)
     peers: list[str] = field(default_factory=list)  # the connection of each request
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
+    certified: list[str] = field(default_factory=list)  # the name in each client certificate
     freshness: consistency_pb2.Freshness | None = None
     namespaces: list[str] = field(default_factory=list)
     steps: deque[Step] = field(default_factory=deque)
@@ -390,6 +393,8 @@ class FakeService(
         self.begun.set()
         self.peers.append(context.peer())
         self.metadata.append(dict(context.invocation_metadata()))
+        for name in context.auth_context().get("x509_common_name", ()):
+            self.certified.append(bytes(name).decode())
         if self.stuck:
             ended = threading.Event()
             if context.add_callback(ended.set):
@@ -490,7 +495,7 @@ def serve(
 ) -> Iterator[FakeService]:
     """Serve on this host, on ``port`` or a free port."""
     service = service or FakeService()
-    with ThreadPoolExecutor(8) as threads:
+    with ThreadPoolExecutor(8, THREADS) as threads:
         # Allow any number of pings, like the service.
         server = grpc.server(threads, options=[("grpc.http2.max_ping_strikes", 0)])
         add_ResourceServiceServicer_to_server(service, server)

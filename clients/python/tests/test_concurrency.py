@@ -16,7 +16,7 @@ import pytest
 from kubeconnect import Cancelled, Client, DeadlineExceeded, EventType, Freshness
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import watch_pb2 as pb
-from tests.fake import End, FakeService, Silence, event, of_watch
+from tests.fake import THREADS, End, FakeService, Silence, event, of_watch
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
@@ -210,7 +210,7 @@ def test_an_interrupt_is_raised_without_the_frames_of_grpc(service: FakeService)
 
 
 def _threads_but_those_of_the_service() -> set[threading.Thread]:
-    return {each for each in threading.enumerate() if "PoolExecutor" not in each.name}
+    return {each for each in threading.enumerate() if not each.name.startswith(THREADS)}
 
 
 def test_a_watch_that_times_out_leaves_no_thread(service: FakeService) -> None:

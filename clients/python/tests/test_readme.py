@@ -13,10 +13,12 @@ import grpc
 import pytest
 
 from kubeconnect import NotFound, Resource, SchemaResult
+from kubeconnect.k8s.core.v1 import Node, NodeStatus, NodeSystemInfo, Pod, PodSpec, PodStatus
+from kubeconnect.k8s.meta.v1 import ObjectMeta
 from kubeconnect.types import typed_dicts
-from kubeconnect.v1 import consistency_pb2, watch_pb2
+from kubeconnect.v1 import consistency_pb2, object_pb2, watch_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_PROTOBUF
-from tests.fake import Failure, FakeService, Silence, batch, encoded, event, of_watch, pod
+from tests.fake import Failure, FakeService, Silence, batch, encoded, event, of_watch, packed, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
@@ -41,13 +43,13 @@ SECTIONS.pop("Controller")  # test_readme_controllers.py runs its programs
 (PATCH,) = SECTIONS.pop("Patch")
 (VERBS,) = SECTIONS.pop("Scale, restart, evict, cordon")
 (DELETE,) = SECTIONS.pop("Delete")
-TYPED, TYPED_WRITES, CLUSTER_TYPES = SECTIONS.pop("Typed objects")
+TYPED, TYPED_WRITES, TYPED_STORES, CLUSTER_TYPES = SECTIONS.pop("Typed objects")
 SECTIONS.pop("Notebooks and data frames")  # test_readme_data.py runs its programs
 (ASYNCIO,) = SECTIONS.pop("asyncio")
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
 (ERRORS,) = SECTIONS.pop("Errors")
-CONNECT, TOKENS = SECTIONS.pop("Addresses and credentials")
+CONNECT, CONTEXT, TOKENS = SECTIONS.pop("Addresses and credentials")
 (FILE,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
@@ -241,6 +243,22 @@ def test_the_file_configures_the_client(
     assert capsys.readouterr().out == f"ann at <Client {service.address}>\n"
 
 
+def test_a_context_has_the_credentials(
+    service: FakeService,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    user = {"name": "ann", "user": {"token": "t1"}}
+    context = {"name": "prod", "context": {"user": "ann"}}
+    (tmp_path / "config").write_text(json.dumps({"contexts": [context], "users": [user]}))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    service.tokens = {"t1"}
+    run(CONTEXT.replace("https://kubeconnect.example.com", service.address), service)
+    assert capsys.readouterr().out == "ann\n"
+
+
 def test_watch_runs_until_the_resource_is_deleted(
     service: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,6 +285,25 @@ def test_typed_watch_runs_until_the_resource_is_gone(
     with pytest.raises(NotFound):
         run(TYPED, service)
     assert capsys.readouterr().out == "web n1 None\nweb \n"
+
+
+def test_typed_stores_have_messages(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = Pod(
+        metadata=ObjectMeta(namespace="demo", name="web", uid="u1"),
+        spec=PodSpec(nodeName="n1"),
+        status=PodStatus(phase="Running", podIP="10.0.0.7"),
+    )
+    node = Node(status=NodeStatus(nodeInfo=NodeSystemInfo(kubeletVersion="v1.36.2")))
+    n1 = object_pb2.Object(name="n1", protobuf=node.SerializeToString())
+    web_added = event(watch_pb2.EVENT_TYPE_ADDED, packed(running), "7")
+    node_added = event(watch_pb2.EVENT_TYPE_ADDED, n1, "7")
+    service.play([RESET, web_added, SYNCED], Silence())
+    service.play(of_watch(0, "t1", RESET, SYNCED), of_watch(1, "t2", RESET, node_added, SYNCED))
+    service.play(Silence(), of_watch(0, "t1", RESET, web_added))
+    run(TYPED_STORES, service)
+    assert capsys.readouterr().out == "web Running\nv1.36.2\n10.0.0.7\n"
 
 
 def test_resume_continues_after_a_restart(

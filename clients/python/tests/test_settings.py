@@ -1,3 +1,4 @@
+import json
 import logging
 import os
 from collections.abc import Callable
@@ -8,7 +9,7 @@ import pytest
 from kubeconnect import Client, ConfigurationError, connect
 from kubeconnect import _places as places
 from kubeconnect._settings import Place, Settings, choose
-from tests.fake import FakeService
+from tests.fake import FakeService, serve
 
 LOCAL = "http://127.0.0.1:1"
 Write = Callable[[str], Path]
@@ -110,9 +111,45 @@ def test_the_token_of_a_pod_does_not_leave_the_cluster(
     assert chosen(address=address)[1].token_file == (in_pod if used else None)
 
 
-def test_credentials_are_used_from_one_place(in_pod: Path) -> None:
+def test_credentials_are_used_from_one_place(in_pod: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = {"client_certificate": "c.pem", "client_key": "k.pem"}
     assert chosen(address="https://a", **pair)[1].token_file is None
+    monkeypatch.setenv("KUBECONNECT_CONTEXT", "prod")
+    assert chosen(address="https://a")[1] == Settings(address="https://a", context="prod")
+    assert chosen(address="https://a", token="t")[1].context is None
+    assert chosen(address="https://a", kubeconfig="k")[1].context is None
+
+
+def test_a_context_is_of_the_address_of_its_place(
+    monkeypatch: pytest.MonkeyPatch, write: Write, tmp_path: Path
+) -> None:
+    write('address = "https://a"\ncontext = "prod"\nkubeconfig = "config"')
+    used = Settings[str](address="https://a", context="prod", kubeconfig=tmp_path / "config")
+    assert chosen() == ("https://a:443", used)
+    assert chosen(address="https://b")[1] == Settings(address="https://b")
+    monkeypatch.setenv("KUBECONNECT_ADDRESS", "https://c")
+    monkeypatch.setenv("KUBECONNECT_CONTEXT", "test")
+    assert chosen()[1] == Settings(address="https://c", context="test")
+    assert chosen(address="https://a")[1] == used
+
+
+def test_a_kubeconfig_is_not_used_unless_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kubeconfig = tmp_path / ".kube/config"
+    kubeconfig.parent.mkdir()
+    context = {"name": "prod", "context": {"user": "ann"}}
+    user = {"name": "ann", "user": {"token": "s3cret"}}
+    content = {"current-context": "prod", "contexts": [context], "users": [user]}
+    kubeconfig.write_text(json.dumps(content))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    with serve() as service:
+        for arguments in ({}, {"context": "prod"}, {"kubeconfig": str(kubeconfig)}):
+            with connect(service.address, **arguments) as client:  # type: ignore[arg-type]
+                client.who_am_i()
+    sent = [each.get("authorization") for each in service.metadata]
+    assert sent == [None, "Bearer s3cret", "Bearer s3cret"]
 
 
 def test_a_place_with_another_address_is_not_used(
@@ -167,6 +204,23 @@ def test_the_file_has_a_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path
             "address = 'https://a'\ntoken = 's3cret'\ntoken_file = 'token'",
             "token and token_file are mutually exclusive",
             id="two tokens",
+        ),
+        pytest.param("kubeconfig = 's3cret'", "kubeconfig needs context", id="no context"),
+        pytest.param("context = 1", "context must be a string", id="context"),
+        pytest.param(
+            "address = 'https://a'\ntoken = 's3cret'\ncontext = 'prod'",
+            "token and context are mutually exclusive",
+            id="token and context",
+        ),
+        pytest.param(
+            "address = 'https://a'\nclient_certificate = 's3cret'\ncontext = 'prod'",
+            "context and client_certificate are mutually exclusive",
+            id="certificate and context",
+        ),
+        pytest.param(
+            "address = 'http://a'\ncontext = 'prod'",
+            "the token is not sent over plain text to http://a:80",
+            id="context in plain text",
         ),
         pytest.param(
             "address = 'http://a'\ntoken = 's3cret'",

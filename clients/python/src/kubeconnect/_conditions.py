@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 from kubeconnect._objects import Object
 from kubeconnect._rollouts import rollout_failure, rollout_problem
+from kubeconnect._types import T
 
-Condition: TypeAlias = str | Callable[[Object], object]
+Condition: TypeAlias = str | Callable[[T], object]
 """A condition of one object: "condition=Ready", "deleted", "rollout", a CEL expression over
 ``object``, or a function that returns whether the object is as wanted."""
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from google.protobuf.message import Message
+
 _STEP = re.compile(
     r"""
     (?:\[\*\] | \.\*(?=[.\[]|$))                 # each element
@@ -45,7 +47,9 @@ class FieldPath:
         return None if found is _MISSING else found
 
     def values(self, content: Any) -> list[Any]:
-        """Return the values at the path in an object's content; none if it is missing."""
+        """Return the values at the path in an object's content, which is decoded JSON or a
+        message; none if it is missing. A message has the values of its JSON.
+        """
         first, *others = self._parts
         values = _find_in((content,), first)
         for part in others:
@@ -88,6 +92,8 @@ def _elements(values: Iterable[Any]) -> Iterator[Any]:
             yield from value
         elif isinstance(value, dict):
             yield from value.values()
+        elif isinstance(value, Message):
+            yield from (content for _, content in _members(value))
 
 
 def _find_in(values: Iterable[Any], names: tuple[object, ...]) -> list[Any]:
@@ -97,7 +103,15 @@ def _find_in(values: Iterable[Any], names: tuple[object, ...]) -> list[Any]:
 def _find(value: Any, names: tuple[object, ...]) -> Any:
     try:
         for name in names:
+            if isinstance(value, Message):
+                value = dict(_members(value))
             value = value[name]
     except (KeyError, TypeError):
         return _MISSING
     return value
+
+
+def _members(message: Message) -> Iterator[tuple[str, Any]]:
+    from kubeconnect.k8s._json import members  # loads the messages of meta
+
+    return members(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -72,16 +73,32 @@ def event_decoder_of(resource: str | type[KindMessage]) -> DecodeEvent:
 
 def decode(cls: type[M], message: object_pb2.Object, resource: Resource) -> M:
     """Return an object as a message. Raises UnreadableObject if it cannot be decoded."""
-    if error := content_error(message, "protobuf"):
+    if error := expected_error(cls, message, resource):
         raise error
+    return parse(cls, message.name, message.protobuf)
+
+
+def expected_error(
+    cls: type[KindMessage], message: object_pb2.Object, resource: Resource
+) -> UnreadableObject | None:
+    """Return the error of an object that was not sent as a message of the class; None if it
+    was.
+    """
+    if error := content_error(message, "protobuf"):
+        return error
     expected = cls.DESCRIPTOR.full_name
-    if resource.protobuf_type not in ("", expected):
-        problem = f"{message.name} was sent as {resource.protobuf_type}, not as {expected}"
-        raise UnreadableObject(grpc.StatusCode.DATA_LOSS, problem)
+    if resource.protobuf_type in ("", expected):
+        return None
+    problem = f"{message.name} was sent as {resource.protobuf_type}, not as {expected}"
+    return UnreadableObject(grpc.StatusCode.DATA_LOSS, problem)
+
+
+def parse(cls: type[M], name: str, content: bytes) -> M:
+    """Return the message. Raises UnreadableObject if the bytes are none."""
     try:
-        return cls.FromString(message.protobuf)
+        return cls.FromString(content)
     except DecodeError as error:
-        problem = f"{message.name} is not a valid {expected}: {error}"
+        problem = f"{name} is not a valid {cls.DESCRIPTOR.full_name}: {error}"
         raise UnreadableObject(grpc.StatusCode.DATA_LOSS, problem) from error
 
 
@@ -93,16 +110,20 @@ def decode_event(cls: type[M], event: watch_pb2.Event, resource: Resource) -> M 
     try:
         return decode(cls, event.object, resource)
     except UnreadableObject as error:
-        return _identity(cls, event.object) if event.type == watch_pb2.EVENT_TYPE_DELETED else error
+        if event.type != watch_pb2.EVENT_TYPE_DELETED:
+            return error
+        gone = event.object
+        return identity(cls, gone.namespace, gone.name, gone.uid, gone.resource_version)
 
 
-def _identity(cls: type[M], message: object_pb2.Object) -> M:
-    identity = cls()
-    identity.metadata.namespace = message.namespace
-    identity.metadata.name = message.name
-    identity.metadata.uid = message.uid
-    identity.metadata.resourceVersion = message.resource_version
-    return identity
+def identity(cls: type[M], namespace: str, name: str, uid: str, version: str) -> M:
+    """Return a message that has only the identity of an object."""
+    message = cls()
+    message.metadata.namespace = namespace
+    message.metadata.name = name
+    message.metadata.uid = uid
+    message.metadata.resourceVersion = version
+    return message
 
 
 def message_to_dict(message: KindMessage) -> dict[str, Any]:
@@ -111,3 +132,18 @@ def message_to_dict(message: KindMessage) -> dict[str, Any]:
     from kubeconnect.k8s._json import to_dict  # loads the messages of meta
 
     return to_dict(cast(Message, message))
+
+
+def as_object(message: KindMessage) -> Object:
+    """Return a message as an Object."""
+    kind, metadata = kind_of(message), message.metadata
+    namespaced = bool(metadata.namespace)
+    resource = Resource(kind.group, kind.version, kind.kind, "", namespaced)
+    content = object_pb2.Object(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resourceVersion,
+        json=json.dumps(message_to_dict(message)).encode(),
+    )
+    return Object(content, resource)

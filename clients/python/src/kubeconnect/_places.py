@@ -27,10 +27,11 @@ _VARIABLES = {
     "token": "KUBECONNECT_TOKEN",
     "token_file": "KUBECONNECT_TOKEN_FILE",
     "ca_file": "KUBECONNECT_CA_FILE",
+    "context": "KUBECONNECT_CONTEXT",
 }
 
-_PATHS = ("token_file", "ca_file", "client_certificate", "client_key")
-_KEYS = ("address", "token", *_PATHS, "timeout")
+_PATHS = ("token_file", "ca_file", "client_certificate", "client_key", "kubeconfig")
+_KEYS = ("address", "token", *_PATHS, "context", "timeout")
 
 
 def places() -> Iterator[Place[str]]:
@@ -74,6 +75,11 @@ def _file(path: Path) -> Place[str]:
     if not os.path.isfile(path):
         return Place(str(path), Settings(), f"{path} does not exist")
     settings = {key: _value(path, key, value) for key, value in _table(path).items()}
+    if "kubeconfig" in settings and "context" not in settings:
+        # The current context changes with the user's work, and this file has one address.
+        raise ConfigurationError(
+            f"{path}: kubeconfig needs context, the name of one of its contexts"
+        )
     return Place(str(path), Settings(**settings), f"{path} has no address")
 
 

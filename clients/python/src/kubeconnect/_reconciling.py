@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from kubeconnect._kinds import KindMessage, kind_of
 from kubeconnect._objects import Object, Resource
+
+if TYPE_CHECKING:
+    from kubeconnect.k8s.meta.v1 import OwnerReference
 
 Requeue: TypeAlias = float | timedelta | None
 """The result of a reconcile: the delay after which to reconcile the key again, in seconds or as
@@ -26,39 +30,48 @@ class ObjectKey(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-Mapper: TypeAlias = Callable[[Object], Iterable[tuple[str | None, str]]]
+Mapper: TypeAlias = Callable[[Any], Iterable[tuple[str | None, str]]]
 """A function that returns the keys to reconcile when an object has changed."""
 
 OWNER_INDEX = "kubeconnect.owner"
 """The index of owned objects by the UID of their controller."""
 
 
-def key_of(obj: Object) -> ObjectKey:
+def key_of(obj: Object | KindMessage) -> ObjectKey:
     """Return the key of an object."""
-    return ObjectKey(obj.namespace, obj.name)
+    if isinstance(obj, Object):
+        return ObjectKey(obj.namespace, obj.name)
+    return ObjectKey(obj.metadata.namespace or None, obj.metadata.name)
 
 
-def owner_reference(owner: Object) -> dict[str, Any]:
+def owner_reference(owner: Object | KindMessage) -> dict[str, Any]:
     """Return the owner reference of an object whose controller is ``owner``, for
-    ``metadata.ownerReferences``. It is deleted after its owner.
+    ``metadata.ownerReferences``: ``OwnerReference(**owner_reference(owner))`` in a message. The
+    object is deleted after its owner.
     """
+    kind = owner.resource if isinstance(owner, Object) else kind_of(owner)
     return {
-        "apiVersion": owner.resource.api_version,
-        "kind": owner.resource.kind,
-        "name": owner.name,
-        "uid": owner.uid,
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "name": key_of(owner).name,
+        "uid": uid_of(owner),
         "controller": True,
         "blockOwnerDeletion": True,
     }
 
 
-def owner_uid(obj: Object) -> str | None:
+def uid_of(obj: Object | KindMessage) -> str:
+    """Return the UID of an object."""
+    return obj.uid if isinstance(obj, Object) else obj.metadata.uid
+
+
+def owner_uid(obj: Object | KindMessage) -> str | None:
     """Return the UID of the object's controller; None if it has none."""
     reference = _controller(obj)
     return reference.get("uid") if reference else None
 
 
-def owner_key(obj: Object, owner: Resource | None) -> ObjectKey | None:
+def owner_key(obj: Object | KindMessage, owner: Resource | None) -> ObjectKey | None:
     """Return the key of the object's controller, if that is of the resource ``owner``.
 
     None also if the resource is not known yet. There is no object of it then, and when there
@@ -70,15 +83,27 @@ def owner_key(obj: Object, owner: Resource | None) -> ObjectKey | None:
     group = reference.get("apiVersion", "").rpartition("/")[0]
     if (group, reference.get("kind")) != (owner.group, owner.kind):
         return None
-    return ObjectKey(obj.namespace if owner.namespaced else None, reference["name"])
+    return ObjectKey(key_of(obj).namespace if owner.namespaced else None, reference["name"])
 
 
-def _controller(obj: Object) -> dict[str, Any] | None:
+def _controller(obj: Object | KindMessage) -> dict[str, Any] | None:
     """Return the owner reference of the object's controller. There is at most one."""
+    if not isinstance(obj, Object):
+        found = (each for each in obj.metadata.ownerReferences if each.controller)
+        return next((_as_dict(each) for each in found), None)
     if obj.error:
         return None
     references = obj["metadata"].get("ownerReferences") or ()
     return next((each for each in references if each.get("controller")), None)
+
+
+def _as_dict(reference: OwnerReference) -> dict[str, Any]:
+    return {
+        "apiVersion": reference.apiVersion,
+        "kind": reference.kind,
+        "name": reference.name,
+        "uid": reference.uid,
+    }
 
 
 def requeue_seconds(result: object) -> float | None:

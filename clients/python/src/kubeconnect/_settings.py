@@ -2,7 +2,8 @@
 
 Each setting is used from the first place that has it, with two exceptions that keep a token from
 being sent to a service that it is not for. A place that is for other addresses is not used at all.
-And the credentials, which are a token or a client certificate, are used from one place only.
+And the credentials, which are a token, a client certificate or those of a context of a kubeconfig,
+are used from one place only.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from kubeconnect._address import Address
 
 T_co = TypeVar("T_co", covariant=True)
 
-_CREDENTIALS = ("token", "token_file", "client_certificate", "client_key")
+_CREDENTIALS = (
+    "token",
+    "token_file",
+    "client_certificate",
+    "client_key",
+    "context",
+    "kubeconfig",
+)
 
 _logger = logging.getLogger("kubeconnect")
 
@@ -38,6 +46,8 @@ class Settings(Generic[T_co]):
     ca_file: str | os.PathLike[str] | None = None
     client_certificate: str | os.PathLike[str] | None = None
     client_key: str | os.PathLike[str] | None = None
+    kubeconfig: str | os.PathLike[str] | None = None
+    context: str | None = None
     timeout: float | None = None
 
 
@@ -103,16 +113,23 @@ def _first(keys: Sequence[str], places: Sequence[Place[T_co]]) -> dict[str, Plac
 
 
 def _check(address: Address, chosen: dict[str, Place[T_co]]) -> None:
-    place = chosen.get("token") or chosen.get("token_file")
-    if place is None:
+    """Raise ConfigurationError for settings that exclude each other, and for credentials that would
+    be sent in plain text.
+    """
+    ways = [key for key in _CREDENTIALS if key in chosen and not key.startswith("client_")]
+    if not ways:
         return
-    if "token" in chosen and "token_file" in chosen:
+    name = chosen[ways[0]].name
+    ways = [key for key in ways if key != "kubeconfig" or "context" not in ways]
+    if ways[0] in ("context", "kubeconfig") and "client_certificate" in chosen:
+        ways.append("client_certificate")
+    if len(ways) > 1:
         raise ConfigurationError(
-            f"{place.name}: token and token_file are mutually exclusive: set one of them"
+            f"{name}: {' and '.join(ways)} are mutually exclusive: set one of them"
         )
     if not (address.tls or address.loopback):
         raise ConfigurationError(
-            f"{place.name}: the token is not sent over plain text to {address}: use https://"
+            f"{name}: the token is not sent over plain text to {address}: use https://"
         )
 
 

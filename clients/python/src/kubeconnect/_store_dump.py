@@ -15,10 +15,11 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from itertools import islice
+from itertools import chain, islice, repeat
 from typing import Any, NamedTuple, TypeVar
 
 from kubeconnect._objects import Object, Resource
+from kubeconnect._stored import Keep, Stored, to_message
 from kubeconnect.v1 import watch_pb2 as pb
 from kubeconnect.v1.object_pb2 import Object as Message
 
@@ -34,7 +35,7 @@ class Part(NamedTuple):
 
     resource: Resource | None
     resource_version: str | None
-    objects: Sequence[Object]
+    objects: Sequence[Stored]
 
 
 class Dump(NamedTuple):
@@ -79,26 +80,15 @@ def _pieces(dump: Dump, selection: str) -> Iterator[bytes]:
     yield _FORMAT + json.dumps(header).encode() + b"\n"
     for part in dump.parts:
         for obj in part.objects:
-            message = _message(obj).SerializeToString()
+            message = to_message(obj).SerializeToString()
             yield _LENGTH.pack(len(message)) + message
 
 
-def _message(obj: Object) -> Message:
-    message = Message(
-        namespace=obj.namespace or "",
-        name=obj.name,
-        uid=obj.uid,
-        resource_version=obj.resource_version,
-    )
-    if obj.error is None:
-        message.json = obj.raw
-    elif obj.error.status is not None:
-        message.error.CopyFrom(obj.error.status)
-    return message
+def decode(data: bytes, selection: str, keeps: Sequence[Keep] = (Object,)) -> Dump:
+    """Return the dump. Raises ValueError if it is incomplete, or of another selection.
 
-
-def decode(data: bytes, selection: str) -> Dump:
-    """Return the dump. Raises ValueError if it is incomplete, or of another selection."""
+    ``keeps`` return the objects of its stores; the last one is for all further stores.
+    """
     view = memoryview(data)
     content, digest = view[:-_DIGEST_BYTES], view[-_DIGEST_BYTES:]
     if bytes(content[: len(_FORMAT)]) != _FORMAT:
@@ -110,14 +100,17 @@ def decode(data: bytes, selection: str) -> Dump:
     if header["selection"] != selection:
         raise ValueError("it is of another selection")
     messages = _messages(content[end:])
-    parts = [_part(part, messages) for part in header["parts"]]
+    parts = [
+        _part(part, messages, keep)
+        for part, keep in zip(header["parts"], chain(keeps, repeat(keeps[-1])), strict=False)
+    ]
     return Dump(header["token"], parts)
 
 
-def _part(header: dict[str, Any], messages: Iterator[Message]) -> Part:
+def _part(header: dict[str, Any], messages: Iterator[Message], keep: Keep) -> Part:
     resource = Resource(**header["resource"]) if header["resource"] else None
     objects = [
-        Object(message, resource or Resource("", "", "", "", False))
+        keep(message, resource or Resource("", "", "", "", False))
         for message in islice(messages, header["objects"])
     ]
     return Part(resource, header["resource_version"], objects)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
+from kubeconnect._errors import UnreadableObject
 from kubeconnect._field_paths import FieldPath
-from kubeconnect._objects import Object
+from kubeconnect._stored import Stored, unpack, values_at
+from kubeconnect._types import T
 
 Key: TypeAlias = tuple[str, str]
 """The namespace and name of an object. The namespace of a cluster-scoped object is ""."""
 
-IndexBy: TypeAlias = str | Callable[[Object], Hashable | Iterable[Hashable] | None]
+IndexBy: TypeAlias = str | Callable[[T], Hashable | Iterable[Hashable] | None]
 """What an index is by: a field path, or a function that returns the value or values of an
 object. None, and no values, leave the object out of the index. A tuple, list, set or frozenset
 is several values."""
@@ -28,7 +29,7 @@ _logger = logging.getLogger("kubeconnect")
 class Indexes:
     """The keys of a store's objects by the values of each index."""
 
-    def __init__(self, definitions: Mapping[str, IndexBy]) -> None:
+    def __init__(self, definitions: Mapping[str, IndexBy[Any]]) -> None:
         """Begin without objects. Raises ValueError for an invalid field path."""
         self._functions = {name: _function(by) for name, by in definitions.items()}
         self._keys: dict[str, dict[Hashable, dict[Key, None]]] = {name: {} for name in definitions}
@@ -36,18 +37,21 @@ class Indexes:
         self._failed: set[str] = set()
         self.errors = 0
 
-    def values(self, obj: Object) -> Values:
+    def values(self, stored: Stored) -> Values:
         """Compute the values of an object. A function that fails leaves the object out of its
         index, which is counted, and logged the first time. An object without content is in no
         index.
         """
-        if not self._functions or obj.error:
+        if not self._functions or stored.error:
             return ()
         # The copy is decoded once for all indexes, and is garbage afterwards.
-        obj = copy.copy(obj)
-        return tuple(self._compute(name, obj) for name in self._functions)
+        try:
+            obj = unpack(stored)
+        except UnreadableObject:
+            return ()
+        return tuple(self._compute(name, obj, stored) for name in self._functions)
 
-    def _compute(self, name: str, obj: Object) -> tuple[Hashable, ...]:
+    def _compute(self, name: str, obj: Any, stored: Stored) -> tuple[Hashable, ...]:
         try:
             found = _several(self._functions[name](obj))
             return tuple(dict.fromkeys(map(_shared, found)))
@@ -55,7 +59,7 @@ class Indexes:
             self.errors += 1
             level = logging.DEBUG if name in self._failed else logging.ERROR
             self._failed.add(name)
-            _logger.log(level, "index %r of a store failed for %r", name, obj, exc_info=True)
+            _logger.log(level, "index %r of a store failed for %r", name, stored, exc_info=True)
             return ()
 
     def put(self, key: Key, values: Values) -> None:
@@ -97,11 +101,11 @@ class Indexes:
             raise KeyError(f"the store has no index {name!r}; its indexes: {known}") from None
 
 
-def _function(by: IndexBy) -> Callable[[Object], Hashable | Iterable[Hashable] | None]:
+def _function(by: IndexBy[Any]) -> Callable[[Any], Hashable | Iterable[Hashable] | None]:
     if not isinstance(by, str):
         return by
     path = FieldPath(by)
-    return lambda obj: list(_scalars(path.values(obj.to_dict())))
+    return lambda obj: list(_scalars(values_at(path, obj)))
 
 
 def _scalars(values: Iterable[object]) -> Iterator[str | int | float | bool]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from kubeconnect._objects import Object
 from kubeconnect._store_indexes import Key
+from kubeconnect._stored import Stored, equal
 
 
 class Change(NamedTuple):
     """A difference between two states of one object. One of the two is not None."""
 
     key: Key
-    old: Object | None
-    new: Object | None
+    old: Stored | None
+    new: Stored | None
 
     @property
     def replaces(self) -> bool:
@@ -36,7 +35,7 @@ class ChangeQueue:
         """Begin with objects that the subscriber has not received. ``wake`` is called after
         each change.
         """
-        self._received: dict[Key, Object | None] = dict.fromkeys(keys)
+        self._received: dict[Key, Stored | None] = dict.fromkeys(keys)
         self._wake = wake
         if self._received:
             wake()
@@ -53,7 +52,7 @@ class ChangeQueue:
             del self._received[change.key]  # the subscriber has never received it
         self._wake()
 
-    def take(self, objects: Mapping[Key, Object]) -> Change | None:
+    def take(self, objects: Mapping[Key, Stored]) -> Change | None:
         """Remove the first object and return its change since the subscriber last received it;
         None if there is none. ``objects`` are the objects of the store.
         """
@@ -63,28 +62,3 @@ class ChangeQueue:
             if not equal(old, new):
                 return Change(key, old, new)
         return None
-
-
-def equal(old: Object | None, new: Object | None) -> bool:
-    """Return whether two states of an object are the same to a subscriber: the same UID and
-    content. The resource version is a part of the content, unless that is a projection.
-    """
-    if old is None or new is None or old is new:
-        return old is new
-    if old.uid != new.uid or old.error or new.error:
-        return old.uid == new.uid and str(old.error) == str(new.error)
-    if old.raw == new.raw:
-        return True
-    # The same content may be encoded differently, by another replica or after a patch.
-    return not _versions_differ(old, new) and json.loads(old.raw) == json.loads(new.raw)
-
-
-def _versions_differ(old: Object, new: Object) -> bool:
-    """Return whether the contents have different resource versions, without decoding them.
-
-    False if the versions are equal or not found, as in a projection.
-    """
-    version = f'"resourceVersion":"{new.resource_version}"'.encode()
-    return old.resource_version != new.resource_version and (
-        version in new.raw and version not in old.raw
-    )

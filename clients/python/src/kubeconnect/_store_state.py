@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kubeconnect._event_reader import newer
 from kubeconnect._events import Event, EventType
-from kubeconnect._objects import Object, Resource
+from kubeconnect._objects import Resource
 from kubeconnect._store_indexes import IndexBy, Indexes, Key, Values
-from kubeconnect._store_queue import Change, ChangeQueue, equal
+from kubeconnect._store_queue import Change, ChangeQueue
+from kubeconnect._stored import Stored, equal, unpack
 
 
 class Position:
@@ -60,13 +60,14 @@ class StoreState:
     with the guard held.
 
     The stored objects are never decoded, so that each keeps only its encoded content: readers
-    and subscribers receive copies, which share the content, and decode it for themselves. A
-    reader that changes a decoded object does not change the store.
+    receive copies. A copy of an Object shares the encoded content and is decoded on access, and
+    a message is decoded for each reader. A reader that changes what it has decoded does not
+    change the store. Subscribers take the changes as they are stored.
     """
 
     def __init__(
         self,
-        indexes: Mapping[str, IndexBy],
+        indexes: Mapping[str, IndexBy[Any]],
         guard: AbstractContextManager[object],
         position: Position,
     ) -> None:
@@ -77,10 +78,10 @@ class StoreState:
         self.resource_version: str | None = None
         self.resource: Resource | None = None
         self._position = position
-        self._objects: dict[Key, Object] = {}
+        self._objects: dict[Key, Stored] = {}
         self._indexes = Indexes(indexes)
         self._queues: list[ChangeQueue] = []
-        self._snapshot: dict[Key, tuple[Object, Values]] | None = None
+        self._snapshot: dict[Key, tuple[Stored, Values]] | None = None
         self._received_version = ""  # the newest one since the last RESET
 
     @property
@@ -97,24 +98,26 @@ class StoreState:
         """Return the number of objects."""
         return len(self._objects)
 
-    def get(self, key: Key) -> Object | None:
+    def get(self, key: Key) -> Any:
         """Return an object; None if there is none of this name."""
         with self.guard:
             found = self._objects.get(key)
-        return copy.copy(found)
+        return None if found is None else unpack(found)
 
-    def all(self, namespace: str | None = None) -> list[Object]:
-        """Return all objects, or those of one namespace."""
+    def all(self, namespace: str | None = None) -> Iterator[Any]:
+        """Return all objects of this moment, or those of one namespace. Each is unpacked when
+        it is reached; the iteration may continue after an UnreadableObject.
+        """
         found = self.stored()
         if namespace:
             found = [obj for obj in found if obj.namespace == namespace]
-        return list(map(copy.copy, found))
+        return map(unpack, found)
 
-    def by_index(self, name: str, value: Hashable) -> list[Object]:
+    def by_index(self, name: str, value: Hashable) -> Iterator[Any]:
         """Return the objects with a value. Raises KeyError for an unknown index."""
         with self.guard:
             found = [self._objects[key] for key in self._indexes.keys(name, value)]
-        return list(map(copy.copy, found))
+        return map(unpack, found)
 
     def index_values(self, name: str) -> list[Hashable]:
         """Return the values that some object has. Raises KeyError for an unknown index."""
@@ -135,12 +138,9 @@ class StoreState:
                 self._queues.remove(queue)
 
     def take(self, queue: ChangeQueue) -> Change | None:
-        """Take the next change of a queue, with copies of its objects; None if there is none."""
+        """Take the next change of a queue, as it is stored; None if there is none."""
         with self.guard:
-            change = queue.take(self._objects)
-        if change is None:
-            return None
-        return Change(change.key, copy.copy(change.old), copy.copy(change.new))
+            return queue.take(self._objects)
 
     def count_handler_error(self) -> None:
         """Count an exception of a subscriber."""
@@ -148,7 +148,7 @@ class StoreState:
             self.handler_errors += 1
 
     def restore(
-        self, resource: Resource | None, version: str | None, objs: Iterable[Object]
+        self, resource: Resource | None, version: str | None, objs: Iterable[Stored]
     ) -> None:
         """Begin with the objects of an earlier store. The state is not in sync with them."""
         self.resource = resource
@@ -157,19 +157,19 @@ class StoreState:
             self.resource_version, self._received_version = version, version or ""
             self._commit(updates)
 
-    def stored(self) -> list[Object]:
+    def stored(self) -> list[Stored]:
         """Return the stored objects themselves, which must not be decoded."""
         with self.guard:
             return list(self._objects.values())
 
-    def apply(self, event: Event, token: str | None) -> None:
+    def apply(self, event: Event[Any], token: str | None) -> None:
         """Apply an event, and store the resume token that belongs to the objects after it."""
         updates = list(self._updates(event))
         with self.guard:
             self._commit(updates)
             self._update_progress(event, complete=self._position.advance(token))
 
-    def _updates(self, event: Event) -> Iterator[_Update]:
+    def _updates(self, event: Event[Any]) -> Iterator[_Update]:
         """Return the updates of the visible objects."""
         if event.type is EventType.RESET:
             self._snapshot = {}
@@ -181,7 +181,7 @@ class StoreState:
             yield from self._difference(event.object, event.type)
 
     def _add_to(
-        self, snapshot: dict[Key, tuple[Object, Values]], obj: Object, type: EventType
+        self, snapshot: dict[Key, tuple[Stored, Values]], obj: Stored, type: EventType
     ) -> None:
         """Apply an event of a snapshot. An object that has not changed is kept."""
         change = self._change_to(obj)
@@ -192,7 +192,7 @@ class StoreState:
         else:
             snapshot[change.key] = obj, self._indexes.values(obj)
 
-    def _difference(self, obj: Object, type: EventType) -> Iterator[_Update]:
+    def _difference(self, obj: Stored, type: EventType) -> Iterator[_Update]:
         """Return the update of an event outside of snapshots, which may have been applied
         before the stream was lost.
         """
@@ -203,7 +203,7 @@ class StoreState:
         elif change.old is None or not _identical(change.old, obj):
             yield _Update(change, self._indexes.values(obj), not equal(change.old, obj))
 
-    def _differences(self, snapshot: Mapping[Key, tuple[Object, Values]]) -> Iterator[_Update]:
+    def _differences(self, snapshot: Mapping[Key, tuple[Stored, Values]]) -> Iterator[_Update]:
         """Return the updates that make the objects those of the snapshot: deletions first."""
         for key, old in self._objects.items():
             if key not in snapshot:
@@ -212,7 +212,7 @@ class StoreState:
             if (before := self._objects.get(key)) is not new:
                 yield _Update(Change(key, before, new), values, not equal(before, new))
 
-    def _change_to(self, obj: Object) -> Change:
+    def _change_to(self, obj: Stored) -> Change:
         """Return the change to a received object, which shares what it can with the others."""
         if self.resource is not None and obj.resource in (self.resource, _UNNAMED):
             obj.resource = self.resource
@@ -237,7 +237,7 @@ class StoreState:
             for queue in self._queues if noted else ():
                 queue.note(Change(key, old, new))
 
-    def _update_progress(self, event: Event, *, complete: bool) -> None:
+    def _update_progress(self, event: Event[Any], *, complete: bool) -> None:
         """Update the versions. ``complete`` is whether the resume token shows that the objects
         are complete up to the newest version; a mark shows it too.
         """
@@ -254,7 +254,7 @@ class StoreState:
             self.synced = self.synced or mark
 
 
-def _identical(old: Object, new: Object) -> bool:
+def _identical(old: Stored, new: Stored) -> bool:
     """Return whether a received object has nothing that the stored one does not have."""
     return old.resource_version == new.resource_version and equal(old, new)
 

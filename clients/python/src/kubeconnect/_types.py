@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     # The type of objects: Object, or a message of kubeconnect.k8s.
     T = TypeVar("T", default=Object)
+    T_co = TypeVar("T_co", default=Object, covariant=True)
 else:
     from typing import TypeVar
 
     T = TypeVar("T")
+    T_co = TypeVar("T_co", covariant=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import grpc
 
 from kubeconnect._conditions import Condition, check
 from kubeconnect._errors import WaitTimeout
 from kubeconnect._events import Event, EventType
+from kubeconnect._messages import as_object
 from kubeconnect._objects import Object
 from kubeconnect._watch_spec import WatchSpec
 
@@ -22,23 +24,31 @@ class WaitSession:
     watch MATCH has the object while it matches.
     """
 
-    def __init__(self, resource: str, path: str, condition: Condition) -> None:
+    def __init__(self, resource: str, path: str, condition: Condition[Any]) -> None:
         """Begin without an event. ``path`` is the name, with the namespace if there is one."""
-        self._check = check(condition)
+        if callable(condition):
+            function = condition
+            self._check = check(lambda _: function(self.found))
+        else:
+            self._check = check(condition)
         text = condition if isinstance(condition, str) else "the condition"
         self._goal = f"{text} of {resource} {path}"
         self._exists = False
+        self.found: Any = None
+        """The last state of the object, as it was received: an Object or a message. None if it
+        was never seen."""
         self.object: Object | None = None
-        """The last state of the object; None if it was never seen."""
+        """The same as an Object, by which it is judged."""
 
-    def watches(self, spec: WatchSpec) -> dict[str, WatchSpec]:
+    def watches(self, spec: WatchSpec[Any]) -> dict[str, WatchSpec[Any]]:
         """Return the watches that the wait needs."""
-        state = replace(spec, metadata_only=self._check.metadata_only)
+        metadata_only = self._check.metadata_only and isinstance(spec.resource, str)
+        state = replace(spec, metadata_only=metadata_only)
         if self._check.filter is None:
             return {STATE: state}
         return {STATE: state, MATCH: replace(spec, filter=self._check.filter)}
 
-    def receive(self, key: str, event: Event) -> bool:
+    def receive(self, key: str, event: Event[Any]) -> bool:
         """Read an event, and return whether the condition is met.
 
         Raises WaitTimeout if the condition will not be met without another change.
@@ -52,24 +62,30 @@ class WaitSession:
         elif event.type is EventType.DELETED:
             self._exists = False
             # The deletion may have happened while disconnected, and then has no content.
-            self.object = self.object if event.object.error else event.object
+            if not _is_bare(event.object):
+                self._see(event.object)
             return self._check.by_absence
         elif event.object:
             return self._receive_state(event.object)
         return False
 
-    def _receive_match(self, event: Event) -> bool:
+    def _receive_match(self, event: Event[Any]) -> bool:
         if event.object is None or event.type is EventType.DELETED:
             return False
-        self.object = event.object
+        self._see(event.object)
         return True
 
-    def _receive_state(self, object: Object) -> bool:
-        self.object = object
+    def _see(self, found: Any) -> Object:
+        self.found = found
+        self.object = found if isinstance(found, Object) else as_object(found)
+        return self.object
+
+    def _receive_state(self, found: Any) -> bool:
+        state = self._see(found)
         self._exists = True
-        if self._check.is_met(object):
+        if self._check.is_met(state):
             return True
-        if (failure := self._check.failure(object)) is not None:
+        if (failure := self._check.failure(state)) is not None:
             raise self._error(f"waiting for {self._goal} failed: {failure}")
         return False
 
@@ -86,3 +102,10 @@ class WaitSession:
             state = self._check.describe(self.object)
         message = f"{problem}; last state: {state}"
         return WaitTimeout(grpc.StatusCode.DEADLINE_EXCEEDED, message, object=self.object)
+
+
+def _is_bare(found: Any) -> bool:
+    """Return whether a deleted object was sent without content."""
+    if isinstance(found, Object):
+        return found.error is not None
+    return not found.metadata.HasField("creationTimestamp")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from kubeconnect._event_reader import EventReader
+from kubeconnect._errors import UnreadableObject
+from kubeconnect._event_reader import DecodeEvent, EventReader, decode_object
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import Object
 from kubeconnect._reads import Source
 from kubeconnect._watch_session import (
     MAX_STALENESS_SECONDS,
@@ -25,7 +25,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WatchManySession(
-    Session[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[Object]]], Generic[K]
+    Session[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[Any]]], Generic[K]
 ):
     """The state of several watches, identified by the caller's keys."""
 
@@ -38,10 +38,13 @@ class WatchManySession(
         renews: bool = False,
         max_staleness: float = MAX_STALENESS_SECONDS,
         retry_budget: float = 0.0,
+        decode: Sequence[DecodeEvent] | None = None,
         jitter: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """Begin with the caller's request. ``keys`` has one key for each of its watches."""
+        """Begin with the caller's request. ``keys`` has one key for each of its watches, and so
+        has ``decode``: see ``WatchSession``.
+        """
         super().__init__(
             request.resume_token,
             reconnect=reconnect,
@@ -53,7 +56,12 @@ class WatchManySession(
         )
         self._keys = keys
         self._request = request
-        self._each = [EventReader(patches=bool(watch.patch_format)) for watch in request.watches]
+        self._each = [
+            EventReader(patches=bool(watch.patch_format), decode=each)
+            for watch, each in zip(
+                request.watches, decode or [decode_object] * len(keys), strict=True
+            )
+        ]
         self._awaiting_events = set(range(len(keys)))
         self._within_snapshot: set[int] = set()
         self._in_first_snapshot = set(range(len(keys)))
@@ -114,8 +122,10 @@ class WatchManySession(
         events = self._each[self._watch].read(response.response)
         self._receive_events(events, response.resume_token)
 
-    def take(self) -> tuple[K, Event[Object]] | None:
-        """Return the next queued event with its watch's key; None if there is none."""
+    def take(self) -> tuple[K, Event[Any]] | None:
+        """Return the next queued event with its watch's key; None if there is none. Raises the
+        error of an object that could not be decoded; the next call returns the event after it.
+        """
         event = self._take_event()
         if event is None:
             return None
@@ -124,6 +134,8 @@ class WatchManySession(
             self._in_first_snapshot.discard(self._watch)
             if event.type is EventType.SYNCED:
                 self._empty.append(self._request.watches[self._watch])
+        if isinstance(event.object, UnreadableObject):
+            raise event.object
         return self._keys[self._watch], event
 
     def _readers(self) -> Iterable[EventReader]:

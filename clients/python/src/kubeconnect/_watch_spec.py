@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import TypeVar
+from typing import Any, Generic, TypeVar, cast
 
+from kubeconnect._kinds import KindMessage
+from kubeconnect._messages import encoding_of, resource_name
 from kubeconnect._reads import paths
 from kubeconnect._relations import Relation
+from kubeconnect._types import T_co
 from kubeconnect.v1 import watch_pb2 as pb
-from kubeconnect.v1.object_pb2 import ENCODING_JSON
 
 M = TypeVar("M", pb.WatchRequest, pb.WatchSpec)
 
 
 @dataclass(frozen=True)
-class WatchSpec:
+class WatchSpec(Generic[T_co]):
     """One of the watches of ``Client.watch_many``: the arguments of ``Client.watch``."""
 
-    resource: str
-    """The resource, named as in kubectl."""
+    resource: str | type[T_co]
+    """The resource, named as in kubectl, or the class of a built-in kind."""
     _: KW_ONLY
     namespace: str | None = None
     """The namespace; None for all that the caller is allowed to watch."""
@@ -47,9 +49,15 @@ class WatchSpec:
     def to_message(self, message: type[M], *, resumes: bool) -> M:
         """Return the API's message, without a resume token. A watch that resumes requests no
         patches, because it has no objects cached.
+
+        Raises TypeError for a class that is not a kind, and ValueError for what a class cannot
+        be watched with.
         """
+        resource = resource_of(self)
+        if not isinstance(resource, str) and (self.metadata_only or self.patches):
+            raise ValueError("metadata_only and patches need a resource by its name, not a class")
         return message(
-            resource=self.resource,
+            resource=resource_name(resource),
             namespace=self.namespace,
             name=self.name,
             label_selector=self.label_selector,
@@ -59,7 +67,12 @@ class WatchSpec:
             fields=paths(self.fields),
             metadata_only=self.metadata_only,
             min_resource_version=self.min_resource_version,
-            encoding=ENCODING_JSON,
+            encoding=encoding_of(resource),
             patch_format=pb.PATCH_FORMAT_JSON if self.patches and not resumes else None,
             require_all_namespaces=self.require_all_namespaces,
         )
+
+
+def resource_of(spec: WatchSpec[Any]) -> str | type[KindMessage]:
+    """Return the name or the class of the resource of a watch."""
+    return cast("str | type[KindMessage]", spec.resource)

@@ -1,3 +1,4 @@
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
@@ -5,6 +6,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.json_format import MessageToDict
 
 from kubeconnect import (
     DeadlineExceeded,
@@ -18,13 +20,15 @@ from kubeconnect import (
     WatchSpec,
 )
 from kubeconnect.aio import AsyncClient, AsyncController, AsyncLeaderElector
+from kubeconnect.v1.write_pb2 import PatchRequest
 from tests.clock import MovedClock
 from tests.cluster_service import ClusterService, owner, serve_cluster
-from tests.fake import Failure
+from tests.fake import Failure, pod
 from tests.running import AsyncRunning
 
 Code = grpc.StatusCode
 CRONTABS = "crontabs.stable.example.com"
+CRONTAB = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "a"}}
 
 
 @pytest.fixture
@@ -421,6 +425,34 @@ async def test_reconciles_nothing_after_the_process_was_suspended(
     assert recorder.keys == ["demo/a"]
 
 
+async def test_a_call_writes_nothing_after_the_process_was_suspended(
+    client: AsyncClient, service: ClusterService
+) -> None:
+    service.store("crontabs", "a")
+    elector = leader_elector(client, renew_deadline=14.0, retry_period=10.0)
+    elector._election.clock = clock = MovedClock()
+    controller = AsyncController(client, CRONTABS, elector=elector)
+    written: list[str] = []
+    errors: list[LeadershipLost] = []
+
+    @controller.reconcile
+    async def reconcile(key: ObjectKey) -> None:
+        written.append((await client.apply(CRONTAB)).object.name)
+        clock.advance(15.0)
+        await client.get("pods", "web")
+        try:
+            await client.apply(CRONTAB)
+        except LeadershipLost as error:
+            errors.append(error)
+
+    service.objects = [pod("web", namespace="")]
+    async with AsyncRunning(controller) as run:
+        await run.until(lambda: len(errors) == 1)
+        await client.apply(CRONTAB)  # the program itself may write
+    assert written == ["a"]
+    assert len([each for each in service.requests if isinstance(each, PatchRequest)]) == 2
+
+
 async def test_may_be_stopped_before_it_is_the_leader(
     client: AsyncClient, service: ClusterService
 ) -> None:
@@ -445,6 +477,71 @@ def leader_elector(
         renew_deadline=renew_deadline,
         retry_period=retry_period,
     )
+
+
+FINALIZER = "stable.example.com/registry"
+
+
+class Finalizing(Recorder):
+    """A controller with a finalizer that records its calls."""
+
+    def __init__(self, client: AsyncClient, *results: object) -> None:
+        self.controller = AsyncController(client, CRONTABS, base_delay=0.001)
+        super().__init__(self.controller)
+        self.controller.finalize(FINALIZER)(self.finalize)
+        self.finalized: list[str] = []
+        self.ends = list(results)
+
+    async def finalize(self, obj: Object) -> Any:
+        self.finalized.append(f"{obj.name} {obj.resource_version}")
+        result = self.ends.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+
+def json_of(request: PatchRequest) -> Any:
+    return MessageToDict(request.value) if request.HasField("value") else json.loads(request.data)
+
+
+def patches(service: ClusterService) -> list[tuple[str, Any, str]]:
+    found = [each for each in service.requests if isinstance(each, PatchRequest)]
+    return [(each.name, json_of(each), each.preconditions.resource_version) for each in found]
+
+
+async def test_adds_its_finalizer_before_it_reconciles(
+    client: AsyncClient, service: ClusterService
+) -> None:
+    service.store("crontabs", "a", finalizers=("example.com/other",))
+    finalizing = Finalizing(client)
+    async with AsyncRunning(finalizing.controller) as run:
+        await run.until(lambda: len(patches(service)) == 1)
+        both = ["example.com/other", FINALIZER]
+        assert patches(service) == [("a", {"metadata": {"finalizers": both}}, "101")]
+        assert finalizing.keys == []
+        service.store("crontabs", "a", finalizers=tuple(both))
+        await run.until(lambda: finalizing.keys == ["demo/a"])
+    assert len(patches(service)) == 1
+    assert finalizing.finalized == []
+
+
+async def test_finalizes_an_object_and_removes_its_finalizer(
+    client: AsyncClient, service: ClusterService
+) -> None:
+    service.store("crontabs", "a", finalizers=(FINALIZER, "example.com/other"), deleting=True)
+    finalizing = Finalizing(client, OSError("no"), 0.001, None)
+    async with AsyncRunning(finalizing.controller) as run:
+        await run.until(lambda: len(patches(service)) == 1)
+        others = ["example.com/other"]
+        assert patches(service) == [("a", {"metadata": {"finalizers": others}}, "101")]
+        assert finalizing.finalized == ["a 101"] * 3
+        service.store("crontabs", "a", finalizers=tuple(others), deleting=True)
+        service.store("crontabs", "b", finalizers=(FINALIZER,))
+        await run.until(lambda: finalizing.keys == ["demo/b"])
+        service.remove("crontabs", "a")
+        await run.until(lambda: finalizing.keys == ["demo/b", "demo/a"])
+    assert len(patches(service)) == 1
+    assert len(finalizing.finalized) == 3
 
 
 async def test_needs_a_function_and_runs_once(client: AsyncClient, service: ClusterService) -> None:

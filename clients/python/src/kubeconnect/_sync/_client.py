@@ -9,12 +9,14 @@ from types import TracebackType
 from weakref import WeakSet
 
 from kubeconnect._address import Address
+from kubeconnect._credentials import Credentials
 from kubeconnect._sync._apply import Apply
+from kubeconnect._sync._identity import identity_of
 from kubeconnect._sync._operations import Operations
 from kubeconnect._sync._storing import Storing
 from kubeconnect._sync._subscription import CLOSE_SECONDS
 from kubeconnect._sync._waits import Waits
-from kubeconnect._transport.options import channel_credentials
+from kubeconnect._transport.options import root_certificates
 from kubeconnect._transport.sync import Token, Transport
 
 DEFAULT_TIMEOUT = 30.0
@@ -62,10 +64,11 @@ class Client(Waits, Apply, Operations, Storing):
     raises DeadlineExceeded after five seconds.
 
     A read that is rejected with a retry delay, because a limit is reached, is retried after
-    that delay if its ``timeout`` allows. A write is not retried.
+    that delay if its ``timeout`` allows. So is a read whose connection is lost, after a short
+    delay, unless the service was never reached. A write is not retried.
 
     A ``timeout`` is in seconds, and ``math.inf`` means no limit. The default is the
-    client's timeout. A watch has no timeout by default, and a log has none. All calls raise
+    client's timeout. A watch and a log have no timeout by default. All calls raise
     subclasses of KubeconnectError: NotFound, Forbidden, Unavailable, DeadlineExceeded and
     others. Calls of a closed client raise Cancelled.
     """
@@ -79,6 +82,8 @@ class Client(Waits, Apply, Operations, Storing):
         ca_file: str | os.PathLike[str] | None = None,
         client_certificate: str | os.PathLike[str] | None = None,
         client_key: str | os.PathLike[str] | None = None,
+        kubeconfig: str | os.PathLike[str] | None = None,
+        context: str | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         """Create a client. The connection is opened with the first call.
@@ -100,18 +105,38 @@ class Client(Waits, Apply, Operations, Storing):
         followed by intermediate ones, and of its key without a password, both in PEM. The
         service accepts the client certificates of its cluster. If a token is sent too, the
         token identifies the caller. Unless the service impersonates its callers, a caller with
-        a certificate cannot write, and cannot read what is not cached. The files are read once:
-        after the certificate was renewed, create another client. The default is no certificate.
+        a certificate cannot write, and cannot read what is not cached. The files are read again
+        when they have changed, for example by cert-manager or the kubelet: later calls and
+        streams use another connection with the new certificate. The default is no certificate.
+
+        ``kubeconfig`` and ``context`` are the path of a kubeconfig and the name of one of its
+        contexts, whose credentials are sent: a token, a token file, a client certificate, or an
+        exec plugin. Without ``kubeconfig`` they are those of the files of KUBECONFIG or of
+        ~/.kube/config, and without ``context`` those of the current context. Pass them only for
+        a service that may act as you in this cluster. The kubeconfig is read once; the files
+        that it names are read again when they have changed. The command of an exec plugin runs
+        with the first call, shortly before its credential expires, and when that is rejected.
+        A call raises Unavailable if the command fails. Nothing else of the context is used.
 
         Raises ValueError for an invalid address, for a token that would be sent to another
-        host in plain text, for files that have no effect in plain text, and for a certificate
-        and a key that do not match. Raises OSError for a file that cannot be read.
+        host in plain text, for files that have no effect in plain text, for a certificate and
+        a key that do not match, and, as ConfigurationError, for a kubeconfig whose credentials
+        cannot be used. Raises OSError for a file that cannot be read.
         """
         self._timeout = timeout
         self._followers = WeakSet()
         self._address = Address.parse(address)
-        credentials = channel_credentials(self._address, ca_file, client_certificate, client_key)
-        self._transport = Transport(self._address, token, token_file, credentials)
+        credentials = Credentials[Token](
+            token=token,
+            token_file=token_file,
+            client_certificate=client_certificate,
+            client_key=client_key,
+            kubeconfig=kubeconfig,
+            context=context,
+        )
+        identity = identity_of(self._address, credentials)
+        roots = root_certificates(self._address, ca_file)
+        self._transport = Transport(self._address, identity, roots)
 
     def __repr__(self) -> str:
         """Return the address of the service."""

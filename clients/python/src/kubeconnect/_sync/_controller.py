@@ -10,12 +10,22 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
 import grpc
 
+from kubeconnect._concurrency.sync import (
+    Mailbox,
+    Workers,
+    invoke,
+    is_cancellation,
+    stop_on_signals,
+)
 from kubeconnect._errors import Cancelled, Conflict, KubeconnectError
+from kubeconnect._fencing import set_fence
+from kubeconnect._kinds import KindMessage
 from kubeconnect._leases import LeadershipLost
+from kubeconnect._messages import M, resource_name
 from kubeconnect._metrics import controller_metrics
 from kubeconnect._objects import Object
 from kubeconnect._queue_state import BASE_DELAY_SECONDS, MAX_DELAY_SECONDS
@@ -28,22 +38,21 @@ from kubeconnect._reconciling import (
     owner_key,
     owner_uid,
     requeue_seconds,
+    uid_of,
 )
 from kubeconnect._store_indexes import IndexBy
 from kubeconnect._sync._client import Client
+from kubeconnect._sync._finalizer import Finalize, Finalizer
 from kubeconnect._sync._leader_elector import LeaderElector
 from kubeconnect._sync._store import Store
 from kubeconnect._sync._work_queue import WorkQueue
-from kubeconnect._waiting.sync import (
-    Mailbox,
-    Workers,
-    invoke,
-    is_cancellation,
-    stop_on_signals,
-)
-from kubeconnect._watch_spec import WatchSpec
+from kubeconnect._watch_spec import WatchSpec, resource_of
 
 F = TypeVar("F", bound=Callable[[ObjectKey], Requeue | Requeue])
+G = TypeVar("G", bound=Finalize)
+
+Watchable: TypeAlias = str | WatchSpec[Any] | type[KindMessage]
+"""The name of a resource, its class, or a selection of its objects."""
 
 SYNC_SECONDS = 120.0
 """The default time that the stores have to receive their first snapshots."""
@@ -94,6 +103,10 @@ class Controller:
     may be older than its own last write: use names that follow from the key, and resource
     versions as preconditions.
 
+    With an ``elector``, only the leader calls the function. If this process stops being the
+    leader while a call runs, for instance because the process was suspended, the writes of the
+    call raise LeadershipLost. The call's own threads are not covered.
+
     With prometheus_client installed, the metrics of controller-runtime are in its default
     registry: ``controller_runtime_reconcile_total`` and others, and ``workqueue_depth`` and
     others, with the label "controller".
@@ -102,12 +115,12 @@ class Controller:
     def __init__(
         self,
         client: Client,
-        resource: str | WatchSpec,
+        resource: Watchable,
         *,
         namespace: str | None = None,
-        owns: Iterable[str | WatchSpec] = (),
-        watches: Iterable[tuple[str | WatchSpec, Mapper]] = (),
-        indexes: Mapping[str, Mapping[str, IndexBy]] | None = None,
+        owns: Iterable[Watchable] = (),
+        watches: Iterable[tuple[Watchable, Mapper]] = (),
+        indexes: Mapping[Any, Mapping[str, IndexBy[Any]]] | None = None,
         workers: int = 1,
         elector: LeaderElector | None = None,
         name: str | None = None,
@@ -118,7 +131,8 @@ class Controller:
     ) -> None:
         """Create a controller, which does nothing before ``run``.
 
-        Resources are named as in kubectl; a WatchSpec selects some of their objects. ``owns``
+        Resources are named as in kubectl, or are classes of ``kubeconnect.k8s``, whose stores
+        have messages; a WatchSpec selects some of their objects. ``owns``
         are the resources of objects that the function creates with an owner reference whose
         ``controller`` is true. ``watches`` are further resources, each with a function that
         returns the keys to reconcile, as tuples of namespace and name. ``namespace`` applies
@@ -161,7 +175,9 @@ class Controller:
             indexes=self._all_indexes(indexes or {}, specs.by_resource),
             on_error=self._end_with,
         )
+        self._client = client
         self._function: Callable[[ObjectKey], Requeue | Requeue] | None = None
+        self._finalizer: Finalizer | None = None
         self._outcome: Mailbox[BaseException | None] = Mailbox()
         self._starter = Workers()
         self._workers = Workers()
@@ -173,18 +189,49 @@ class Controller:
         self._function = function
         return function
 
-    def store(self, resource: str | None = None) -> Store:
+    def finalize(self, finalizer: str) -> Callable[[G], G]:
+        """Set the function that finalizes an object before it is deleted, and the name of the
+        finalizer, such as "stable.example.com/registry". Use it as a decorator::
+
+            @controller.finalize("stable.example.com/registry")
+            def finalize(crontab):
+                ...
+
+        The finalizer is added to each object before the object is first reconciled. An object
+        that is being deleted is not reconciled any more. The function is called with it, again
+        if it has raised an exception or returned a delay, and after that the finalizer is
+        removed. It may be called again for an object that it has finalized.
+
+        The caller needs the permission to patch the resource. ``fields`` of a WatchSpec must
+        contain "metadata".
+        """
+
+        def set_function(function: G) -> G:
+            self._finalizer = Finalizer(self._client, self._resource, finalizer, function)
+            return function
+
+        return set_function
+
+    @overload
+    def store(self, resource: str | None = None) -> Store: ...
+    @overload
+    def store(self, resource: type[M]) -> Store[M]: ...
+    def store(self, resource: str | type[M] | None = None) -> Store[Any]:
         """Return the store of a resource of the controller, as it was named there; by default
         that of the objects that it reconciles. Raises KeyError for any other resource.
         """
-        return self._stores[resource or self._resource]
+        return self._stores[self._resource if resource is None else resource_name(resource)]
 
-    def owned(self, resource: str, owner: Object) -> list[Object]:
+    @overload
+    def owned(self, resource: str, owner: Object | KindMessage) -> list[Object]: ...
+    @overload
+    def owned(self, resource: type[M], owner: Object | KindMessage) -> list[M]: ...
+    def owned(self, resource: str | type[M], owner: Object | KindMessage) -> list[Any]:
         """Return the objects of a resource of ``owns`` whose controller is this object, from
         the store. The UID is compared, so that the objects of an earlier owner with the same
         name are not among them.
         """
-        return self._stores[resource].by_index(OWNER_INDEX, owner.uid)
+        return self._stores[resource_name(resource)].by_index(OWNER_INDEX, uid_of(owner))
 
     def enqueue(self, key: tuple[str | None, str], delay: float = 0.0) -> None:
         """Reconcile a key after ``delay`` seconds, for a reason outside of the cluster."""
@@ -251,18 +298,18 @@ class Controller:
             on_add=enqueue, on_update=partial(self._enqueue_both, mapper), on_delete=enqueue
         )
 
-    def _enqueue(self, mapper: Mapper, obj: Object) -> None:
+    def _enqueue(self, mapper: Mapper, obj: Any) -> None:
         for key in mapper(obj):
             self._queue.add(ObjectKey(*key))
 
-    def _enqueue_both(self, mapper: Mapper, old: Object, new: Object) -> None:
+    def _enqueue_both(self, mapper: Mapper, old: Any, new: Any) -> None:
         """Enqueue the keys of both states: an object may have changed its owner."""
         try:
             self._enqueue(mapper, old)
         finally:
             self._enqueue(mapper, new)
 
-    def _owner_of(self, obj: Object) -> Iterable[ObjectKey]:
+    def _owner_of(self, obj: Object | KindMessage) -> Iterable[ObjectKey]:
         key = owner_key(obj, self._stores[self._resource].resource)
         return () if key is None else (key,)
 
@@ -292,6 +339,8 @@ class Controller:
 
     def _work(self) -> None:
         """Reconcile keys until the queue is shut down."""
+        if self._elector is not None:
+            set_fence(self._elector.check)
         try:
             for key in self._queue:
                 try:
@@ -315,11 +364,10 @@ class Controller:
         self._process(key)
 
     def _process(self, key: ObjectKey) -> None:
-        assert self._function is not None
         begin, result = monotonic(), "error"
         self._metrics.begin()
         try:
-            delay = requeue_seconds(invoke(self._function, key))
+            delay = self._call(key)
             self._queue.forget(key)
             result = "success"
             if delay is not None:
@@ -329,6 +377,20 @@ class Controller:
             self._retry(key, error)
         finally:
             self._metrics.end(result, monotonic() - begin)
+
+    def _call(self, key: ObjectKey) -> float | None:
+        """Call the function that is due for a key, and return the delay of the next call."""
+        assert self._function is not None
+        finalizer = self._finalizer
+        obj = None if finalizer is None else self.store().get(*key)
+        if finalizer is None or obj is None:
+            return requeue_seconds(invoke(self._function, key))
+        if finalizer.is_due(obj):
+            return finalizer.finalize(obj)
+        if finalizer.protects(obj):
+            return requeue_seconds(invoke(self._function, key))
+        finalizer.add(obj)
+        return None
 
     def _retry(self, key: ObjectKey, error: Exception) -> None:
         """Log the error, and add the key again. An error of the service needs no traceback, and
@@ -367,11 +429,11 @@ class Controller:
         self._metrics.stop()
 
     def _all_indexes(
-        self, indexes: Mapping[str, Mapping[str, IndexBy]], resources: Collection[str]
-    ) -> dict[str, dict[str, IndexBy]]:
-        if unknown := indexes.keys() - resources:
+        self, indexes: Mapping[Any, Mapping[str, IndexBy[Any]]], resources: Collection[str]
+    ) -> dict[str, dict[str, IndexBy[Any]]]:
+        found = {resource_name(key): dict(each) for key, each in indexes.items()}
+        if unknown := found.keys() - resources:
             raise ValueError(f"the controller has no store of {', '.join(sorted(unknown))}")
-        found: dict[str, dict[str, IndexBy]] = {key: dict(each) for key, each in indexes.items()}
         for resource in self._owns:
             found.setdefault(resource, {})[OWNER_INDEX] = owner_uid
         return found
@@ -381,16 +443,16 @@ class _Specs:
     """The selections of a controller, by the names of their resources."""
 
     def __init__(self, namespace: str | None) -> None:
-        self.by_resource: dict[str, WatchSpec] = {}
+        self.by_resource: dict[str, WatchSpec[Any]] = {}
         self._namespace = namespace
 
-    def add(self, resource: str | WatchSpec) -> str:
+    def add(self, resource: Watchable) -> str:
         """Add a selection, and return the name of its resource."""
+        spec: WatchSpec[Any]
         spec = resource if isinstance(resource, WatchSpec) else WatchSpec(resource)
         if spec is not resource:
             spec = replace(spec, namespace=self._namespace)
-        if self.by_resource.setdefault(spec.resource, spec) != spec:
-            raise ValueError(
-                f"the controller has two selections of {spec.resource}: use one for both"
-            )
-        return spec.resource
+        name = resource_name(resource_of(spec))
+        if self.by_resource.setdefault(name, spec) != spec:
+            raise ValueError(f"the controller has two selections of {name}: use one for both")
+        return name

@@ -15,6 +15,7 @@ from typing import Any
 
 import grpc
 
+from kubeconnect._concurrency.sync import Monitor, Workers
 from kubeconnect._errors import (
     Cancelled,
     Conflict,
@@ -38,7 +39,6 @@ from kubeconnect._leases import (
 from kubeconnect._metrics import leader_metric
 from kubeconnect._reads import Consistency
 from kubeconnect._sync._client import Client
-from kubeconnect._waiting.sync import Monitor, Workers
 
 _logger = logging.getLogger("kubeconnect")
 
@@ -62,8 +62,9 @@ class LeaderElector:
 
     The leader loses the lease if it cannot renew it for ``renew_deadline`` seconds, or if
     another candidate holds it. ``is_leader`` is False then, ``on_stopped_leading`` is called,
-    and ``wait_lost`` raises LeadershipLost. A program should stop its work at once: after
-    ``lease_duration`` seconds another candidate may begin. ``acquire`` may be called again.
+    and ``check`` and ``wait_lost`` raise LeadershipLost. A program should stop its work at
+    once: after ``lease_duration`` seconds another candidate may begin. ``acquire`` may be
+    called again.
 
     The caller needs the permission to get, create and update ``leases.coordination.k8s.io`` in
     the namespace. All methods may be called concurrently, but ``acquire`` by one caller only.
@@ -77,8 +78,8 @@ class LeaderElector:
         namespace: str,
         identity: str | None = None,
         lease_duration: float = LEASE_SECONDS,
-        renew_deadline: float = RENEW_SECONDS,
-        retry_period: float = RETRY_SECONDS,
+        renew_deadline: float | None = None,
+        retry_period: float | None = None,
         on_started_leading: Callable[[], object] | None = None,
         on_stopped_leading: Callable[[LeadershipLost | None], object] | None = None,
         on_new_leader: Callable[[str], object] | None = None,
@@ -87,7 +88,9 @@ class LeaderElector:
 
         ``name`` and ``namespace`` are those of the Lease, which is created if it does not
         exist. ``identity`` must be unique: the default is the host's name and a random UUID.
-        Times are in seconds, and ``lease_duration`` is rounded up to whole ones.
+        Times are in seconds, and ``lease_duration`` is rounded up to whole ones. By default
+        ``renew_deadline`` and ``retry_period`` have client-go's proportion to it: 10 and 2
+        seconds of 15.
 
         The callbacks must return soon, and their exceptions are logged.
         ``on_stopped_leading`` is called with the error, or None if the elector was closed.
@@ -96,6 +99,9 @@ class LeaderElector:
         Raises ValueError unless ``lease_duration`` is more than ``renew_deadline``, and that
         more than 1.2 times ``retry_period``.
         """
+        scale = lease_duration / LEASE_SECONDS
+        renew_deadline = RENEW_SECONDS * scale if renew_deadline is None else renew_deadline
+        retry_period = RETRY_SECONDS * scale if retry_period is None else retry_period
         check_durations(lease_duration, renew_deadline, retry_period)
         self._client = client
         self._name = name
@@ -133,6 +139,11 @@ class LeaderElector:
         been renewed for its duration, also if this process was suspended meanwhile.
         """
         return self._leading and self._election.is_held
+
+    def check(self) -> None:
+        """Raise LeadershipLost unless this candidate is the leader now."""
+        if not self.is_leader:
+            raise self._lost or self._loss("it was not renewed in time")
 
     def __enter__(self) -> LeaderElector:
         """Wait until this candidate is the leader."""
@@ -259,6 +270,8 @@ class LeaderElector:
                 raise
             except KubeconnectError as error:
                 self._log_failure("renew", error)
+                if isinstance(error, Cancelled):
+                    raise self._loss("the client was closed") from error
                 if not clock() < end:
                     raise self._loss("it was not renewed in time") from error
             if not self._pause(min(self._retry_period, end - clock())):

@@ -9,12 +9,12 @@ import os
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from kubeconnect._concurrency.sync import run_blocking
 from kubeconnect._connection import Connection
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import Object, Resource
+from kubeconnect._objects import Resource
 from kubeconnect._store_dump import Dump, Part, encode, write_file
 from kubeconnect._sync._follower import Followed, Follower
 from kubeconnect._sync._subscription import (
@@ -25,10 +25,11 @@ from kubeconnect._sync._subscription import (
     Subscription,
 )
 from kubeconnect._transport.options import deadline
+from kubeconnect._types import T, T_co
 
 Self = TypeVar("Self", bound="StoreLifecycle")
 
-ObjectsFound: TypeAlias = list[Object]
+ObjectsFound: TypeAlias = list[T]
 """The result of ``list``, which hides the type within the class."""
 
 
@@ -153,7 +154,7 @@ class StoreLifecycle:
             return Dump(self._follower.position.token, parts)
 
 
-class Store(StoreLifecycle):
+class Store(StoreLifecycle, Generic[T_co]):
     """A local copy of the objects of a selection that follows the cluster: an informer.
 
     Use it as a context manager. It watches in the background, and reads never wait: they
@@ -162,9 +163,12 @@ class Store(StoreLifecycle):
     readers never see a part of a snapshot: before the first one the store is empty, or as it
     was restored.
 
-    The objects are kept encoded. Each read returns copies that are decoded on access, so that
-    a caller may keep or change what it decoded. Get an object once to read several of its
-    fields. An object never changes after it was returned.
+    The objects are kept encoded, and each read returns copies, which a caller may keep or
+    change: nothing that it does to a copy changes the store, and no copy changes after it was
+    returned. An Object is decoded on first access. A message of ``kubeconnect.k8s`` is decoded
+    by each read, and while an iteration reaches it: get an object once to read several of its
+    fields, and use indexes. A message that cannot be read raises UnreadableObject; an iteration
+    may be continued after that.
 
     The store ends if the service rejects its watch, for instance because a permission was
     revoked, or if the service cannot be reached for its first stream. It then keeps its
@@ -193,29 +197,30 @@ class Store(StoreLifecycle):
         state = "closed" if self.closed else "stale" if self.stale else "current"
         return f"<{type(self).__name__} of {self._name}: {len(self)} objects, {state}>"
 
-    def get(self, namespace: str | None, name: str) -> Object | None:
+    def get(self, namespace: str | None, name: str) -> T_co | None:
         """Return an object; None if there is none. ``namespace`` is None for a cluster-scoped
         object.
         """
-        return self._state.get((namespace or "", name))
+        found: T_co | None = self._state.get((namespace or "", name))
+        return found
 
-    def list(self, namespace: str | None = None) -> ObjectsFound:
+    def list(self, namespace: str | None = None) -> ObjectsFound[T_co]:
         """Return all objects, or those of one namespace, in no particular order."""
-        return self._state.all(namespace)
+        return [*self._state.all(namespace)]
 
-    def __iter__(self) -> Iterator[Object]:
+    def __iter__(self) -> Iterator[T_co]:
         """Iterate over the objects as they are now: later changes have no effect."""
-        return iter(self._state.all(None))
+        return self._state.all(None)
 
     def __len__(self) -> int:
         """Return the number of objects."""
         return len(self._state)
 
-    def by_index(self, index: str, value: Hashable) -> ObjectsFound:
+    def by_index(self, index: str, value: Hashable) -> ObjectsFound[T_co]:
         """Return the objects with this value in an index of ``Client.store``. Raises
         KeyError if the store has no such index.
         """
-        return self._state.by_index(index, value)
+        return [*self._state.by_index(index, value)]
 
     def index_values(self, index: str) -> tuple[Any, ...]:
         """Return the values that objects have in an index."""
@@ -223,9 +228,9 @@ class Store(StoreLifecycle):
 
     def subscribe(
         self,
-        on_add: OnAdd | None = None,
-        on_update: OnUpdate | None = None,
-        on_delete: OnDelete | None = None,
+        on_add: OnAdd[T_co] | None = None,
+        on_update: OnUpdate[T_co] | None = None,
+        on_delete: OnDelete[T_co] | None = None,
     ) -> Subscription:
         """Call handlers for the objects and for each change, until the store or the
         subscription is closed.
@@ -253,7 +258,9 @@ class Store(StoreLifecycle):
 
         With asyncio, handlers may be async. A handler that is not, is called in the event loop
         and must not block. An exception of a handler is logged by the logger "kubeconnect" and
-        counted in ``errors``; the state counts as received, and the next call follows.
+        counted in ``errors``; the state counts as received, and the next call follows. So is a
+        message that cannot be read, for which nothing is called: it then is ``old`` without
+        content.
 
         Raises the error that ended the store, or Cancelled if it was closed.
         """

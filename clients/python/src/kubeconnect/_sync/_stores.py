@@ -5,16 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Generic
+from typing import Any, Generic
 
 from kubeconnect._freshness import Freshness
 from kubeconnect._sync._follower import Follower
 from kubeconnect._sync._store import Store, StoreLifecycle
 from kubeconnect._sync._watch_many import WatchMany
+from kubeconnect._types import T
 from kubeconnect._watch_many_session import K
 
 
-class Stores(StoreLifecycle, Mapping[K, Store]):
+class Stores(StoreLifecycle, Mapping[K, Store[T]], Generic[K, T]):
     """Stores by key that share one stream. Use them as a context manager.
 
     ``wait_synced`` waits for all of them. They start and end together: if one watch is
@@ -25,7 +26,7 @@ class Stores(StoreLifecycle, Mapping[K, Store]):
     def __init__(
         self,
         follower: Follower,
-        stores: Mapping[K, Store],
+        stores: Mapping[K, Store[T]],
         selection: str,
         timeout: float,
     ) -> None:
@@ -33,7 +34,7 @@ class Stores(StoreLifecycle, Mapping[K, Store]):
         super().__init__(follower, tuple(follower.followed), selection, timeout)
         self._stores = stores
 
-    def __getitem__(self, key: K) -> Store:
+    def __getitem__(self, key: K) -> Store[T]:
         """Return the store of a key."""
         return self._stores[key]
 
@@ -54,7 +55,7 @@ class Stores(StoreLifecycle, Mapping[K, Store]):
 class Part(Generic[K]):
     """What a stream reports about the watch of one key."""
 
-    def __init__(self, stream: WatchMany[K], key: K) -> None:
+    def __init__(self, stream: WatchMany[K, Any], key: K) -> None:
         """Read from ``stream``."""
         self._stream = stream
         self._key = key

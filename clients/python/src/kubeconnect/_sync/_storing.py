@@ -6,20 +6,23 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, overload
 
 from kubeconnect._concurrency.sync import new_guard
 from kubeconnect._connection import OnRetry
 from kubeconnect._events import Event
+from kubeconnect._kinds import KindMessage
+from kubeconnect._messages import M
 from kubeconnect._reads import paths
 from kubeconnect._relations import Relation
 from kubeconnect._store_dump import Dump, decode, selection_of
 from kubeconnect._store_indexes import IndexBy
 from kubeconnect._store_state import Position, StoreState
+from kubeconnect._stored import Keep, event_keeper, keep_as
 from kubeconnect._sync._follower import Followed, Follower
 from kubeconnect._sync._store import Store
 from kubeconnect._sync._stores import Part, Stores
@@ -28,7 +31,7 @@ from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
 from kubeconnect._watch_many_session import K
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS
-from kubeconnect._watch_spec import WatchSpec
+from kubeconnect._watch_spec import WatchSpec, resource_of
 from kubeconnect.v1 import watch_pb2 as pb
 
 Restore: TypeAlias = str | os.PathLike[str] | bytes
@@ -43,6 +46,7 @@ _logger = logging.getLogger("kubeconnect")
 class Storing(Streams):
     """The stores of a client."""
 
+    @overload
     def store(
         self,
         resource: str,
@@ -63,9 +67,50 @@ class Storing(Streams):
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
-    ) -> Store:
+    ) -> Store: ...
+    @overload
+    def store(
+        self,
+        resource: type[M],
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        min_resource_version: str | None = None,
+        require_all_namespaces: bool = False,
+        indexes: Mapping[str, IndexBy[M]] | None = None,
+        restore: Restore | None = None,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        on_error: OnError | None = None,
+    ) -> Store[M]: ...
+    def store(
+        self,
+        resource: str | type[M],
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        filter: str | None = None,
+        related: Relation | None = None,
+        fields: Iterable[str] | None = None,
+        metadata_only: bool = False,
+        min_resource_version: str | None = None,
+        patches: bool = False,
+        require_all_namespaces: bool = False,
+        indexes: Mapping[str, IndexBy[Any]] | None = None,
+        restore: Restore | None = None,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        on_error: OnError | None = None,
+    ) -> Store[Any]:
         """Return a local copy of a selection that follows the cluster, once it is entered as a
-        context manager or started.
+        context manager or started. ``store(Pod)`` has messages of ``kubeconnect.k8s``.
 
         The selection, ``max_staleness`` and ``on_retry`` are as in ``watch``. With ``patches``
         the objects are in memory twice.
@@ -82,7 +127,7 @@ class Storing(Streams):
 
         ``on_error`` is called with the error that has ended the store.
         """
-        watch = WatchSpec(
+        watch: WatchSpec[Any] = WatchSpec(
             resource,
             namespace=namespace,
             name=name,
@@ -99,24 +144,30 @@ class Storing(Streams):
         spec = _spec(watch)
         selection = selection_of(spec.to_message(pb.WatchRequest, resumes=False))
         position = Position()
-        followed = Followed(resource, StoreState(indexes or {}, new_guard(), position))
-        _restore([followed], position, restore, selection)
+        keep = keep_as(resource)
+        followed = Followed(_name(spec), StoreState(indexes or {}, new_guard(), position))
+        _restore([followed], position, restore, selection, [keep])
 
-        def open_stream(token: str | None, note_loss: OnRetry) -> Watch:
-            return self.watch(
-                **vars(spec), resume_token=token, max_staleness=max_staleness, on_retry=note_loss
+        def open_stream(token: str | None, note_loss: OnRetry) -> Watch[Any]:
+            return self._watch(
+                spec,
+                event_keeper(keep),
+                resume_token=token,
+                max_staleness=max_staleness,
+                on_retry=note_loss,
             )
 
         follower = Follower(
-            resource, [followed], position, open_stream, followed.apply, on_retry, on_error
+            followed.name, [followed], position, open_stream, followed.apply, on_retry, on_error
         )
         self._followers.add(follower)
 
-        def reports() -> Watch | None:
+        def reports() -> Watch[Any] | None:
             return follower.stream if isinstance(follower.stream, Watch) else None
 
         return Store(follower, followed, reports, selection, self._timeout)
 
+    @overload
     def stores(
         self,
         watches: Mapping[K, WatchSpec | str],
@@ -126,28 +177,69 @@ class Storing(Streams):
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
-    ) -> Stores[K]:
+    ) -> Stores[K]: ...
+    @overload
+    def stores(
+        self,
+        watches: Mapping[K, WatchSpec[M]],
+        *,
+        indexes: Mapping[K, Mapping[str, IndexBy[M]]] | None = None,
+        restore: Restore | None = None,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        on_error: OnError | None = None,
+    ) -> Stores[K, M]: ...
+    @overload
+    def stores(
+        self,
+        watches: Mapping[K, WatchSpec[Any] | str | type[KindMessage]],
+        *,
+        indexes: Mapping[K, Mapping[str, IndexBy[Any]]] | None = None,
+        restore: Restore | None = None,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        on_error: OnError | None = None,
+    ) -> Stores[K, Any]: ...
+    def stores(
+        self,
+        watches: Mapping[K, WatchSpec[Any] | str | type[KindMessage]],
+        *,
+        indexes: Mapping[K, Mapping[str, IndexBy[Any]]] | None = None,
+        restore: Restore | None = None,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        on_error: OnError | None = None,
+    ) -> Stores[K, Any]:
         """Return up to 100 stores that share one stream, by the keys of ``watches``.
 
-        A watch is a WatchSpec, or the name of a resource. ``indexes`` are as in ``store``, by
+        A watch is a WatchSpec, or the name of a resource, or a class of ``kubeconnect.k8s``.
+        Type checkers know the objects if all are Objects, or all watches are a WatchSpec of one
+        class. Among others, declare the type: ``pods: Store[Pod] = stores["pods"]``.
+        ``indexes`` are as in ``store``, by
         key. The other arguments are as in ``store``.
         """
         specs = {key: _spec(watch) for key, watch in watches.items()}
         guard, position = new_guard(), Position(shared=True)
         followed = {
-            key: Followed(spec.resource, StoreState((indexes or {}).get(key, {}), guard, position))
+            key: Followed(_name(spec), StoreState((indexes or {}).get(key, {}), guard, position))
             for key, spec in specs.items()
         }
+        keeps = [keep_as(resource_of(spec)) for spec in specs.values()]
         messages = [spec.to_message(pb.WatchSpec, resumes=False) for spec in specs.values()]
         selection = selection_of(pb.WatchManyRequest(watches=messages))
-        _restore(list(followed.values()), position, restore, selection)
+        _restore(list(followed.values()), position, restore, selection, keeps)
 
-        def open_stream(token: str | None, note_loss: OnRetry) -> WatchMany[K]:
-            return self.watch_many(
-                specs, resume_token=token, max_staleness=max_staleness, on_retry=note_loss
+        def open_stream(token: str | None, note_loss: OnRetry) -> WatchMany[K, Any]:
+            return self._watch_many(
+                specs,
+                decode=[event_keeper(keep) for keep in keeps],
+                resume_token=token,
+                max_staleness=max_staleness,
+                on_retry=note_loss,
+                on_empty=self._warn_if_missing,
             )
 
-        def apply(step: tuple[K, Event], token: str | None) -> None:
+        def apply(step: tuple[K, Event[Any]], token: str | None) -> None:
             key, event = step
             followed[key].apply(event, token)
 
@@ -161,24 +253,36 @@ class Storing(Streams):
             stream = follower.stream
             return Part(stream, key) if isinstance(stream, WatchMany) else None
 
-        stores = {
+        stores: dict[K, Store[Any]] = {
             key: Store(follower, each, partial(reports, key), selection, self._timeout)
             for key, each in followed.items()
         }
         return Stores(follower, stores, selection, self._timeout)
 
 
-def _spec(watch: WatchSpec | str) -> WatchSpec:
+def _spec(watch: WatchSpec[Any] | str | type[KindMessage]) -> WatchSpec[Any]:
     """Return the specification of a watch, whose fields can be iterated over several times."""
-    spec = WatchSpec(watch) if isinstance(watch, str) else watch
+    spec: WatchSpec[Any] = watch if isinstance(watch, WatchSpec) else WatchSpec(watch)
     fields = paths(spec.fields)
     return replace(spec, fields=None if fields is None else list(fields))
 
 
+def _name(spec: WatchSpec[Any]) -> str:
+    """Return the name of the resource of a watch, for people."""
+    resource = resource_of(spec)
+    return resource if isinstance(resource, str) else resource.__name__
+
+
 def _restore(
-    followed: list[Followed], position: Position, restore: Restore | None, selection: str
+    followed: list[Followed],
+    position: Position,
+    restore: Restore | None,
+    selection: str,
+    keeps: Sequence[Keep],
 ) -> None:
-    dump = _read_dump(restore, selection, followed[0].name) if restore is not None else None
+    if restore is None:
+        return
+    dump = _read_dump(restore, selection, followed[0].name, keeps)
     if dump is None:
         return
     for each, part in zip(followed, dump.parts, strict=True):
@@ -186,11 +290,10 @@ def _restore(
     position.token = dump.token
 
 
-def _read_dump(restore: Restore, selection: str, name: str) -> Dump | None:
+def _read_dump(restore: Restore, selection: str, name: str, keeps: Sequence[Keep]) -> Dump | None:
     try:
-        return decode(
-            restore if isinstance(restore, bytes) else Path(restore).read_bytes(), selection
-        )
+        data = restore if isinstance(restore, bytes) else Path(restore).read_bytes()
+        return decode(data, selection, keeps)
     except FileNotFoundError:
         return None
     except ValueError as error:

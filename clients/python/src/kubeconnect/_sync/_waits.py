@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from kubeconnect._conditions import Condition
 from kubeconnect._errors import DeadlineExceeded, NotFound, WaitTimeout
+from kubeconnect._messages import M, resource_name
 from kubeconnect._objects import Object
 from kubeconnect._reads import Consistency
 from kubeconnect._sync._reads import Reads
@@ -44,18 +45,40 @@ class Waits(Reads, Streams):
         min_resource_version: str | None = None,
         timeout: float | None = None,
     ) -> Object: ...
-
-    def wait_for(
+    @overload
+    def wait_for(  # type: ignore[overload-overlap]
         self,
-        resource: str,
+        resource: type[M],
         name: str,
-        condition: Condition,
+        condition: Literal["deleted"],
         *,
         namespace: str | None = None,
         min_resource_version: str | None = None,
         timeout: float | None = None,
-    ) -> Object | None:
-        """Wait until an object meets a condition, and return the object.
+    ) -> M | None: ...
+    @overload
+    def wait_for(
+        self,
+        resource: type[M],
+        name: str,
+        condition: Condition[M],
+        *,
+        namespace: str | None = None,
+        min_resource_version: str | None = None,
+        timeout: float | None = None,
+    ) -> M: ...
+    def wait_for(
+        self,
+        resource: str | type[M],
+        name: str,
+        condition: Condition[Any],
+        *,
+        namespace: str | None = None,
+        min_resource_version: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Wait until an object meets a condition, and return the object. ``wait_for(Pod, …)``
+        returns a message of ``kubeconnect.k8s``, and calls a function with messages.
 
         ``condition`` is one of these:
 
@@ -75,16 +98,20 @@ class Waits(Reads, Streams):
         given.
 
         Raises WaitTimeout after ``timeout`` seconds, and when a Deployment exceeds its
-        progress deadline. Its message has the last state of the object, and ``object`` too.
+        progress deadline. Its message has the last state of the object, and ``object`` is that
+        state, as an Object.
         """
         begin, seconds = monotonic(), deadline(timeout, self._timeout)
         path = f"{namespace}/{name}" if namespace else name
-        wait = WaitSession(resource, path, condition)
+        kind = resource if isinstance(resource, str) else resource.__name__
+        wait = WaitSession(kind, path, condition)
         try:
             version = min_resource_version or self._latest_version(
-                resource, name, namespace, remaining(seconds, begin)
+                resource_name(resource), name, namespace, remaining(seconds, begin)
             )
-            spec = WatchSpec(resource, namespace=namespace, name=name, min_resource_version=version)
+            spec: WatchSpec[Any] = WatchSpec(
+                resource, namespace=namespace, name=name, min_resource_version=version
+            )
             self._wait(wait, wait.watches(spec), remaining(seconds, begin))
         except WaitTimeout:
             raise
@@ -92,10 +119,10 @@ class Waits(Reads, Streams):
             if seconds is None or error.status is not None:
                 raise
             raise wait.timeout(seconds) from None
-        return wait.object
+        return wait.found
 
     def _wait(
-        self, wait: WaitSession, watches: Mapping[str, WatchSpec], timeout: float | None
+        self, wait: WaitSession, watches: Mapping[str, WatchSpec[Any]], timeout: float | None
     ) -> None:
         timeout = None if timeout is None else max(timeout, 0.001)
         with self._watch_many(watches, timeout=timeout) as events:

@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from time import monotonic
 from typing import Generic, TypeVar
 
+from kubeconnect._concurrency.sync import Monitor
 from kubeconnect._queue_state import (
     BASE_DELAY_SECONDS,
     MAX_DELAY_SECONDS,
@@ -19,7 +20,6 @@ from kubeconnect._queue_state import (
     QueueState,
 )
 from kubeconnect._rate_limits import ExponentialBackoff, TokenBucket
-from kubeconnect._waiting.sync import Monitor
 
 K = TypeVar("K", bound=Hashable)
 

@@ -92,7 +92,7 @@ class Writes(Calls):
             encoding=encoding_of(target),
         )
         set_body(request, body)
-        response = self._transport.unary(
+        response = self._transport.write(
             self._transport.resources.Create, request, deadline(timeout, self._timeout)
         )
         return CreateResult.from_message(response, decoder_of(target))
@@ -166,7 +166,7 @@ class Writes(Calls):
             encoding=encoding_of(target),
         )
         set_body(request, body)
-        response = self._transport.unary(
+        response = self._transport.write(
             self._transport.resources.Update, request, deadline(timeout, self._timeout)
         )
         return UpdateResult.from_message(response, decoder_of(target))
@@ -249,7 +249,7 @@ class Writes(Calls):
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
             encoding=encoding_of(resource),
         )
-        response = self._transport.unary(
+        response = self._transport.write(
             self._transport.resources.Patch, request, deadline(timeout, self._timeout)
         )
         return PatchResult.from_message(response, decoder_of(resource))
@@ -290,7 +290,7 @@ class Writes(Calls):
             dry_run=dry_run,
             encoding=ENCODING_JSON,
         )
-        response = self._transport.unary(
+        response = self._transport.write(
             self._transport.resources.Delete, request, deadline(timeout, self._timeout)
         )
         return DeleteResult.from_message(response)
@@ -323,7 +323,7 @@ class Writes(Calls):
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
         )
-        response = self._transport.unary(
+        response = self._transport.write(
             self._transport.resources.DeleteCollection, request, deadline(timeout, self._timeout)
         )
         return DeleteCollectionResult.from_message(response)

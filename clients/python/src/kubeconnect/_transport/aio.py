@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 import grpc
@@ -17,19 +17,13 @@ from grpc.aio import EOF  # type: ignore[attr-defined]  # not in its stubs
 
 from kubeconnect._address import Address
 from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
-from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
-from kubeconnect._transport.options import channel_options, remaining
-from kubeconnect._transport.tokens import Metadata, bearer, token_function
-from kubeconnect.v1.access_service_pb2_grpc import AccessServiceStub
-from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
-from kubeconnect.v1.pod_service_pb2_grpc import PodServiceStub
-from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
-
-if TYPE_CHECKING:
-    from kubeconnect.v1.access_service_pb2_grpc import AccessServiceAsyncStub
-    from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceAsyncStub
-    from kubeconnect.v1.pod_service_pb2_grpc import PodServiceAsyncStub
-    from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceAsyncStub
+from kubeconnect._fencing import check_fence
+from kubeconnect._transport.failures import client_closed, failure, silent
+from kubeconnect._transport.identity import Identity, KeyPair, Presented
+from kubeconnect._transport.methods import AsyncMethods, Bound
+from kubeconnect._transport.options import channel_credentials, channel_options, remaining
+from kubeconnect._transport.retries import retry_delay
+from kubeconnect._transport.tokens import bearer
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -37,32 +31,20 @@ Response = TypeVar("Response")
 AsyncToken: TypeAlias = str | Callable[[], str | Awaitable[str]]
 """A fixed token, or a function that returns the token of each call and may be async."""
 
+SentToken: TypeAlias = str | Awaitable[str | None] | None
+"""The result of a token function: None for no token."""
+
 
 class AsyncConnection:
     """A channel and its calls."""
 
-    access: AccessServiceAsyncStub
-    discovery: DiscoveryServiceAsyncStub
-    pods: PodServiceAsyncStub
-    resources: ResourceServiceAsyncStub
-
-    def __init__(self, channel: grpc.aio.Channel) -> None:
-        """Create the stubs of a channel."""
+    def __init__(self, channel: grpc.aio.Channel, pair: KeyPair | None) -> None:
+        """Begin without calls. ``pair`` is the client certificate of the channel."""
         self.channel = channel
-        self.access = AccessServiceStub(channel)
-        self.discovery = DiscoveryServiceStub(channel)
-        self.pods = PodServiceStub(channel)
-        self.resources = ResourceServiceStub(channel)
-        self._rpcs = {id(rpc) for stub in self._stubs() for rpc in vars(stub).values()}
+        self.pair = pair
+        self.bound = Bound(channel)
         self.streams: WeakSet[AsyncStream[Any, Any]] = WeakSet()
         self.calls = 0
-
-    def _stubs(self) -> tuple[object, ...]:
-        return (self.access, self.discovery, self.pods, self.resources)
-
-    def has(self, rpc: object) -> bool:
-        """Return whether the method belongs to this connection."""
-        return id(rpc) in self._rpcs
 
     @property
     def idle(self) -> bool:
@@ -70,119 +52,105 @@ class AsyncConnection:
         return self.calls == 0 and all(stream.ended for stream in self.streams)
 
 
-class AsyncTransport:
+class AsyncTransport(AsyncMethods):
     """The current connection, and earlier connections that still have calls. It belongs to the
     event loop that creates it.
     """
 
     def __init__(
-        self,
-        address: Address,
-        token: AsyncToken | None,
-        token_file: str | os.PathLike[str] | None,
-        credentials: grpc.ChannelCredentials | None,
+        self, address: Address, identity: Identity[SentToken], roots: bytes | None
     ) -> None:
-        """Validate the token. The connection is opened with the first call.
+        """Store the arguments. The connection is opened with the first call.
 
-        Without ``credentials`` it is in plain text.
+        ``roots`` are the CA certificates to trust; None for gRPC's own.
         """
         asyncio.get_running_loop()
-        self._token = token_function(address, token, token_file)
-        self.renews_token = callable(token) or token_file is not None
-        options = channel_options(address)
-
-        def connect() -> AsyncConnection:
-            if credentials:
-                return AsyncConnection(
-                    grpc.aio.secure_channel(address.target, credentials, options)
-                )
-            return AsyncConnection(grpc.aio.insecure_channel(address.target, options))
-
-        self._connect = connect
-        self._connections = [connect()]  # the last one is for new calls
-        self._closed = False
-
-    @property
-    def access(self) -> AccessServiceAsyncStub:
-        """The stub for identity and permissions."""
-        return self._connections[-1].access
-
-    @property
-    def discovery(self) -> DiscoveryServiceAsyncStub:
-        """The stub for discovery calls."""
-        return self._connections[-1].discovery
-
-    @property
-    def pods(self) -> PodServiceAsyncStub:
-        """The stub for log calls."""
-        return self._connections[-1].pods
-
-    @property
-    def resources(self) -> ResourceServiceAsyncStub:
-        """The stub for all other calls."""
-        return self._connections[-1].resources
+        super().__init__()
+        self.renews = identity.renews
+        self._identity = identity
+        self._address = address
+        self._roots = roots
+        self._options = channel_options(address)
+        self._connections: list[AsyncConnection] = []  # the last one is for new calls
+        self._streams: WeakSet[AsyncStream[Any, Any]] = WeakSet()
+        self._reached = False  # set by the first response of the service
+        self._closed = AsyncLatch()
 
     async def read(
         self,
-        rpc: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Make a read call and return its response. A call that is rejected with a retry delay
-        is retried after that delay, if ``timeout`` allows.
+        """Make a call that changes nothing, and return its response. The call is retried while
+        ``timeout`` allows: after the retry delay of the service if it was rejected with one, and
+        after a short delay if the connection was lost.
         """
-        begin = monotonic()
-        with self._using(rpc):
-            while True:
-                try:
-                    return await self.unary(rpc, request, remaining(timeout, begin))
-                except KubeconnectError as error:
-                    delay = retry_delay(error, remaining(timeout, begin))
-                    if delay is None:
-                        raise
-                await asyncio.sleep(delay)
-                if self._closed:
-                    raise client_closed()
+        begin, attempt = monotonic(), 0
+        while True:
+            try:
+                return await self.unary(method, request, remaining(timeout, begin))
+            except KubeconnectError as error:
+                rest = remaining(timeout, begin)
+                delay = retry_delay(error, rest, attempt, reached=self._reached)
+                if delay is None:
+                    raise
+            attempt += 1
+            await self._closed.wait(delay)
+
+    async def write(
+        self,
+        method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        timeout: float | None,
+    ) -> Response:
+        """Make a call that changes objects and return its response. Raises LeadershipLost if
+        the caller may write as a leader only, and is not the leader any more.
+        """
+        check_fence()
+        return await self.unary(method, request, timeout)
 
     async def unary(
         self,
-        rpc: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
         request: Request,
         timeout: float | None,
     ) -> Response:
         """Make a call and return its response, waiting for at most ``timeout`` seconds.
 
-        A call that is rejected as unauthenticated is retried once if the token is a
-        different one by then.
+        A call that is rejected as unauthenticated is retried once if the credentials are
+        different ones by then.
         """
-        with self._using(rpc):
-            return await self._unary(rpc, request, timeout)
+        begin = monotonic()
+        presented = await self.present()
+        try:
+            return await self._call(method, request, timeout, presented)
+        except Unauthenticated:
+            fresh = await self.renewed(presented)
+            if fresh is None:
+                raise
+        return await self._call(method, request, remaining(timeout, begin), fresh)
 
-    async def _unary(
+    async def _call(
         self,
-        rpc: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
         request: Request,
         timeout: float | None,
+        presented: Presented,
     ) -> Response:
-        begin = monotonic()
-        metadata = await self._metadata()
-        try:
-            return await rpc(request, timeout=timeout, metadata=metadata)
-        except grpc.RpcError as error:
-            rejection = failure(error)
-            if not (self.renews_token and isinstance(rejection, Unauthenticated)):
-                raise rejection from error
-        fresh = await self._metadata()
-        if fresh == metadata:
-            raise rejection
-        try:
-            return await rpc(request, timeout=remaining(timeout, begin), metadata=fresh)
-        except grpc.RpcError as error:
-            raise failure(error) from error
+        connection = await self._connection_with(presented.pair)
+        with self._using(connection):
+            try:
+                call = connection.bound(method)
+                response = await call(request, timeout=timeout, metadata=presented.metadata)
+            except grpc.RpcError as error:
+                raise failure(error) from error
+        self._reached = True
+        return response
 
     def stream(
         self,
-        rpc: grpc.aio.UnaryStreamMultiCallable[Request, Response],
+        method: grpc.aio.UnaryStreamMultiCallable[Request, Response],
         request: Request,
         *,
         wait_for_ready: bool = False,
@@ -193,61 +161,87 @@ class AsyncTransport:
         The call begins with the first read. With ``wait_for_ready`` it waits for a connection
         instead of failing.
         """
-        if self._closed:
+        if self._closed.is_set():
             raise client_closed()
         first = monotonic()
 
-        def begin(metadata: Metadata) -> grpc.aio.UnaryStreamCall[Request, Response]:
-            rest = remaining(timeout, first)
-            return rpc(request, timeout=rest, metadata=metadata, wait_for_ready=wait_for_ready)
+        async def begin(presented: Presented) -> Begun[Request, Response]:
+            connection = await self._connection_with(presented.pair)
+            call = connection.bound(method)(
+                request,
+                timeout=remaining(timeout, first),
+                metadata=presented.metadata,
+                wait_for_ready=wait_for_ready,
+            )
+            return Begun(call, connection)
 
-        connection = self._connection_of(rpc)
-        stream = AsyncStream(
-            begin, self._metadata, lambda: self._leave(connection), renews=self.renews_token
-        )
-        connection.streams.add(stream)
+        stream = AsyncStream(self, begin)
+        self._streams.add(stream)
         return stream
 
-    def _connection_of(self, rpc: object) -> AsyncConnection:
-        return next(each for each in self._connections if each.has(rpc))
+    async def present(self) -> Presented:
+        """Return what the next call presents to the service."""
+        if self._identity.token is None:
+            return Presented((), self._identity.pair())
+        token = self._identity.token()
+        text = await token if inspect.isawaitable(token) else token
+        return Presented(() if text is None else bearer(text), self._identity.pair())
 
-    @contextmanager
-    def _using(self, rpc: object) -> Iterator[None]:
-        """Count a call, so that its connection is kept open."""
-        if self._closed:
+    async def renewed(self, rejected: Presented) -> Presented | None:
+        """Return what to present after a rejection; None if there is nothing else."""
+        if not self.renews:
+            return None
+        self._identity.discard(rejected)
+        fresh = await self.present()
+        return None if fresh == rejected else fresh
+
+    async def _connection_with(self, pair: KeyPair | None) -> AsyncConnection:
+        """Return the connection for new calls, which has this client certificate. If the
+        certificate was renewed, it is another one: a connection keeps its certificate.
+        """
+        if self._closed.is_set():
             raise client_closed()
-        connection = self._connection_of(rpc)
-        connection.calls += 1
-        try:
-            yield
-        except (Cancelled, asyncio.CancelledError, grpc.aio.UsageError):
-            # gRPC raises one of these if its channel is closed.
-            if self._closed and not _is_being_cancelled():
-                raise client_closed() from None
-            raise
-        finally:
-            connection.calls -= 1
+        if not self._connections or self._connections[-1].pair != pair:
+            await self._replace(pair)
+        return self._connections[-1]
 
-    async def _leave(self, connection: AsyncConnection) -> None:
+    async def leave(self, connection: AsyncConnection) -> None:
         """Open another connection, which may lead to another replica, for later calls.
 
         Open calls continue on their connections. Streams that leave the same connection
         share the new one.
         """
-        if self._closed or connection is not self._connections[-1]:
-            return
+        if not self._closed.is_set() and connection is self._connections[-1]:
+            await self._replace(connection.pair)
+
+    async def _replace(self, pair: KeyPair | None) -> None:
+        """Use a new connection for new calls, and close those that have no calls."""
         in_use = [each for each in self._connections if not each.idle]
         unused = [each for each in self._connections if each.idle]
-        self._connections = [*in_use, self._connect()]
+        self._connections = [*in_use, AsyncConnection(self._open(pair), pair)]
         for each in unused:
             await each.channel.close()
 
-    async def _metadata(self) -> Metadata:
-        """Return the metadata of the next call."""
-        if self._token is None:
-            return ()
-        token = self._token()
-        return bearer(await token if inspect.isawaitable(token) else token)
+    def _open(self, pair: KeyPair | None) -> grpc.aio.Channel:
+        target = self._address.target
+        if not self._address.tls:
+            return grpc.aio.insecure_channel(target, self._options)
+        credentials = channel_credentials(self._roots, pair)
+        return grpc.aio.secure_channel(target, credentials, self._options)
+
+    @contextmanager
+    def _using(self, connection: AsyncConnection) -> Iterator[None]:
+        """Count a call, so that its connection is kept open."""
+        connection.calls += 1
+        try:
+            yield
+        except (Cancelled, asyncio.CancelledError, grpc.aio.UsageError):
+            # gRPC raises one of these if its channel is closed.
+            if self._closed.is_set() and not _is_being_cancelled():
+                raise client_closed() from None
+            raise
+        finally:
+            connection.calls -= 1
 
     async def close(self) -> None:
         """Close all connections and all calls on them.
@@ -255,11 +249,20 @@ class AsyncTransport:
         Streams are closed first, because gRPC's close cancels only streams that have a
         reader.
         """
-        self._closed = True
+        self._closed.set()
+        self._identity.close()
+        for stream in list(self._streams):
+            await stream.close()
         for connection in self._connections:
-            for stream in list(connection.streams):
-                await stream.close()
             await connection.channel.close()
+
+
+@dataclass(frozen=True)
+class Begun(Generic[Request, Response]):
+    """A streaming call that has begun, and its connection."""
+
+    call: grpc.aio.UnaryStreamCall[Request, Response]
+    connection: AsyncConnection
 
 
 class AsyncStream(Generic[Request, Response]):
@@ -267,22 +270,13 @@ class AsyncStream(Generic[Request, Response]):
 
     def __init__(
         self,
-        begin: Callable[[Metadata], grpc.aio.UnaryStreamCall[Request, Response]],
-        metadata: Callable[[], Awaitable[Metadata]],
-        leave: Callable[[], Awaitable[None]],
-        *,
-        renews: bool,
+        transport: AsyncTransport,
+        begin: Callable[[Presented], Awaitable[Begun[Request, Response]]],
     ) -> None:
-        """Store the functions of the call, which is not begun yet.
-
-        With ``renews``, ``metadata`` may return another token later. ``leave`` makes later
-        calls use another connection.
-        """
+        """Store the function that begins the call, which is not begun yet."""
+        self._transport = transport
         self._begin = begin
-        self._metadata = metadata
-        self._leave = leave
-        self._renews = renews
-        self._call: grpc.aio.UnaryStreamCall[Request, Response] | None = None
+        self._begun: Begun[Request, Response] | None = None
         self._opened = False  # set by the first response
         self._reading: asyncio.Future[object] | None = None
         self._closed = False
@@ -316,18 +310,19 @@ class AsyncStream(Generic[Request, Response]):
     @property
     def ended(self) -> bool:
         """Whether the call has ended."""
-        return self._closed or (self._call is not None and self._call.done())
+        return self._closed or (self._begun is not None and self._begun.call.done())
 
     async def leave(self) -> None:
         """End the call, and use another connection for later calls."""
         await self.close()
-        await self._leave()
+        if self._begun is not None:
+            await self._transport.leave(self._begun.connection)
 
     async def close(self) -> None:
         """End the call. A waiting reader raises Cancelled."""
         self._closed = True
-        if self._call is not None:
-            self._call.cancel()
+        if self._begun is not None:
+            self._begun.call.cancel()
         if (reading := self._reading) is not None:
             reading.cancel()  # it may be waiting for a token
             await asyncio.wait([reading])
@@ -336,24 +331,25 @@ class AsyncStream(Generic[Request, Response]):
 
     async def _next(self) -> object:
         """Return the next response. The first time, begin the call."""
-        if self._opened and self._call is not None:
-            return await self._call.read()
-        metadata = await self._metadata()
+        if self._opened and self._begun is not None:
+            return await self._begun.call.read()
+        presented = await self._transport.present()
         try:
-            response = await self._first(metadata)
+            response = await self._first(presented)
         except grpc.RpcError as error:
-            if not (self._renews and isinstance(failure(error), Unauthenticated)):
+            if not isinstance(failure(error), Unauthenticated):
                 raise
-            fresh = await self._metadata()
-            if fresh == metadata:
+            fresh = await self._transport.renewed(presented)
+            if fresh is None:
                 raise
             response = await self._first(fresh)
         self._opened = True
         return response
 
-    async def _first(self, metadata: Metadata) -> object:
-        self._call = self._begin(metadata)
-        return await self._call.read()
+    async def _first(self, presented: Presented) -> object:
+        self._begun = await self._begin(presented)
+        self._begun.connection.streams.add(self)
+        return await self._begun.call.read()
 
 
 def _is_being_cancelled() -> bool:

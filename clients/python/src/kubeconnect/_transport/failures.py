@@ -55,20 +55,6 @@ def silent(seconds: float) -> errors.Unavailable:
     )
 
 
-def retry_delay(error: errors.KubeconnectError, rest: float | None) -> float | None:
-    """Return the number of seconds after which to retry a rejected read; None if the service
-    sent no retry delay, or if it exceeds ``rest``, the rest of the caller's timeout (None: no
-    limit).
-    """
-    delay = error.retry_after_seconds
-    if error.code not in _REFUSED or delay is None or (rest is not None and delay >= rest):
-        return None
-    return float(delay)
-
-
-_REFUSED = {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE}
-
-
 def client_closed() -> errors.Cancelled:
     """Return the exception for a call on a closed client."""
     return errors.Cancelled(grpc.StatusCode.CANCELLED, "the client is closed")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
-import ssl
 from pathlib import Path
 from time import monotonic
-from typing import TypeAlias
 
 import grpc
 
 from kubeconnect._address import Address
+from kubeconnect._transport.files import FilePath
+from kubeconnect._transport.identity import KeyPair
 from kubeconnect._version import __version__
-
-FilePath: TypeAlias = str | os.PathLike[str]
-"""The path of a file."""
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """The maximum size of a received message. Pages of the service are about 3 MiB, but a single
@@ -70,54 +66,30 @@ def channel_options(address: Address) -> list[tuple[str, int | str]]:
     return options
 
 
-def channel_credentials(
-    address: Address,
-    ca_file: FilePath | None,
-    client_certificate: FilePath | None,
-    client_key: FilePath | None,
-) -> grpc.ChannelCredentials | None:
-    """Return the credentials that verify the server's certificate, and that identify the client
-    by its own certificate, if it has one; None for plain text.
-
-    Raises ValueError for files that cannot be used together or in plain text, and OSError for a
-    file that cannot be read.
+def channel_credentials(roots: bytes | None, pair: KeyPair | None) -> grpc.ChannelCredentials:
+    """Return the credentials that verify the server's certificate by these CA certificates, by
+    default gRPC's own, and that identify the client by its own certificate, if it has one.
     """
-    if (client_certificate is None) != (client_key is None):
-        raise ValueError("client_certificate and client_key belong together: pass both")
-    if not address.tls:
-        _reject(ca_file=ca_file, client_certificate=client_certificate)
-        return None
-    roots, chain, key = map(_content, (ca_file, client_certificate, client_key))
-    if client_certificate and client_key:
-        _check_pair(client_certificate, client_key)
+    key, chain = (pair.key, pair.certificate) if pair else (None, None)
     return grpc.ssl_channel_credentials(
         root_certificates=roots, private_key=key, certificate_chain=chain
     )
 
 
-def _reject(**files: FilePath | None) -> None:
-    for name, file in files.items():
-        if file is not None:
-            raise ValueError(f"{name} has no effect over plain text: use https://")
-
-
-def _content(file: FilePath | None) -> bytes | None:
-    return None if file is None else Path(file).read_bytes()
-
-
-def _check_pair(certificate: FilePath, key: FilePath) -> None:
-    """Raise ValueError if the files are not a certificate and its key.
-
-    gRPC would report that as Unavailable, with each call.
+def root_certificates(address: Address, ca_file: FilePath | None) -> bytes | None:
+    """Return the CA certificates to trust; None for the default. Raises ValueError in plain text,
+    and OSError for a file that cannot be read.
     """
-    try:
-        # Without a password OpenSSL would ask for one on the terminal.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key, password="")
-    except ssl.SSLError as error:
-        raise ValueError(
-            f"client_certificate {os.fspath(certificate)} and client_key {os.fspath(key)} must be "
-            "a certificate and its key, in PEM and without a password"
-        ) from error
+    if ca_file is None:
+        return None
+    check_tls(address, "ca_file")
+    return Path(ca_file).read_bytes()
+
+
+def check_tls(address: Address, name: str) -> None:
+    """Raise ValueError for an argument that has no effect without TLS."""
+    if not address.tls:
+        raise ValueError(f"{name} has no effect over plain text: use https://")
 
 
 def deadline(timeout: float | None, default: float) -> float | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
@@ -15,13 +15,13 @@ import grpc
 
 from kubeconnect._address import Address
 from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
-from kubeconnect._transport.failures import client_closed, failure, retry_delay, silent
-from kubeconnect._transport.options import channel_options, remaining
-from kubeconnect._transport.tokens import Metadata, bearer, token_function
-from kubeconnect.v1.access_service_pb2_grpc import AccessServiceStub
-from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
-from kubeconnect.v1.pod_service_pb2_grpc import PodServiceStub
-from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
+from kubeconnect._fencing import check_fence
+from kubeconnect._transport.failures import client_closed, failure, silent
+from kubeconnect._transport.identity import Identity, KeyPair, Presented
+from kubeconnect._transport.methods import Bound, Methods
+from kubeconnect._transport.options import channel_credentials, channel_options, remaining
+from kubeconnect._transport.retries import retry_delay
+from kubeconnect._transport.tokens import bearer
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -30,27 +30,20 @@ Received = TypeVar("Received", covariant=True)
 Token: TypeAlias = str | Callable[[], str]
 """A fixed token, or a function that returns the token of each call."""
 
+SentToken: TypeAlias = str | None
+"""The result of a token function: None for no token."""
+
 
 class Connection:
     """A channel and its calls. The transport's lock guards ``streams`` and ``calls``."""
 
-    def __init__(self, channel: grpc.Channel) -> None:
-        """Create the stubs of a channel."""
+    def __init__(self, channel: grpc.Channel, pair: KeyPair | None) -> None:
+        """Begin without calls. ``pair`` is the client certificate of the channel."""
         self.channel = channel
-        self.access = AccessServiceStub(channel)
-        self.discovery = DiscoveryServiceStub(channel)
-        self.pods = PodServiceStub(channel)
-        self.resources = ResourceServiceStub(channel)
-        self._rpcs = {id(rpc) for stub in self._stubs() for rpc in vars(stub).values()}
+        self.pair = pair
+        self.bound = Bound(channel)
         self.streams: weakref.WeakSet[Stream[Any, Any]] = weakref.WeakSet()
         self.calls = 0
-
-    def _stubs(self) -> tuple[object, ...]:
-        return (self.access, self.discovery, self.pods, self.resources)
-
-    def has(self, rpc: object) -> bool:
-        """Return whether the method belongs to this connection."""
-        return id(rpc) in self._rpcs
 
     @property
     def idle(self) -> bool:
@@ -58,117 +51,104 @@ class Connection:
         return self.calls == 0 and all(stream.ended for stream in self.streams)
 
 
-class Transport:
+class Transport(Methods):
     """The current connection, and earlier connections that still have calls. Safe for
     concurrent use by threads; must not be used after a fork.
     """
 
     def __init__(
-        self,
-        address: Address,
-        token: Token | None,
-        token_file: str | os.PathLike[str] | None,
-        credentials: grpc.ChannelCredentials | None,
+        self, address: Address, identity: Identity[SentToken], roots: bytes | None
     ) -> None:
-        """Validate the token. The connection is opened with the first call.
+        """Store the arguments. The connection is opened with the first call.
 
-        Without ``credentials`` it is in plain text.
+        ``roots`` are the CA certificates to trust; None for gRPC's own.
         """
-        self._token = token_function(address, token, token_file)
-        self.renews_token = callable(token) or token_file is not None
-        options = channel_options(address)
-
-        def connect() -> Connection:
-            if credentials:
-                return Connection(grpc.secure_channel(address.target, credentials, options))
-            return Connection(grpc.insecure_channel(address.target, options))
-
-        self._connect = connect
+        super().__init__()
+        self.renews = identity.renews
+        self._identity = identity
+        self._address = address
+        self._roots = roots
+        self._options = channel_options(address)
+        self._reached = False  # set by the first response of the service
         # Guards the attributes below, and ``streams`` and ``calls`` of the connections.
         self._lock = threading.Lock()
-        self._connections = [connect()]  # the last one is for new calls
-        self._closed_event = threading.Event()
-
-    @property
-    def access(self) -> AccessServiceStub:
-        """The stub for identity and permissions."""
-        return self._connections[-1].access
-
-    @property
-    def discovery(self) -> DiscoveryServiceStub:
-        """The stub for discovery calls."""
-        return self._connections[-1].discovery
-
-    @property
-    def pods(self) -> PodServiceStub:
-        """The stub for log calls."""
-        return self._connections[-1].pods
-
-    @property
-    def resources(self) -> ResourceServiceStub:
-        """The stub for all other calls."""
-        return self._connections[-1].resources
+        self._connections: list[Connection] = []  # the last one is for new calls
+        self._closed = threading.Event()
 
     def read(
         self,
-        rpc: grpc.UnaryUnaryMultiCallable[Request, Response],
+        method: grpc.UnaryUnaryMultiCallable[Request, Response],
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Make a read call and return its response. A call that is rejected with a retry delay
-        is retried after that delay, if ``timeout`` allows.
+        """Make a call that changes nothing, and return its response. The call is retried while
+        ``timeout`` allows: after the retry delay of the service if it was rejected with one, and
+        after a short delay if the connection was lost.
         """
-        begin = monotonic()
-        with self._using(rpc):
-            while True:
-                try:
-                    return self.unary(rpc, request, remaining(timeout, begin))
-                except KubeconnectError as error:
-                    delay = retry_delay(error, remaining(timeout, begin))
-                    if delay is None:
-                        raise
-                if self._closed_event.wait(delay):
-                    raise client_closed()
+        begin, attempt = monotonic(), 0
+        while True:
+            try:
+                return self.unary(method, request, remaining(timeout, begin))
+            except KubeconnectError as error:
+                rest = remaining(timeout, begin)
+                delay = retry_delay(error, rest, attempt, reached=self._reached)
+                if delay is None:
+                    raise
+            attempt += 1
+            self._closed.wait(delay)
+
+    def write(
+        self,
+        method: grpc.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        timeout: float | None,
+    ) -> Response:
+        """Make a call that changes objects and return its response. Raises LeadershipLost if
+        the caller may write as a leader only, and is not the leader any more.
+        """
+        check_fence()
+        return self.unary(method, request, timeout)
 
     def unary(
         self,
-        rpc: grpc.UnaryUnaryMultiCallable[Request, Response],
+        method: grpc.UnaryUnaryMultiCallable[Request, Response],
         request: Request,
         timeout: float | None,
     ) -> Response:
         """Make a call and return its response, waiting for at most ``timeout`` seconds.
 
-        A call that is rejected as unauthenticated is retried once if the token is a
-        different one by then.
+        A call that is rejected as unauthenticated is retried once if the credentials are
+        different ones by then.
         """
-        with self._using(rpc):
-            return self._unary(rpc, request, timeout)
+        begin = monotonic()
+        presented = self.present()
+        try:
+            return self._call(method, request, timeout, presented)
+        except Unauthenticated:
+            fresh = self.renewed(presented)
+            if fresh is None:
+                raise
+        return self._call(method, request, remaining(timeout, begin), fresh)
 
-    def _unary(
+    def _call(
         self,
-        rpc: grpc.UnaryUnaryMultiCallable[Request, Response],
+        method: grpc.UnaryUnaryMultiCallable[Request, Response],
         request: Request,
         timeout: float | None,
+        presented: Presented,
     ) -> Response:
-        begin = monotonic()
-        metadata = self._metadata()
-        try:
-            return rpc(request, timeout=timeout, metadata=metadata)
-        except grpc.RpcError as error:
-            rejection = failure(error)
-            if not (self.renews_token and isinstance(rejection, Unauthenticated)):
-                raise rejection from error
-        fresh = self._metadata()
-        if fresh == metadata:
-            raise rejection
-        try:
-            return rpc(request, timeout=remaining(timeout, begin), metadata=fresh)
-        except grpc.RpcError as error:
-            raise failure(error) from error
+        with self._using(presented.pair) as connection:
+            try:
+                call = connection.bound(method)
+                response = call(request, timeout=timeout, metadata=presented.metadata)
+            except grpc.RpcError as error:
+                raise failure(error) from error
+        self._reached = True
+        return response
 
     def stream(
         self,
-        rpc: grpc.UnaryStreamMultiCallable[Request, Response],
+        method: grpc.UnaryStreamMultiCallable[Request, Response],
         request: Request,
         *,
         wait_for_ready: bool = False,
@@ -180,68 +160,100 @@ class Transport:
         """
         first = monotonic()
 
-        def begin(metadata: Metadata) -> Call[Response]:
-            rest = remaining(timeout, first)
-            return rpc(request, timeout=rest, metadata=metadata, wait_for_ready=wait_for_ready)
+        def begin(presented: Presented, stream: Stream[Request, Response]) -> Begun[Response]:
+            with self._using(presented.pair) as connection:
+                call = connection.bound(method)(
+                    request,
+                    timeout=remaining(timeout, first),
+                    metadata=presented.metadata,
+                    wait_for_ready=wait_for_ready,
+                )
+                with self._lock:
+                    connection.streams.add(stream)
+                return Begun(call, connection)
 
-        with self._using(rpc) as connection:
-            metadata = self._metadata()
+        if self._closed.is_set():
+            raise client_closed()
+        return Stream(self, begin, self.present())
 
-            def renewed() -> Call[Response] | None:
-                fresh = self._metadata()
-                return None if fresh == metadata else begin(fresh)
+    def present(self) -> Presented:
+        """Return what the next call presents to the service."""
+        token = self._identity.token() if self._identity.token else None
+        return Presented(() if token is None else bearer(token), self._identity.pair())
 
-            stream = Stream[Request, Response](
-                begin(metadata),
-                renewed if self.renews_token else None,
-                lambda: self._leave(connection),
-            )
-            with self._lock:
-                connection.streams.add(stream)
-        return stream
+    def renewed(self, rejected: Presented) -> Presented | None:
+        """Return what to present after a rejection; None if there is nothing else."""
+        if not self.renews:
+            return None
+        self._identity.discard(rejected)
+        fresh = self.present()
+        return None if fresh == rejected else fresh
 
     @contextmanager
-    def _using(self, rpc: object) -> Iterator[Connection]:
-        """Keep the connection of a call open."""
-        if self._closed_event.is_set():
-            raise client_closed()
+    def _using(self, pair: KeyPair | None) -> Iterator[Connection]:
+        """Return the connection for new calls, which has this client certificate, and keep it
+        open. If the certificate was renewed, it is another one: a connection keeps its
+        certificate.
+        """
+        unused: list[Connection] = []
         with self._lock:
-            connection = next(each for each in self._connections if each.has(rpc))
+            if self._closed.is_set():
+                raise client_closed()
+            if not self._connections or self._connections[-1].pair != pair:
+                unused = self._replace_locked(pair)
+            connection = self._connections[-1]
             connection.calls += 1
         try:
+            for each in unused:
+                each.channel.close()
             yield connection
         except (Cancelled, ValueError):  # gRPC raises ValueError if its channel is closed
-            if self._closed_event.is_set():
+            if self._closed.is_set():
                 raise client_closed() from None
             raise
         finally:
             with self._lock:
                 connection.calls -= 1
 
-    def _leave(self, connection: Connection) -> None:
+    def leave(self, connection: Connection) -> None:
         """Open another connection, which may lead to another replica, for later calls.
 
         Open calls continue on their connections. Streams that leave the same connection
         share the new one.
         """
         with self._lock:
-            if self._closed_event.is_set() or connection is not self._connections[-1]:
+            if self._closed.is_set() or connection is not self._connections[-1]:
                 return
-            unused = [each for each in self._connections if each.idle]
-            self._connections = [each for each in self._connections if each not in unused]
-            self._connections.append(self._connect())
+            unused = self._replace_locked(connection.pair)
         for each in unused:
             each.channel.close()
 
-    def _metadata(self) -> Metadata:
-        """Return what the next call carries."""
-        return () if self._token is None else bearer(self._token())
+    def _replace_locked(self, pair: KeyPair | None) -> list[Connection]:
+        """Use a new connection for new calls, and return those that have no calls."""
+        unused = [each for each in self._connections if each.idle]
+        in_use = [each for each in self._connections if each not in unused]
+        self._connections = [*in_use, Connection(self._open(pair), pair)]
+        return unused
+
+    def _open(self, pair: KeyPair | None) -> grpc.Channel:
+        target = self._address.target
+        if not self._address.tls:
+            return grpc.insecure_channel(target, self._options)
+        return grpc.secure_channel(target, channel_credentials(self._roots, pair), self._options)
 
     def close(self) -> None:
-        """Close all connections and all calls on them."""
-        self._closed_event.set()
+        """Close all connections and all calls on them.
+
+        Streams are closed first, because gRPC's close does not end the threads that enforce
+        their timeouts.
+        """
+        self._closed.set()
+        self._identity.close()
         with self._lock:
             connections = list(self._connections)
+            streams = [stream for each in connections for stream in each.streams]
+        for stream in streams:
+            stream.close()
         for connection in connections:
             connection.channel.close()
 
@@ -259,6 +271,14 @@ class Call(Protocol[Received]):
         """Return whether the call has not ended."""
 
 
+@dataclass(frozen=True)
+class Begun(Generic[Response]):
+    """A streaming call that has begun, and its connection."""
+
+    call: Call[Response]
+    connection: Connection
+
+
 class Stream(Generic[Request, Response]):
     """The responses of one streaming call. Only one thread may read at a time. Any thread may
     close the stream.
@@ -266,23 +286,26 @@ class Stream(Generic[Request, Response]):
 
     def __init__(
         self,
-        call: Call[Response],
-        renewed: Callable[[], Call[Response] | None] | None,
-        leave: Callable[[], None],
+        transport: Transport,
+        begin: Callable[[Presented, Stream[Request, Response]], Begun[Response]],
+        presented: Presented,
     ) -> None:
-        """Read from ``call``, which has begun.
+        """Begin the call.
 
-        If the call is rejected as unauthenticated, ``renewed`` begins it again with another
-        token, or returns None if there is no other token. ``leave`` makes later calls use
-        another connection.
+        If it is rejected as unauthenticated, it is begun again if the credentials are different
+        ones by then.
         """
-        self._call = call
-        self._renewed = renewed  # None after the first response
-        self._leave = leave
+        self._transport = transport
+        self._begin = begin
+        self._presented: Presented | None = presented  # None after the first response
         self._closed = False
         self._guard = _Guard(0.0)
         self._silent_at: float | None = None  # set while a reader waits
         self._silent = False
+        self._begun: Begun[Response] | None = None
+        self._begun = begin(presented, self)
+        if self._closed:  # close() ran meanwhile and has not cancelled this call
+            self._call.cancel()
 
     def read(self, timeout: float | None = None) -> Response | None:
         """Wait for the next response and return it; None after the last one.
@@ -293,27 +316,38 @@ class Stream(Generic[Request, Response]):
         try:
             response = self._read(timeout)
         except Unauthenticated:
-            if not self._retry_with_new_token():
+            if not self._retry_with_new_credentials():
                 raise
             response = self._read(timeout)
-        self._renewed = None
+        self._presented = None
         return response
 
     @property
     def ended(self) -> bool:
         """Whether the call has ended."""
-        return self._closed or not self._call.is_active()
+        begun = self._begun  # None while the constructor runs
+        return self._closed or (begun is not None and not begun.call.is_active())
+
+    @property
+    def _call(self) -> Call[Response]:
+        assert self._begun is not None
+        return self._begun.call
+
+    def _use_another_connection(self) -> None:
+        assert self._begun is not None
+        self._transport.leave(self._begun.connection)
 
     def leave(self) -> None:
         """End the call, and use another connection for later calls."""
         self.close()
-        self._leave()
+        self._use_another_connection()
 
     def close(self) -> None:
         """End the call. A waiting reader raises Cancelled."""
         self._closed = True
-        self._guard.stopped.set()
-        self._call.cancel()
+        if self._begun is not None:
+            self._begun.call.cancel()
+        self._guard.stop()
 
     def close_if_silent(self, timeout: float) -> float:
         """End the call if its reader has waited for too long. Return the number of seconds
@@ -333,20 +367,20 @@ class Stream(Generic[Request, Response]):
             return next(cast(Iterator[Response], self._call), None)
         except grpc.RpcError as error:
             if timeout is not None and self._silent:
-                self._leave()
+                self._use_another_connection()
                 raise silent(timeout) from error
             raise failure(error) from error
         finally:
             self._silent_at = None
 
-    def _retry_with_new_token(self) -> bool:
-        renewed, self._renewed = self._renewed, None
-        call = renewed() if renewed else None
-        if call is None:
+    def _retry_with_new_credentials(self) -> bool:
+        rejected, self._presented = self._presented, None
+        fresh = self._transport.renewed(rejected) if rejected else None
+        if fresh is None:
             return False
-        self._call = call
+        self._begun = self._begin(fresh, self)
         if self._closed:  # close() ran meanwhile and has not cancelled this call
-            call.cancel()
+            self._call.cancel()
         return True
 
     def _enforce_timeout(self, timeout: float) -> None:
@@ -358,33 +392,46 @@ class Stream(Generic[Request, Response]):
         """
         if self._guard.timeout == timeout:
             return
-        self._guard.stopped.set()
+        self._guard.stop()
         self._guard = guard = _Guard(timeout)
         if self._closed:  # close() ran meanwhile and has not stopped this guard
             guard.stopped.set()
-        stream = weakref.ref(self, lambda _: guard.stopped.set())
-        threading.Thread(target=_run_guard, args=(stream, guard), daemon=True).start()
+        guard.start(weakref.ref(self, lambda _: guard.stopped.set()))
 
 
 class _Guard:
-    """The timeout of a stream's reads, and the event that stops the thread that enforces it."""
+    """The timeout of a stream's reads, and the thread that enforces it."""
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
         self.stopped = threading.Event()
+        self._thread: threading.Thread | None = None
 
+    def start(self, stream: weakref.ref[Stream[Any, Any]]) -> None:
+        """Start the thread, which ends with the stream, or when it is garbage collected."""
+        thread = threading.Thread(
+            target=self._run, args=(stream,), name="kubeconnect stream", daemon=True
+        )
+        thread.start()
+        self._thread = thread
 
-def _run_guard(reference: weakref.ref[Stream[Any, Any]], guard: _Guard) -> None:
-    """End the stream when it is silent. Returns when the stream ends or is garbage collected.
+    def stop(self) -> None:
+        """Stop the thread, and wait for its end, unless it is the caller."""
+        self.stopped.set()
+        if (thread := self._thread) is not None and thread is not threading.current_thread():
+            thread.join()
 
-    A read that begins while this thread sleeps cannot time out before the thread wakes.
-    """
-    remaining_seconds = guard.timeout
-    while not guard.stopped.wait(remaining_seconds):
-        if (stream := reference()) is None:
-            return
-        remaining_seconds = stream.close_if_silent(guard.timeout)
-        del stream
+    def _run(self, reference: weakref.ref[Stream[Any, Any]]) -> None:
+        """End the stream when it is silent.
+
+        A read that begins while this thread sleeps cannot time out before the thread wakes.
+        """
+        remaining_seconds = self.timeout
+        while not self.stopped.wait(remaining_seconds):
+            if (stream := reference()) is None:
+                return
+            remaining_seconds = stream.close_if_silent(self.timeout)
+            del stream
 
 
 class Latch(threading.Event):

@@ -165,10 +165,14 @@ class AsyncEventStream(Generic[Request, Response, Step]):
                 return
             if self._is_timeout(error):
                 await self._end()
-            self._delay = self._session.delay_after(error)
-            if self._delay is None:
-                raise
-            self._report_loss(error, self._delay)
+            self._note_loss(error)
+
+    def _note_loss(self, error: KubeconnectError) -> None:
+        """Report a loss, after which the stream is opened again; raise the error if it is final."""
+        self._delay = self._session.delay_after(error)
+        if self._delay is None:
+            raise error
+        self._report_loss(error, self._delay)
 
     def _is_timeout(self, error: KubeconnectError) -> bool:
         """Return whether the stream has ended because of the timeout. gRPC and the service may
@@ -204,7 +208,11 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         await self._closed.wait(delay if rest is None else min(delay, rest))
         if self._closed.is_set() or self._rest == 0:
             return
-        self._stream = self._open_stream(self._session.open(), True, self._rest)
+        try:
+            self._stream = self._open_stream(self._session.open(), True, self._rest)
+        except KubeconnectError as error:  # there may be no token
+            self._note_loss(error)
+            return
         self._delay = None
         if self._closed.is_set():  # close() ran meanwhile and has not closed this stream
             await self._stream.close()

@@ -34,14 +34,17 @@ class AsyncFollowed:
         self.subscriptions: list[AsyncSubscription] = []
         self._closed = False
 
-    def apply(self, event: Event, token: str | None) -> None:
+    def apply(self, event: Event[Any], token: str | None) -> None:
         """Apply an event, after which the stream resumes with ``token``."""
         self.state.apply(event, token)
         if self.state.synced and not self.settled.is_set():
             self.settled.set()
 
     def subscribe(
-        self, on_add: OnAdd | None, on_update: OnUpdate | None, on_delete: OnDelete | None
+        self,
+        on_add: OnAdd[Any] | None,
+        on_update: OnUpdate[Any] | None,
+        on_delete: OnDelete[Any] | None,
     ) -> AsyncSubscription:
         """Return a new subscription."""
         forget = self.subscriptions.remove

@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc
 
+from kubeconnect._concurrency.aio import AsyncMonitor, AsyncWorkers
 from kubeconnect._errors import (
     Cancelled,
     Conflict,
@@ -35,7 +36,6 @@ from kubeconnect._leases import (
 )
 from kubeconnect._metrics import leader_metric
 from kubeconnect._reads import Consistency
-from kubeconnect._waiting.aio import AsyncMonitor, AsyncWorkers
 from kubeconnect.aio._client import AsyncClient
 
 _logger = logging.getLogger("kubeconnect")
@@ -60,8 +60,9 @@ class AsyncLeaderElector:
 
     The leader loses the lease if it cannot renew it for ``renew_deadline`` seconds, or if
     another candidate holds it. ``is_leader`` is False then, ``on_stopped_leading`` is called,
-    and ``wait_lost`` raises LeadershipLost. A program should stop its work at once: after
-    ``lease_duration`` seconds another candidate may begin. ``acquire`` may be called again.
+    and ``check`` and ``wait_lost`` raise LeadershipLost. A program should stop its work at
+    once: after ``lease_duration`` seconds another candidate may begin. ``acquire`` may be
+    called again.
 
     The caller needs the permission to get, create and update ``leases.coordination.k8s.io`` in
     the namespace. All methods may be called concurrently, but ``acquire`` by one caller only.
@@ -75,8 +76,8 @@ class AsyncLeaderElector:
         namespace: str,
         identity: str | None = None,
         lease_duration: float = LEASE_SECONDS,
-        renew_deadline: float = RENEW_SECONDS,
-        retry_period: float = RETRY_SECONDS,
+        renew_deadline: float | None = None,
+        retry_period: float | None = None,
         on_started_leading: Callable[[], object] | None = None,
         on_stopped_leading: Callable[[LeadershipLost | None], object] | None = None,
         on_new_leader: Callable[[str], object] | None = None,
@@ -85,7 +86,9 @@ class AsyncLeaderElector:
 
         ``name`` and ``namespace`` are those of the Lease, which is created if it does not
         exist. ``identity`` must be unique: the default is the host's name and a random UUID.
-        Times are in seconds, and ``lease_duration`` is rounded up to whole ones.
+        Times are in seconds, and ``lease_duration`` is rounded up to whole ones. By default
+        ``renew_deadline`` and ``retry_period`` have client-go's proportion to it: 10 and 2
+        seconds of 15.
 
         The callbacks must return soon, and their exceptions are logged.
         ``on_stopped_leading`` is called with the error, or None if the elector was closed.
@@ -94,6 +97,9 @@ class AsyncLeaderElector:
         Raises ValueError unless ``lease_duration`` is more than ``renew_deadline``, and that
         more than 1.2 times ``retry_period``.
         """
+        scale = lease_duration / LEASE_SECONDS
+        renew_deadline = RENEW_SECONDS * scale if renew_deadline is None else renew_deadline
+        retry_period = RETRY_SECONDS * scale if retry_period is None else retry_period
         check_durations(lease_duration, renew_deadline, retry_period)
         self._client = client
         self._name = name
@@ -131,6 +137,11 @@ class AsyncLeaderElector:
         been renewed for its duration, also if this process was suspended meanwhile.
         """
         return self._leading and self._election.is_held
+
+    def check(self) -> None:
+        """Raise LeadershipLost unless this candidate is the leader now."""
+        if not self.is_leader:
+            raise self._lost or self._loss("it was not renewed in time")
 
     async def __aenter__(self) -> AsyncLeaderElector:
         """Wait until this candidate is the leader."""
@@ -257,6 +268,8 @@ class AsyncLeaderElector:
                 raise
             except KubeconnectError as error:
                 self._log_failure("renew", error)
+                if isinstance(error, Cancelled):
+                    raise self._loss("the client was closed") from error
                 if not clock() < end:
                     raise self._loss("it was not renewed in time") from error
             if not await self._pause(min(self._retry_period, end - clock())):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Generic
+from typing import Any, Generic
 
 from kubeconnect._freshness import Freshness
+from kubeconnect._types import T
 from kubeconnect._watch_many_session import K
 from kubeconnect.aio._follower import AsyncFollower
 from kubeconnect.aio._store import AsyncStore, AsyncStoreLifecycle
 from kubeconnect.aio._watch_many import AsyncWatchMany
 
 
-class AsyncStores(AsyncStoreLifecycle, Mapping[K, AsyncStore]):
+class AsyncStores(AsyncStoreLifecycle, Mapping[K, AsyncStore[T]], Generic[K, T]):
     """Stores by key that share one stream. Use them as a context manager.
 
     ``wait_synced`` waits for all of them. They start and end together: if one watch is
@@ -23,7 +24,7 @@ class AsyncStores(AsyncStoreLifecycle, Mapping[K, AsyncStore]):
     def __init__(
         self,
         follower: AsyncFollower,
-        stores: Mapping[K, AsyncStore],
+        stores: Mapping[K, AsyncStore[T]],
         selection: str,
         timeout: float,
     ) -> None:
@@ -31,7 +32,7 @@ class AsyncStores(AsyncStoreLifecycle, Mapping[K, AsyncStore]):
         super().__init__(follower, tuple(follower.followed), selection, timeout)
         self._stores = stores
 
-    def __getitem__(self, key: K) -> AsyncStore:
+    def __getitem__(self, key: K) -> AsyncStore[T]:
         """Return the store of a key."""
         return self._stores[key]
 
@@ -52,7 +53,7 @@ class AsyncStores(AsyncStoreLifecycle, Mapping[K, AsyncStore]):
 class AsyncPart(Generic[K]):
     """What a stream reports about the watch of one key."""
 
-    def __init__(self, stream: AsyncWatchMany[K], key: K) -> None:
+    def __init__(self, stream: AsyncWatchMany[K, Any], key: K) -> None:
         """Read from ``stream``."""
         self._stream = stream
         self._key = key

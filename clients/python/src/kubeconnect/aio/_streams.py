@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import overload
+from typing import Any, overload
 
 from kubeconnect._connection import OnRetry
 from kubeconnect._errors import KubeconnectError, NotFound
+from kubeconnect._event_reader import DecodeEvent
 from kubeconnect._logs import LogStream, LogStreamLike, since
-from kubeconnect._messages import M, encoding_of, event_decoder_of, resource_name
+from kubeconnect._messages import M, event_decoder_of
 from kubeconnect._relations import Relation
+from kubeconnect._transport.options import limit
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
-from kubeconnect._watch_spec import WatchSpec
+from kubeconnect._watch_spec import WatchSpec, resource_of
 from kubeconnect.aio._calls import AsyncCalls
 from kubeconnect.aio._event_stream import OnEmpty
 from kubeconnect.aio._log import AsyncLog
@@ -127,8 +129,8 @@ class AsyncStreams(AsyncCalls):
         If the first snapshot is empty, the logger "kubeconnect" warns of a ``name`` or a
         namespace that does not exist.
         """
-        spec = WatchSpec(
-            resource_name(resource),
+        spec: WatchSpec[Any] = WatchSpec(
+            resource,
             namespace=namespace,
             name=name,
             label_selector=label_selector,
@@ -141,18 +143,39 @@ class AsyncStreams(AsyncCalls):
             patches=patches,
             require_all_namespaces=require_all_namespaces,
         )
+        return self._watch(
+            spec,
+            event_decoder_of(resource),
+            resume_token=resume_token,
+            reconnect=reconnect,
+            max_staleness=max_staleness,
+            on_retry=on_retry,
+            timeout=timeout,
+        )
+
+    def _watch(
+        self,
+        spec: WatchSpec[Any],
+        decode: DecodeEvent,
+        *,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        timeout: float | None = None,
+    ) -> AsyncWatch[Any]:
+        """Watch as ``watch`` does. ``decode`` returns the object of an event."""
         request = spec.to_message(pb.WatchRequest, resumes=bool(resume_token))
-        request.encoding = encoding_of(resource)
         request.resume_token = resume_token or ""
         transport = self._transport
         return AsyncWatch(
             WatchSession(
                 request,
                 reconnect=reconnect,
-                renews=transport.renews_token,
+                renews=transport.renews,
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
-                decode=event_decoder_of(resource),
+                decode=decode,
             ),
             lambda request, wait, rest: transport.stream(
                 transport.resources.Watch, request, wait_for_ready=wait, timeout=rest
@@ -162,6 +185,7 @@ class AsyncStreams(AsyncCalls):
             timeout,
         )
 
+    @overload
     def watch_many(
         self,
         watches: Mapping[K, WatchSpec],
@@ -171,7 +195,39 @@ class AsyncStreams(AsyncCalls):
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
-    ) -> AsyncWatchMany[K]:
+    ) -> AsyncWatchMany[K]: ...
+    @overload
+    def watch_many(
+        self,
+        watches: Mapping[K, WatchSpec[M]],
+        *,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        timeout: float | None = None,
+    ) -> AsyncWatchMany[K, M]: ...
+    @overload
+    def watch_many(
+        self,
+        watches: Mapping[K, WatchSpec[Any]],
+        *,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        timeout: float | None = None,
+    ) -> AsyncWatchMany[K, Any]: ...
+    def watch_many(
+        self,
+        watches: Mapping[K, WatchSpec[Any]],
+        *,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        on_retry: OnRetry | None = None,
+        timeout: float | None = None,
+    ) -> AsyncWatchMany[K, Any]:
         """Watch up to 100 selections in one stream. Yields (key, event) with the keys of
         ``watches``.
 
@@ -183,6 +239,9 @@ class AsyncStreams(AsyncCalls):
         resumes each of them, as in ``watch``. A watch that cannot be resumed begins
         with RESET. ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in
         ``watch``. The stream is stale if one of its watches is.
+
+        The events of ``WatchSpec(Pod)`` have messages of ``kubeconnect.k8s``. Among watches of
+        several classes, test events with ``isinstance(event.object, Pod)``.
         """
         return self._watch_many(
             watches,
@@ -196,16 +255,20 @@ class AsyncStreams(AsyncCalls):
 
     def _watch_many(
         self,
-        watches: Mapping[K, WatchSpec],
+        watches: Mapping[K, WatchSpec[Any]],
         *,
+        decode: Sequence[DecodeEvent] | None = None,
         resume_token: str | None = None,
         reconnect: bool = True,
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_empty: OnEmpty | None = None,
         timeout: float | None = None,
-    ) -> AsyncWatchMany[K]:
-        """Watch as ``watch_many`` does, with another check of empty snapshots."""
+    ) -> AsyncWatchMany[K, Any]:
+        """Watch as ``watch_many`` does, with another check of empty snapshots, and with
+        functions that return the objects of the events of each watch.
+        """
+        decode = decode or [event_decoder_of(resource_of(spec)) for spec in watches.values()]
         resumes = bool(resume_token)
         specs = [spec.to_message(pb.WatchSpec, resumes=resumes) for spec in watches.values()]
         request = pb.WatchManyRequest(watches=specs, resume_token=resume_token or "")
@@ -215,9 +278,10 @@ class AsyncStreams(AsyncCalls):
                 tuple(watches),
                 request,
                 reconnect=reconnect,
-                renews=transport.renews_token,
+                renews=transport.renews,
                 max_staleness=max_staleness,
                 retry_budget=self._timeout,
+                decode=decode,
             ),
             lambda request, wait, rest: transport.stream(
                 transport.resources.WatchMany, request, wait_for_ready=wait, timeout=rest
@@ -266,6 +330,7 @@ class AsyncStreams(AsyncCalls):
         limit_bytes: int | None = None,
         timestamps: bool = False,
         stream: LogStreamLike = LogStream.ALL,
+        timeout: float | None = None,
     ) -> AsyncLog:
         """Read the log of a pod's container. ``container`` may be left out if the pod has
         only one.
@@ -274,6 +339,8 @@ class AsyncStreams(AsyncCalls):
         log of the container's previous run. ``since_seconds`` or ``since_time``, which is
         rounded down to a whole second, and ``tail_lines`` set the beginning,
         ``limit_bytes`` the end. ``timestamps`` prefixes each line with its time.
+        ``timeout`` is the number of seconds after which reading raises DeadlineExceeded; the
+        default is no limit.
 
         Errors are raised with the first line.
         """
@@ -290,4 +357,6 @@ class AsyncStreams(AsyncCalls):
             timestamps=timestamps,
             stream=LogStream.number_of(stream),
         )
-        return AsyncLog(self._transport.stream(self._transport.pods.GetLogs, request))
+        return AsyncLog(
+            self._transport.stream(self._transport.pods.GetLogs, request, timeout=limit(timeout))
+        )

@@ -5,21 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from types import TracebackType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kubeconnect._concurrency.aio import AsyncSignal, AsyncWorker, call, checkpoint
-from kubeconnect._objects import Object
+from kubeconnect._errors import UnreadableObject
 from kubeconnect._store_queue import Change
 from kubeconnect._store_state import StoreState
+from kubeconnect._stored import Stored, unpack, unpack_last
+from kubeconnect._types import T
 
 CLOSE_SECONDS = 5.0
 """The default time for which closing waits for the handlers that are running."""
 
-OnAdd: TypeAlias = Callable[[Object], object]
+OnAdd: TypeAlias = Callable[[T], object]
 """A handler that is called with an object."""
-OnUpdate: TypeAlias = Callable[[Object, Object], object]
+OnUpdate: TypeAlias = Callable[[T, T], object]
 """A handler that is called with the earlier and the later state of an object."""
-OnDelete: TypeAlias = OnAdd
+OnDelete: TypeAlias = Callable[[T], object]
 """A handler that is called with the last state of an object."""
 
 _logger = logging.getLogger("kubeconnect")
@@ -35,9 +37,9 @@ class AsyncSubscription:
         self,
         state: StoreState,
         name: str,
-        on_add: OnAdd | None,
-        on_update: OnUpdate | None,
-        on_delete: OnDelete | None,
+        on_add: OnAdd[Any] | None,
+        on_update: OnUpdate[Any] | None,
+        on_delete: OnDelete[Any] | None,
         on_end: Callable[[AsyncSubscription], None],
     ) -> None:
         """Call the handlers of the store ``name``, beginning with its objects. ``on_end`` is
@@ -120,23 +122,34 @@ class AsyncSubscription:
 
     async def _deliver(self, change: Change) -> None:
         old, new = change.old, change.new
-        if old is not None and new is not None and not change.replaces:
-            await self._call(self._on_update, old, new)
+        before = None if old is None else unpack_last(old)
+        if old is not None and (new is None or change.replaces):
+            await self._call(self._on_delete, old, before)
+            before = None
+        if new is None or self._closed:
             return
-        if old is not None:
-            await self._call(self._on_delete, old)
-        if new is not None and not self._closed:
-            await self._call(self._on_add, new)
+        try:
+            after = unpack(new)
+        except UnreadableObject as error:
+            self._count(new, error)
+            return
+        if before is None:
+            await self._call(self._on_add, new, after)
+        else:
+            await self._call(self._on_update, new, before, after)
 
-    async def _call(self, handler: Callable[..., object] | None, *objects: Object) -> None:
+    async def _call(
+        self, handler: Callable[..., object] | None, stored: Stored, *objects: object
+    ) -> None:
         error = None if handler is None else await call(handler, *objects)
         if error is not None:
-            self._errors += 1
-            self._state.count_handler_error()
-            self._last_error = error
-            _logger.error(
-                "a handler of the store of %s failed for %r",
-                self._name,
-                objects[-1],
-                exc_info=error,
-            )
+            self._count(stored, error)
+
+    def _count(self, stored: Stored, error: BaseException) -> None:
+        """Count and log an error, without the content of the object, which may be secret."""
+        self._errors += 1
+        self._state.count_handler_error()
+        self._last_error = error
+        _logger.error(
+            "a handler of the store of %s failed for %r", self._name, stored, exc_info=error
+        )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from kubeconnect._conditions import Condition
 from kubeconnect._errors import DeadlineExceeded, NotFound, WaitTimeout
+from kubeconnect._messages import M, resource_name
 from kubeconnect._objects import Object
 from kubeconnect._reads import Consistency
 from kubeconnect._transport.options import deadline, remaining
@@ -42,18 +43,40 @@ class AsyncWaits(AsyncReads, AsyncStreams):
         min_resource_version: str | None = None,
         timeout: float | None = None,
     ) -> Object: ...
-
-    async def wait_for(
+    @overload
+    async def wait_for(  # type: ignore[overload-overlap]
         self,
-        resource: str,
+        resource: type[M],
         name: str,
-        condition: Condition,
+        condition: Literal["deleted"],
         *,
         namespace: str | None = None,
         min_resource_version: str | None = None,
         timeout: float | None = None,
-    ) -> Object | None:
-        """Wait until an object meets a condition, and return the object.
+    ) -> M | None: ...
+    @overload
+    async def wait_for(
+        self,
+        resource: type[M],
+        name: str,
+        condition: Condition[M],
+        *,
+        namespace: str | None = None,
+        min_resource_version: str | None = None,
+        timeout: float | None = None,
+    ) -> M: ...
+    async def wait_for(
+        self,
+        resource: str | type[M],
+        name: str,
+        condition: Condition[Any],
+        *,
+        namespace: str | None = None,
+        min_resource_version: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Wait until an object meets a condition, and return the object. ``wait_for(Pod, …)``
+        returns a message of ``kubeconnect.k8s``, and calls a function with messages.
 
         ``condition`` is one of these:
 
@@ -73,16 +96,20 @@ class AsyncWaits(AsyncReads, AsyncStreams):
         given.
 
         Raises WaitTimeout after ``timeout`` seconds, and when a Deployment exceeds its
-        progress deadline. Its message has the last state of the object, and ``object`` too.
+        progress deadline. Its message has the last state of the object, and ``object`` is that
+        state, as an Object.
         """
         begin, seconds = monotonic(), deadline(timeout, self._timeout)
         path = f"{namespace}/{name}" if namespace else name
-        wait = WaitSession(resource, path, condition)
+        kind = resource if isinstance(resource, str) else resource.__name__
+        wait = WaitSession(kind, path, condition)
         try:
             version = min_resource_version or await self._latest_version(
-                resource, name, namespace, remaining(seconds, begin)
+                resource_name(resource), name, namespace, remaining(seconds, begin)
             )
-            spec = WatchSpec(resource, namespace=namespace, name=name, min_resource_version=version)
+            spec: WatchSpec[Any] = WatchSpec(
+                resource, namespace=namespace, name=name, min_resource_version=version
+            )
             await self._wait(wait, wait.watches(spec), remaining(seconds, begin))
         except WaitTimeout:
             raise
@@ -90,10 +117,10 @@ class AsyncWaits(AsyncReads, AsyncStreams):
             if seconds is None or error.status is not None:
                 raise
             raise wait.timeout(seconds) from None
-        return wait.object
+        return wait.found
 
     async def _wait(
-        self, wait: WaitSession, watches: Mapping[str, WatchSpec], timeout: float | None
+        self, wait: WaitSession, watches: Mapping[str, WatchSpec[Any]], timeout: float | None
     ) -> None:
         timeout = None if timeout is None else max(timeout, 0.001)
         async with self._watch_many(watches, timeout=timeout) as events:

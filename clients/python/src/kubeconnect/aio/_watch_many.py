@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Generic
+
 from kubeconnect._events import Event
 from kubeconnect._freshness import Freshness
-from kubeconnect._objects import Object
 from kubeconnect._reads import Source
+from kubeconnect._types import T
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect.aio._event_stream import AsyncEventStream
 from kubeconnect.v1 import watch_pb2 as pb
 
 
 class AsyncWatchMany(
-    AsyncEventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[Object]]],
+    AsyncEventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[T]]],
+    Generic[K, T],
 ):
     """Snapshots of several selections, followed by every change to them, as (key, event).
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from time import monotonic
 from typing import Generic, TypeVar
 
+from kubeconnect._concurrency.aio import AsyncMonitor
 from kubeconnect._queue_state import (
     BASE_DELAY_SECONDS,
     MAX_DELAY_SECONDS,
@@ -17,7 +18,6 @@ from kubeconnect._queue_state import (
     QueueState,
 )
 from kubeconnect._rate_limits import ExponentialBackoff, TokenBucket
-from kubeconnect._waiting.aio import AsyncMonitor
 
 K = TypeVar("K", bound=Hashable)
 

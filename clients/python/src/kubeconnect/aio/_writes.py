@@ -90,7 +90,7 @@ class AsyncWrites(AsyncCalls):
             encoding=encoding_of(target),
         )
         set_body(request, body)
-        response = await self._transport.unary(
+        response = await self._transport.write(
             self._transport.resources.Create, request, deadline(timeout, self._timeout)
         )
         return CreateResult.from_message(response, decoder_of(target))
@@ -164,7 +164,7 @@ class AsyncWrites(AsyncCalls):
             encoding=encoding_of(target),
         )
         set_body(request, body)
-        response = await self._transport.unary(
+        response = await self._transport.write(
             self._transport.resources.Update, request, deadline(timeout, self._timeout)
         )
         return UpdateResult.from_message(response, decoder_of(target))
@@ -247,7 +247,7 @@ class AsyncWrites(AsyncCalls):
             preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
             encoding=encoding_of(resource),
         )
-        response = await self._transport.unary(
+        response = await self._transport.write(
             self._transport.resources.Patch, request, deadline(timeout, self._timeout)
         )
         return PatchResult.from_message(response, decoder_of(resource))
@@ -288,7 +288,7 @@ class AsyncWrites(AsyncCalls):
             dry_run=dry_run,
             encoding=ENCODING_JSON,
         )
-        response = await self._transport.unary(
+        response = await self._transport.write(
             self._transport.resources.Delete, request, deadline(timeout, self._timeout)
         )
         return DeleteResult.from_message(response)
@@ -321,7 +321,7 @@ class AsyncWrites(AsyncCalls):
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
         )
-        response = await self._transport.unary(
+        response = await self._transport.write(
             self._transport.resources.DeleteCollection, request, deadline(timeout, self._timeout)
         )
         return DeleteCollectionResult.from_message(response)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -62,31 +62,40 @@ def _is_list(descriptor: Descriptor) -> bool:
     return descriptor.name in JSON_RULES[descriptor.file.package].lists.split()
 
 
+def members(message: Message) -> Iterator[tuple[str, Any]]:
+    """Return the members of a message in JSON. Their values may contain messages, which have
+    members themselves.
+    """
+    if kind := find_kind(type(message)):
+        yield from (("apiVersion", kind.api_version), ("kind", kind.kind))
+    yield from _members(message, _simple)
+
+
 def _fields(message: Message) -> dict[str, Any]:
+    return dict(_members(message, _value))
+
+
+def _members(message: Message, convert: Callable[[Message], Any]) -> Iterator[tuple[str, Any]]:
+    """Return the members of a message; ``convert`` converts the messages that it contains."""
     rules = _rules(message.DESCRIPTOR)
-    fields: dict[str, Any] = {}
     for field, content in message.ListFields():
         if field.name in rules.inline:
-            fields.update(_fields(content))
+            yield from _members(content, convert)
         elif content or field.name not in rules.omitted:
-            value = _of_field(field, content)
+            value = _of_field(field, content, convert)
             if value is not None:
-                fields[field.json_name] = value  # type: ignore[attr-defined]
-    return fields
+                yield field.json_name, value  # type: ignore[attr-defined]
 
 
-def _of_field(field: FieldDescriptor, content: Any) -> Any:
+def _of_field(field: FieldDescriptor, content: Any, convert: Callable[[Message], Any]) -> Any:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        convert = _converter(field.message_type.fields_by_name["value"])
-        return {key: convert(content[key]) for key in content}
-    convert = _converter(field)
+        value = field.message_type.fields_by_name["value"]
+        of_value = convert if value.message_type is not None else _scalar
+        return {key: of_value(content[key]) for key in content}
+    of_element = convert if field.message_type is not None else _scalar
     if isinstance(content, _SINGULAR):
-        return convert(content)
-    return [convert(each) for each in content]
-
-
-def _converter(field: FieldDescriptor) -> Callable[[Any], Any]:
-    return _scalar if field.message_type is None else _value
+        return of_element(cast(Any, content))
+    return [of_element(each) for each in content]
 
 
 def _scalar(value: Any) -> Any:
@@ -94,11 +103,17 @@ def _scalar(value: Any) -> Any:
 
 
 def _value(message: Message) -> Any:
+    simple = _simple(message)
+    return _fields(simple) if isinstance(simple, Message) else simple
+
+
+def _simple(message: Message) -> Any:
+    """Return the value of a message that is no object in JSON; the message itself if it is."""
     if special := _SPECIAL.get(message.DESCRIPTOR.full_name):
         return special(message)
     if _is_list(message.DESCRIPTOR):
         return list(message.items)  # type: ignore[attr-defined]
-    return _fields(message)
+    return message
 
 
 def _time(message: Any) -> str | None:
