@@ -5,11 +5,16 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kubeconnect import Watch
 from kubeconnect._cli._changes import Change, ChangeTracker
 
+_T = TypeVar("_T")
+
+_STEP_SECONDS = 0.2
 _MAX_WAITING = 1000
 """How many changes wait to be printed. The service combines those that wait there."""
 
@@ -26,7 +31,7 @@ def batches(watch: Watch) -> Iterator[list[Change]]:
     try:
         while True:
             changes: list[Change] = []
-            item = arrived.get()
+            item = _get(arrived)
             while not isinstance(item, _End):
                 changes.extend(item)
                 try:
@@ -41,6 +46,15 @@ def batches(watch: Watch) -> Iterator[list[Change]]:
                 return
     finally:
         watch.close()
+
+
+def _get(arrived: queue.Queue[_T]) -> _T:
+    """Return the next item. The wait is in steps: a signal that arrives immediately before a step,
+    when Python no longer looks for signals, is handled after the step.
+    """
+    while True:
+        with suppress(queue.Empty):
+            return arrived.get(timeout=_STEP_SECONDS)
 
 
 @dataclass(frozen=True)
