@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 from google.protobuf.struct_pb2 import NULL_VALUE, Value
 
-from kubeconnect._cli._program import program
+from kubeconnect._cli._program import COMPLETE, NAME, program
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import object_pb2, read_pb2, table_pb2
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1.status_pb2 import Status
 from tests.fake import PODS, SNAPSHOT, Failure, FakeService, pod, serve
 
+COMMAND = [sys.executable, "-m", "kubeconnect"]
 NODES = object_pb2.Resource(version="v1", kind="Node", plural="nodes")
 DEPLOYMENTS = object_pb2.Resource(
     group="apps", version="v1", kind="Deployment", plural="deployments", namespaced=True
@@ -172,3 +178,40 @@ def serve_cli() -> Iterator[CliService]:
 def run(service: FakeService, *arguments: str, input: str | None = None) -> Result:
     """Run a command in this process."""
     return CliRunner().invoke(program, ["--address", service.address, *arguments], input=input)
+
+
+def complete(service: CliService, words: str) -> list[str]:
+    """Return what a shell offers for the last of some words."""
+    *before, last = words.split(" ")
+    shell = ShellComplete(program, {}, NAME, COMPLETE)
+    before = ["--address", service.address, *before]
+    return [each.value for each in shell.get_completions(before, last)]
+
+
+def environment(service: CliService, **variables: str) -> Mapping[str, str]:
+    """Return an environment with the address of the service and without settings of terminals."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM")}
+    return {**kept, "KUBECONNECT_ADDRESS": service.address, **variables}
+
+
+def on_terminal(service: CliService, *arguments: str, **variables: str) -> str:
+    """Return what a command prints on a terminal."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        env=environment(service, **{"TERM": "xterm", **variables}),
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=follower,
+    ) as process:
+        os.close(follower)
+        output = b""
+        try:
+            while chunk := os.read(leader, 65536):
+                output += chunk
+        except OSError:  # the process has ended
+            pass
+        finally:
+            os.close(leader)
+    assert process.returncode == 0, output
+    return output.decode().replace("\r\n", "\n")

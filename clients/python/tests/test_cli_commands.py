@@ -338,21 +338,13 @@ def test_each_command_has_the_help_of_the_list() -> None:
             assert (command.help or "").startswith(text.removesuffix(".")), name
 
 
-def test_a_service_that_is_unreachable_is_named() -> None:
-    arguments = ["--address", "http://127.0.0.1:1", "count", "nodes", "--request-timeout", "5s"]
-    result = CliRunner().invoke(program, arguments)
-    assert result.exit_code == 1
-    error, hint = result.stderr.splitlines()
-    assert error.startswith("error: ")
-    assert hint == "hint: check that kubeconnect runs at http://127.0.0.1:1"
-
-
 @pytest.mark.parametrize(
     ("failure", "prints"),
     [
         (
             Failure(grpc.StatusCode.UNAUTHENTICATED, "no credentials"),
-            "error: no credentials\nhint: pass --token-file, or set KUBECONNECT_TOKEN_FILE\n",
+            "error: no credentials\nhint: pass --token-file or --context, or set "
+            "KUBECONNECT_TOKEN_FILE or KUBECONNECT_CONTEXT\n",
         ),
         (
             Failure(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from click.shell_completion import ShellComplete
 
-from kubeconnect._cli._program import COMPLETE, NAME, program
-from tests.cli_service import CliService, run, serve_cli
+from tests.cli_service import CliService, complete, run, serve_cli
 from tests.fake import pod
 
 
@@ -17,14 +15,6 @@ def service() -> Iterator[CliService]:
     with serve_cli() as service:
         service.objects = [pod("web-0", namespace="default"), pod("web-1", namespace="default")]
         yield service
-
-
-def complete(service: CliService, words: str) -> list[str]:
-    """Return what a shell offers for the last of some words."""
-    *before, last = words.split(" ")
-    shell = ShellComplete(program, {}, NAME, COMPLETE)
-    before = ["--address", service.address, *before]
-    return [each.value for each in shell.get_completions(before, last)]
 
 
 @pytest.mark.parametrize(

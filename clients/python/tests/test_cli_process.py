@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kubeconnect.v1 import object_pb2, watch_pb2
-from tests.cli_service import CliService, running_pod, serve_cli
+from tests.cli_service import COMMAND, CliService, environment, on_terminal, running_pod, serve_cli
 from tests.fake import Silence, event, pod
 
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
-COMMAND = [sys.executable, "-m", "kubeconnect"]
 
 
 @pytest.fixture
@@ -27,12 +25,6 @@ def service() -> Iterator[CliService]:
     with serve_cli() as service:
         service.objects = [pod("web-0", namespace="default"), pod("web-1", namespace="default")]
         yield service
-
-
-def environment(service: CliService, **variables: str) -> Mapping[str, str]:
-    """Return an environment with the address of the service and without settings of terminals."""
-    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM")}
-    return {**kept, "KUBECONNECT_ADDRESS": service.address, **variables}
 
 
 def start(service: CliService, *arguments: str) -> subprocess.Popen[str]:
@@ -123,27 +115,37 @@ def test_a_closed_pipe_ends_the_output_quietly(service: CliService) -> None:
         assert process.wait() == 141
 
 
-def on_terminal(service: CliService, *arguments: str, **variables: str) -> str:
-    """Return what a command prints on a terminal."""
-    leader, follower = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, *arguments],
-        env=environment(service, **{"TERM": "xterm", **variables}),
-        stdin=subprocess.DEVNULL,
-        stdout=follower,
-        stderr=follower,
-    ) as process:
-        os.close(follower)
-        output = b""
-        try:
-            while chunk := os.read(leader, 65536):
-                output += chunk
-        except OSError:  # the process has ended
-            pass
-        finally:
-            os.close(leader)
-    assert process.returncode == 0, output
-    return output.decode().replace("\r\n", "\n")
+@pytest.mark.parametrize("arguments", [["--help"], ["version"], ["completion", "bash"]])
+def test_a_pipe_that_is_closed_at_once(service: CliService, arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.run(
+        [*COMMAND, *arguments], env=environment(service), stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+    assert process.stderr == b""
+    assert process.returncode == (1 if arguments == ["--help"] else 141)  # click prints the help
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], ["get", "pods"]])
+def test_a_full_disk_is_an_error_of_one_line(service: CliService, arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        process = subprocess.run(
+            [*COMMAND, *arguments], env=environment(service), stdout=full, stderr=subprocess.PIPE
+        )
+    assert process.stderr == b"error: [Errno 28] No space left on device\n"
+    assert process.returncode == 1
+
+
+def test_characters_that_the_encoding_does_not_have_are_escaped(service: CliService) -> None:
+    service.statuses = {"web-0": "Grüße 日本"}
+    process = subprocess.run(
+        [*COMMAND, "get", "pods"],
+        env=environment(service, PYTHONIOENCODING="latin-1"),
+        capture_output=True,
+    )
+    assert "Grüße \\u65e5\\u672c".encode("latin-1") in process.stdout
 
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

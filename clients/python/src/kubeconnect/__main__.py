@@ -1,8 +1,6 @@
 """``python -m kubeconnect`` runs the command line."""
 
-import sys
-
-from kubeconnect._cli import main
+from kubeconnect._cli import entry
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

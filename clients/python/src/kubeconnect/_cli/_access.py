@@ -8,11 +8,12 @@ import click
 
 from kubeconnect import AccessCheck
 from kubeconnect._cli._completers import complete_resources
-from kubeconnect._cli._failures import FAILED
+from kubeconnect._cli._failures import FAILED, note
 from kubeconnect._cli._objects import as_json, as_yaml
 from kubeconnect._cli._options import all_namespaces_option
 from kubeconnect._cli._session import Session, command
 from kubeconnect._cli._tables import print_table
+from kubeconnect._cli._terminal import shown
 
 _VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
@@ -54,7 +55,7 @@ def can_i(
     if not quiet:
         sys.stdout.write("yes\n" if decision.allowed else "no\n")
         if decision.reason and not decision.allowed:
-            click.echo(decision.reason, err=True)
+            note(decision.reason)
     if not decision.allowed:
         raise click.exceptions.Exit(FAILED)
 
@@ -72,7 +73,7 @@ def who_am_i(session: Session, output: str) -> None:
     """Print your identity in the cluster."""
     identity = session.client.who_am_i()
     if output == "name":
-        sys.stdout.write(f"{identity.username}\n")
+        sys.stdout.write(shown(identity.username) + "\n")
         return
     if output == "table":
         rows = [("Username", identity.username), ("UID", identity.uid or "")]

@@ -12,7 +12,7 @@ from kubeconnect import PatchResult
 from kubeconnect._cli._each import for_each
 from kubeconnect._cli._failures import warn
 from kubeconnect._cli._objects import as_json, as_yaml, content, object_name
-from kubeconnect._cli._options import dry_run_option
+from kubeconnect._cli._options import dry_run_option, dry_run_suffix
 from kubeconnect._cli._session import Session, command
 from kubeconnect._manifests import Manifest, read_yaml
 
@@ -119,5 +119,4 @@ def _print(result: PatchResult, dry_run: bool, output: str | None) -> None:
         sys.stdout.write(separator + write(content(found)).rstrip("\n") + "\n")
         return
     done = "created" if result.created else "applied"
-    suffix = " (server dry run)" if dry_run else ""
-    sys.stdout.write(f"{object_name(found.resource, found.name)} {done}{suffix}\n")
+    sys.stdout.write(f"{object_name(found.resource, found.name)} {done}{dry_run_suffix(dry_run)}\n")

@@ -6,6 +6,7 @@ A completion is empty if the service does not respond soon, and never fails.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 2.0
 MAX_NAMES = 500
+
+_WORD = re.compile(r"[\w.:@%+,/-]+", re.ASCII)
+"""What is offered. Shells insert words as they are, and the names of some kinds, such as roles, may
+have any character.
+"""
 
 Complete = Callable[["Session", click.Context, str], "list[str]"]
 Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
@@ -40,7 +46,8 @@ def completer(complete: Complete) -> Completer:
         with suppress(Exception):
             session = Session(ctx.meta.get(META, {}), timeout=TIMEOUT_SECONDS)
             try:
-                items.extend(map(CompletionItem, complete(session, ctx, incomplete)))
+                found = filter(_WORD.fullmatch, complete(session, ctx, incomplete))
+                items.extend(map(CompletionItem, found))
             finally:
                 session.close()
         return [each for each in items if each.value.startswith(incomplete)]
@@ -52,6 +59,22 @@ def completer(complete: Complete) -> Completer:
 def complete_namespaces(session: Session, ctx: click.Context, incomplete: str) -> list[str]:
     """Complete the name of a namespace."""
     return _names(session, "namespaces", None, incomplete)
+
+
+def complete_contexts(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the name of a context of the kubeconfig."""
+    from click.shell_completion import CompletionItem
+
+    from kubeconnect._cli._options import META
+    from kubeconnect._kubeconfig import context_names
+
+    with suppress(Exception):
+        names = context_names(ctx.meta.get(META, {}).get("kubeconfig"))
+        words = filter(_WORD.fullmatch, names)
+        return [CompletionItem(each) for each in words if each.startswith(incomplete)]
+    return []
 
 
 @completer

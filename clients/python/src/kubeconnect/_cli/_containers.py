@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeconnect import Object
+from kubeconnect._cli._terminal import shown
 
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
@@ -41,7 +42,7 @@ def prefix_of(container: Container, options: LogOptions | None = None) -> str:
     are several.
     """
     namespace = container.namespace if options and options.namespaces else "pod"
-    return f"[{namespace}/{container.pod}/{container.name}] "
+    return shown(f"[{namespace}/{container.pod}/{container.name}] ")
 
 
 def containers_of(pod: Object, options: LogOptions) -> list[Container]:

@@ -9,7 +9,7 @@ import click
 
 from kubeconnect import CountResult
 from kubeconnect._cli._completers import complete_resources
-from kubeconnect._cli._failures import warn
+from kubeconnect._cli._failures import note, warn
 from kubeconnect._cli._objects import as_json, as_yaml
 from kubeconnect._cli._options import Selection, selection_options
 from kubeconnect._cli._session import Session, command
@@ -82,7 +82,7 @@ def _print(result: CountResult, paths: Sequence[str], output: str) -> None:
     headings = [*(heading(path) for path in paths), "COUNT"]
     print_table(headings, [(*group.values, group.count) for group in result.groups])
     if result.remaining_group_count:
-        click.echo(f"... and {result.remaining_group_count} more groups", err=True)
+        note(f"... and {result.remaining_group_count} more groups")
 
 
 def heading(path: str) -> str:

@@ -11,7 +11,14 @@ import click
 from kubeconnect import NotFound
 from kubeconnect._cli._apply import files_option, read_manifests
 from kubeconnect._cli._each import for_each
-from kubeconnect._cli._options import Selection, dry_run_option, duration, selection_options
+from kubeconnect._cli._failures import note
+from kubeconnect._cli._options import (
+    Selection,
+    dry_run_option,
+    dry_run_suffix,
+    duration,
+    selection_options,
+)
 from kubeconnect._cli._session import Session, command
 from kubeconnect._cli._targets import Target, target_arguments, targets_of
 from kubeconnect._cli._workloads import title
@@ -80,15 +87,15 @@ def delete(
             if ignore_not_found or item.uid:
                 return
             raise
-        suffix = " (server dry run)" if dry_run else ""
-        sys.stdout.write(f"{title(session, item.resource, item.name)} deleted{suffix}\n")
+        name = title(session, item.resource, item.name)
+        sys.stdout.write(f"{name} deleted{dry_run_suffix(dry_run)}\n")
         sys.stdout.flush()
         if result.object is not None:
             deleted.append(item)
 
     items = list(_items(session, targets, files, selection, everything))
     if not items:
-        click.echo("No resources found.", err=True)
+        note("No resources found.")
     for_each(items, run)
     if wait and not dry_run:
         for_each(deleted, lambda item: _wait(session, item, timeout))

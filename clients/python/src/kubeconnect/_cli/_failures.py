@@ -1,8 +1,12 @@
-"""How a command ends that fails: one sentence on stderr, a hint, and an exit code."""
+"""How a command ends that fails: one sentence on stderr, a hint, and an exit code.
+
+All that is written to stderr is escaped, because errors and warnings quote texts of others.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +15,7 @@ import click
 
 from kubeconnect import ConfigurationError, KubeconnectError
 from kubeconnect import _errors as errors
+from kubeconnect._cli._terminal import printable, visible
 
 ADDRESS = "kubeconnect.address"
 """The key of the service's address in ``ctx.meta``, once it is known."""
@@ -22,8 +27,8 @@ _PIPE_CLOSED = 141
 """The exit code when the reader of stdout has ended, as of a program that SIGPIPE ends."""
 
 _HINTS: dict[type[Exception], str] = {
-    ConfigurationError: "pass --address, or set KUBECONNECT_ADDRESS",
-    errors.Unauthenticated: "pass --token-file, or set KUBECONNECT_TOKEN_FILE",
+    errors.Unauthenticated: "pass --token-file or --context, or set KUBECONNECT_TOKEN_FILE or "
+    "KUBECONNECT_CONTEXT",
     errors.Forbidden: "`kubeconnect who-am-i` prints your identity, and `kubeconnect can-i` checks "
     "a permission",
     errors.Conflict: "read the object again, or use --force-conflicts to apply it",
@@ -40,50 +45,90 @@ def reporting_failures(ctx: click.Context) -> Iterator[None]:
     except KeyboardInterrupt:
         ctx.exit(INTERRUPTED)
     except BrokenPipeError:
-        _discard_output()
-        ctx.exit(_PIPE_CLOSED)
+        ctx.exit(pipe_closed())
     except (KubeconnectError, ValueError, OSError, ImportError) as error:
         report(error)
         ctx.exit(FAILED)
 
 
+def note(text: str) -> None:
+    """Print a line, or several lines, to stderr."""
+    click.echo(visible(text), err=True)
+
+
 def report(error: Exception, prefix: str = "") -> None:
     """Print an error, its causes and a hint. ``prefix`` names what has failed."""
-    click.echo(f"error: {prefix}{_sentence(error)}", err=True)
+    note(f"error: {prefix}{_sentence(error)}")
     for cause in getattr(error, "causes", ())[:10]:
         if cause.message and cause.message not in str(error):
-            click.echo(f"  {cause.field}: {cause.message}".replace("  : ", "  "), err=True)
+            note(f"  {cause.field}: {cause.message}".replace("  : ", "  "))
     if hint := _hint(error):
-        click.echo(f"hint: {hint}", err=True)
+        note(f"hint: {hint}")
 
 
 def warn(warnings: Iterable[str]) -> None:
-    """Print warnings of the service."""
+    """Print warnings of the service, each in one line."""
     for each in warnings:
-        click.echo(f"warning: {each}", err=True)
+        note(f"warning: {printable(each)}")
+
+
+def reason_of(message: str) -> str:
+    """Return the reason in an error of gRPC for a connection, without the addresses before it."""
+    return _CONNECTING.sub("", message)
+
+
+_CONNECTING = re.compile(
+    r"^failed to connect to all addresses; last error: [A-Z]+: [^ ]+: "
+    r"(Failed to connect to remote host: )?(connect: )?"
+)
 
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__
+    text = str(error) or type(error).__name__
+    address = _address()
+    if address and _is_of_connection(error):
+        return f"kubeconnect is unreachable at {address}: {reason_of(text)}"
+    return text
 
 
 def _hint(error: Exception) -> str | None:
     if isinstance(error, KubeconnectError) and error.retry_after_seconds:
         return f"try again in {error.retry_after_seconds} seconds"
-    if isinstance(error, errors.Unavailable):
-        return None if error.status else _reachability()
+    if _is_of_connection(error):
+        return _connection_hint(str(error), _address())
+    if isinstance(error, ConfigurationError):
+        without = str(error).startswith("no address")
+        return "pass --address, or set KUBECONNECT_ADDRESS" if without else None
     return next((hint for kind, hint in _HINTS.items() if isinstance(error, kind)), None)
 
 
-def _reachability() -> str:
+def _is_of_connection(error: Exception) -> bool:
+    """Return whether the error is not one that the service has sent."""
+    return isinstance(error, errors.Unavailable) and error.status is None
+
+
+def _connection_hint(message: str, address: str) -> str | None:
+    if "CERTIFICATE_VERIFY_FAILED" in message:
+        return "pass the authority of its certificate as --ca-file, or set KUBECONNECT_CA_FILE"
+    if "WRONG_VERSION_NUMBER" in message:
+        return f"the service may speak plain text: use {address.replace('https:', 'http:')}"
+    return None
+
+
+def _address() -> str:
     ctx = click.get_current_context(silent=True)
-    address = ctx.meta.get(ADDRESS) if ctx else None
-    return f"check that kubeconnect runs at {address}" if address else "check the address"
+    return str(ctx.meta.get(ADDRESS, "")) if ctx else ""
 
 
-def _discard_output() -> None:
+def pipe_closed() -> int:
+    """Discard further output, and return the exit code."""
+    discard_output()
+    return _PIPE_CLOSED
+
+
+def discard_output() -> None:
     """Let the interpreter flush stdout at its end without another error."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)

@@ -13,9 +13,9 @@ import click
 from kubeconnect import Cancelled, Client, KubeconnectError, Watch
 from kubeconnect._cli._batches import batches
 from kubeconnect._cli._containers import Container, LogOptions, containers_of, prefix_of
-from kubeconnect._cli._failures import report
+from kubeconnect._cli._failures import note, report
 from kubeconnect._cli._log_lines import read_lines
-from kubeconnect._cli._terminal import decorated
+from kubeconnect._cli._terminal import has_colors, log_line
 
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 
@@ -58,7 +58,7 @@ class LogFollower:
             if self._active >= self._limit:
                 self._waiting.append((container, options))
                 message = f"{prefix_of(container, options)}waits: {self._limit} logs are followed"
-                click.echo(f"warning: {message}; see --max-log-requests", err=True)
+                note(f"warning: {message}; see --max-log-requests")
                 return
             self._active += 1
         threading.Thread(
@@ -88,10 +88,10 @@ class LogFollower:
 
     def _print(self, container: Container, options: LogOptions) -> None:
         prefix = prefix_of(container, options) if options.prefix else ""
-        if prefix and decorated():
+        if prefix and has_colors():
             color = _COLORS[zlib.crc32(container.pod.encode()) % len(_COLORS)]
             prefix = click.style(prefix, fg=color)
         for line in read_lines(self._client, container, options, follow=True):
             with self._guard:
-                sys.stdout.write(f"{prefix}{line}\n")
+                sys.stdout.write(f"{prefix}{log_line(line)}\n")
                 sys.stdout.flush()

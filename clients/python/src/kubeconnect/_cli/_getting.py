@@ -8,10 +8,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-import click
-
 from kubeconnect import KubeconnectError, Object, Table
-from kubeconnect._cli._failures import report, warn
+from kubeconnect._cli._failures import note, report, warn
 from kubeconnect._cli._objects import object_name
 from kubeconnect._cli._progress import progress
 from kubeconnect._cli._rows import Query, Rows, cells_of, headings_of, read_row, read_rows
@@ -98,7 +96,7 @@ class Getting:
         if empty and not self.failed:
             namespaced = any(self._query_of(target).namespace for target in targets)
             where = f" in namespace {self._session.namespace}" if namespaced else ""
-            click.echo(f"No resources found{where}.", err=True)
+            note(f"No resources found{where}.")
 
     def _rows(self, target: Target, query: Query) -> Rows | None:
         client = self._session.client

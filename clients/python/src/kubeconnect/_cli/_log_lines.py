@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from time import sleep
 
-import click
-
 from kubeconnect import Client, Log, Unauthenticated, Unavailable
 from kubeconnect._cli._containers import Container, LogOptions, prefix_of
+from kubeconnect._cli._failures import note
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z")
 _RETRY_SECONDS = 1.0
@@ -38,7 +37,7 @@ def read_lines(
             if not place.time:
                 raise
             if place.note_loss():
-                click.echo(f"warning: {prefix_of(container)}{error.message}", err=True)
+                note(f"warning: {prefix_of(container)}{error.message}")
             sleep(_RETRY_SECONDS)
 
 

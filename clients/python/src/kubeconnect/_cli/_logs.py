@@ -11,11 +11,12 @@ import click
 from kubeconnect import KubeconnectError, Object, selected_by
 from kubeconnect._cli._completers import complete_pods
 from kubeconnect._cli._containers import Container, LogOptions, containers_of, prefix_of
-from kubeconnect._cli._failures import FAILED, report
+from kubeconnect._cli._failures import FAILED, note, report
 from kubeconnect._cli._following import LogFollower
 from kubeconnect._cli._log_lines import read_lines
 from kubeconnect._cli._options import all_namespaces_option, duration
 from kubeconnect._cli._session import Session, command
+from kubeconnect._cli._terminal import log_line
 
 _TAIL_OF_MANY = 10
 
@@ -123,7 +124,7 @@ def _print_logs(
                 failed = True
     if not many:
         where = "" if options.namespaces else f" in namespace {session.namespace}"
-        click.echo(f"No pods found{where}.", err=True)
+        note(f"No pods found{where}.")
     if failed:
         raise click.exceptions.Exit(FAILED)
 
@@ -140,6 +141,6 @@ def _pods(session: Session, selection: dict[str, Any]) -> Iterator[Object]:
 def _print_log(session: Session, container: Container, options: LogOptions, follow: bool) -> None:
     prefix = prefix_of(container, options) if options.prefix else ""
     for line in read_lines(session.client, container, options, follow=follow):
-        sys.stdout.write(f"{prefix}{line}\n")
+        sys.stdout.write(f"{prefix}{log_line(line)}\n")
         if follow:
             sys.stdout.flush()

@@ -9,7 +9,7 @@ import click
 
 from kubeconnect._cli._completers import complete_nodes
 from kubeconnect._cli._each import for_each
-from kubeconnect._cli._options import dry_run_option
+from kubeconnect._cli._options import dry_run_option, dry_run_suffix
 from kubeconnect._cli._session import Session, command
 
 _nodes_argument = click.argument("nodes", nargs=-1, required=True, shell_complete=complete_nodes)
@@ -23,7 +23,7 @@ def cordon(session: Session, nodes: Sequence[str], dry_run: bool) -> None:
 
     def run(node: str) -> None:
         session.client.cordon(_name(node), dry_run=dry_run)
-        sys.stdout.write(f"node/{_name(node)} cordoned\n")
+        sys.stdout.write(f"node/{_name(node)} cordoned{dry_run_suffix(dry_run)}\n")
 
     for_each(nodes, run)
 
@@ -36,7 +36,7 @@ def uncordon(session: Session, nodes: Sequence[str], dry_run: bool) -> None:
 
     def run(node: str) -> None:
         session.client.uncordon(_name(node), dry_run=dry_run)
-        sys.stdout.write(f"node/{_name(node)} uncordoned\n")
+        sys.stdout.write(f"node/{_name(node)} uncordoned{dry_run_suffix(dry_run)}\n")
 
     for_each(nodes, run)
 

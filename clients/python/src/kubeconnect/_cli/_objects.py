@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kubeconnect import Object, Resource
 from kubeconnect._cli import INSTALL
+from kubeconnect._cli._terminal import has_control, shown
 
 OBJECT_FORMATS = ("yaml", "json", "jsonl", "name")
 NAME_FIELDS = ("metadata.name", "metadata.resourceVersion")
 """The fields that names need. With the version, a watch has an event for each change."""
+
+_CONTROL = re.compile(r"[^\n -~]")
 
 
 def print_objects(objects: Iterable[Object], output: str, *, single: bool) -> None:
@@ -24,17 +28,20 @@ def print_objects(objects: Iterable[Object], output: str, *, single: bool) -> No
 def object_name(resource: Resource, name: str) -> str:
     """Return the name of an object with its kind, as -o name of kubectl."""
     kind = resource.kind.lower()
-    return f"{kind}.{resource.group}/{name}" if resource.group else f"{kind}/{name}"
+    return shown(f"{kind}.{resource.group}/{name}" if resource.group else f"{kind}/{name}")
 
 
 def as_json(object: dict[str, Any], *, indent: int | None = None) -> str:
-    """Return a JSON text."""
+    """Return a JSON text, in which characters that control a terminal are escaped."""
     separators = None if indent else (",", ":")
-    return json.dumps(object, indent=indent, separators=separators, ensure_ascii=False)
+    text = json.dumps(object, indent=indent, separators=separators, ensure_ascii=False)
+    return _CONTROL.sub(_escape, text) if has_control(text) else text
 
 
 def as_yaml(value: Any) -> str:
-    """Return a YAML document as kubectl writes it. Raises ImportError without PyYAML."""
+    """Return a YAML document as kubectl writes it, without characters that control a terminal.
+    Raises ImportError without PyYAML.
+    """
     return _yaml_writer()(value)
 
 
@@ -42,6 +49,10 @@ def content(object: Object) -> dict[str, Any]:
     """Return the complete object with its ``apiVersion`` and ``kind`` first."""
     kind = {"apiVersion": object.resource.api_version, "kind": object.resource.kind}
     return {**kind, **object.to_dict()}
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
 
 
 def _texts(objects: Iterable[Object], output: str, single: bool) -> Iterator[str]:
@@ -99,6 +110,8 @@ def _yaml_writer() -> Callable[[Any], str]:
 
     def write(value: Any) -> str:
         dumped: str = yaml.dump(value, Dumper=Dumper, width=2**20, allow_unicode=True)
+        if has_control(dumped):
+            dumped = yaml.dump(value, Dumper=Dumper, width=2**20, allow_unicode=False)
         return dumped
 
     return write

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kubeconnect._cli._completers import complete_namespaces
+from kubeconnect._cli._completers import complete_contexts, complete_namespaces
 
 META = "kubeconnect"
 
@@ -55,6 +55,19 @@ def connection_options(*, hidden: bool = True) -> Callable[[F], F]:
             "--client-certificate", type=file, hidden=hidden, help="A certificate of the cluster."
         ),
         _shared("--client-key", type=file, hidden=hidden, help="The key of the certificate."),
+        _shared(
+            "--context",
+            metavar="NAME",
+            hidden=hidden,
+            shell_complete=complete_contexts,
+            help="Use the credentials of a context of the kubeconfig.",
+        ),
+        _shared(
+            "--kubeconfig",
+            type=file,
+            hidden=hidden,
+            help="The kubeconfig. [default: KUBECONFIG, or ~/.kube/config]",
+        ),
         _shared(
             "--request-timeout",
             type=duration,
@@ -141,6 +154,11 @@ def dry_run_option(command: F) -> F:
         help="Validate the change at the API server, and do not make it.",
     )
     return option(command)
+
+
+def dry_run_suffix(dry_run: bool) -> str:
+    """Return what follows the line of a change that was not made."""
+    return " (server dry run)" if dry_run else ""
 
 
 def _all(options: list[Callable[[Any], Any]]) -> Callable[[F], F]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import logging
 import os
 import sys
@@ -12,7 +13,15 @@ from typing import Any
 import click
 
 from kubeconnect import __version__
-from kubeconnect._cli._failures import INTERRUPTED, reporting_failures
+from kubeconnect._cli._failures import (
+    FAILED,
+    INTERRUPTED,
+    discard_output,
+    note,
+    pipe_closed,
+    report,
+    reporting_failures,
+)
 from kubeconnect._cli._options import connection_options, namespace_option
 
 NAME = "kubeconnect"
@@ -96,8 +105,9 @@ class Program(click.Group):
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="The address and the credentials are those of the options, of the environment "
-    "(KUBECONNECT_ADDRESS, KUBECONNECT_TOKEN or KUBECONNECT_TOKEN_FILE, KUBECONNECT_CA_FILE), of "
-    "the pod, or of ~/.config/kubeconnect.toml. The options may also follow the command.",
+    "(KUBECONNECT_ADDRESS, KUBECONNECT_CA_FILE, and KUBECONNECT_TOKEN, KUBECONNECT_TOKEN_FILE or "
+    "KUBECONNECT_CONTEXT), of the pod, or of ~/.config/kubeconnect.toml. The options may also "
+    "follow the command.",
 )
 @connection_options(hidden=False)
 @namespace_option(hidden=False)
@@ -117,7 +127,7 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record in one line."""
-        click.echo(f"{record.levelname.lower()}: {record.getMessage()}", err=True)
+        note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -125,18 +135,33 @@ def run(arguments: Sequence[str] | None = None) -> int:
     completing = COMPLETE in os.environ
     if completing:
         _silence()
+    _accept_all_characters()
     try:
         code = program.main(arguments, NAME, complete_var=COMPLETE, standalone_mode=False)
+        if not code:
+            sys.stdout.flush()  # of --help, which is no command
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except BrokenPipeError:
+        return pipe_closed()
+    except OSError as error:
+        report(error)
+        discard_output()
+        return FAILED
     except Exception:
         if completing:
             return 1
         raise
     return code if isinstance(code, int) else 0
+
+
+def _accept_all_characters() -> None:
+    """Escape the characters that the encoding of stdout does not have."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _silence() -> None:

@@ -7,8 +7,10 @@ import sys
 import click
 
 from kubeconnect import ResourceType
+from kubeconnect._cli._failures import warn
 from kubeconnect._cli._session import Session, command, full_name
 from kubeconnect._cli._tables import print_table
+from kubeconnect._cli._terminal import shown
 
 
 @command("api-resources", namespaced=False)
@@ -44,12 +46,12 @@ def api_resources(
         if namespaced in (None, each.resource.namespaced) and wanted <= set(each.verbs)
     ]
     if output == "name":
-        sys.stdout.writelines(f"{full_name(each.resource)}\n" for each in types)
+        sys.stdout.writelines(f"{shown(full_name(each.resource))}\n" for each in types)
     else:
         _print(types, wide=output == "wide", headers=not no_headers)
     for failed in result.failed_group_versions:
         where = f"{failed.group}/{failed.version}"
-        click.echo(f"warning: the resources of {where} are missing: {failed.message}", err=True)
+        warn([f"the resources of {where} are missing: {failed.message}"])
 
 
 def _print(types: list[ResourceType], *, wide: bool, headers: bool) -> None:

@@ -73,6 +73,7 @@ def style_of(cell: str) -> str:
 
 
 def _print_decorated(headings: Sequence[str], rows: Sequence[Sequence[str]], headers: bool) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -84,6 +85,6 @@ def _print_decorated(headings: Sequence[str], rows: Sequence[Sequence[str]], hea
         table.add_row(*(Text(cell, style_of(cell)) for cell in row))
     console = Console(file=sys.stdout, highlight=False)
     # The terminal wraps lines that are too long. Nothing is shortened, so that it can be copied.
-    widths = [max(map(len, column)) + _GAP for column in zip(headings, *rows, strict=True)]
+    widths = [max(map(cell_len, column)) + _GAP for column in zip(headings, *rows, strict=True)]
     console.width = max(console.width, sum(widths))
     console.print(table, crop=False)

@@ -10,6 +10,7 @@ import click
 from kubeconnect._cli._completers import complete_resources
 from kubeconnect._cli._progress import progress
 from kubeconnect._cli._session import Session, command
+from kubeconnect._cli._terminal import shown_lines
 
 
 @command("types", namespaced=False)
@@ -32,4 +33,4 @@ def types(session: Session, resources: Sequence[str], all_resources: bool, total
         schemas = list(progress(all_schemas(session.client), "schemas"))
     else:
         schemas = [session.client.schema(name) for name in resources]
-    sys.stdout.write(typed_dicts(schemas, total=total))
+    sys.stdout.write(shown_lines(typed_dicts(schemas, total=total)))

@@ -10,7 +10,7 @@ import click
 from kubeconnect import Resource
 from kubeconnect._cli._each import for_each
 from kubeconnect._cli._objects import object_name
-from kubeconnect._cli._options import dry_run_option
+from kubeconnect._cli._options import dry_run_option, dry_run_suffix
 from kubeconnect._cli._session import Session, command
 from kubeconnect._cli._targets import named_targets, target_arguments
 
@@ -58,12 +58,11 @@ def _each(
     change: Callable[[str, str, str | None], str],
 ) -> None:
     """Change each object, and print what was done."""
-    suffix = " (server dry run)" if dry_run else ""
 
     def run(item: tuple[str, str]) -> None:
         resource, name = item
         done = change(resource, name, session.namespace_of(resource))
-        sys.stdout.write(f"{title(session, resource, name)} {done}{suffix}\n")
+        sys.stdout.write(f"{title(session, resource, name)} {done}{dry_run_suffix(dry_run)}\n")
 
     targets = named_targets(session, arguments)
     for_each([(target.resource, name) for target in targets for name in target.names], run)
