@@ -149,7 +149,7 @@ func TestPythonCommandLine_FollowsTheLogsOfSeveralPods(t *testing.T) {
 func TestPythonCommandLine_OfACallerWithOneNamespace(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, kit.StartForCallers(t))
-	c.wantFailure("hint: pass --token-file, or set KUBECONNECT_TOKEN_FILE", "get", "pods")
+	c.wantFailure("hint: pass --token-file or --context, or set KUBECONNECT_TOKEN_FILE", "get", "pods")
 	caller := kit.NewAccount(c.ctx, t, c.namespace, "reader")
 	caller.GrantIn(c.namespace, "reader", kit.Rule("configmaps", "get", "list", "watch"))
 	c.tokenFile = filepath.Join(t.TempDir(), "token")
@@ -409,7 +409,7 @@ func (c *commandLine) wantErrors() {
 	c.t.Helper()
 	c.wantFailure(`error: the cluster serves no resource "podz"; did you mean "pods"`, "get", "podz")
 	c.wantFailure("error: filter: ERROR: <input>:1:8: Syntax error", "get", "pods", "--filter", "object.(")
-	c.wantFailure("hint: check that kubeconnect runs at http://127.0.0.1:1", "get", "pods", "--address", "http://127.0.0.1:1")
+	c.wantFailure("error: kubeconnect is unreachable at http://127.0.0.1:1: Connection refused", "get", "pods", "--address", "http://127.0.0.1:1")
 	if stdout, stderr, exitCode := c.output(nil, "get", "pods", "--frobnicate"); exitCode != 2 || stdout != "" || !strings.Contains(stderr, "No such option") {
 		c.t.Errorf("wrong usage: exit code %d, %q, %q", exitCode, stdout, stderr)
 	}

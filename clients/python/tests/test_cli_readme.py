@@ -72,6 +72,13 @@ def test_examples_of_the_help_are_parsed(tmp_path: Path, monkeypatch: pytest.Mon
         parse(line)
 
 
+def test_each_command_has_an_example() -> None:
+    ctx = program.make_context(NAME, [], resilient_parsing=True)
+    for name in program.list_commands(ctx):
+        text = getattr(program.get_command(ctx, name), "help", "")
+        assert f"kubeconnect {name} " in f"{text} ".replace("\n", " "), name
+
+
 def test_a_wrong_line_is_rejected() -> None:
     with pytest.raises(click.UsageError):
         parse("kubeconnect get pods --frobnicate")

@@ -70,7 +70,11 @@ def can_i(
     help="The format; name is the user name.",
 )
 def who_am_i(session: Session, output: str) -> None:
-    """Print your identity in the cluster."""
+    """Print your identity in the cluster.
+
+    \b
+      kubeconnect who-am-i -o json
+    """
     identity = session.client.who_am_i()
     if output == "name":
         sys.stdout.write(shown(identity.username) + "\n")

@@ -19,7 +19,11 @@ _nodes_argument = click.argument("nodes", nargs=-1, required=True, shell_complet
 @_nodes_argument
 @dry_run_option
 def cordon(session: Session, nodes: Sequence[str], dry_run: bool) -> None:
-    """Mark nodes as unschedulable: no further pods are placed on them."""
+    """Mark nodes as unschedulable: no further pods are placed on them.
+
+    \b
+      kubeconnect cordon node-1 node-2
+    """
 
     def run(node: str) -> None:
         session.client.cordon(_name(node), dry_run=dry_run)
@@ -32,7 +36,11 @@ def cordon(session: Session, nodes: Sequence[str], dry_run: bool) -> None:
 @_nodes_argument
 @dry_run_option
 def uncordon(session: Session, nodes: Sequence[str], dry_run: bool) -> None:
-    """Mark nodes as schedulable."""
+    """Mark nodes as schedulable.
+
+    \b
+      kubeconnect uncordon node-1
+    """
 
     def run(node: str) -> None:
         session.client.uncordon(_name(node), dry_run=dry_run)

@@ -36,7 +36,12 @@ def api_resources(
     output: str,
     no_headers: bool,
 ) -> None:
-    """Print the resources that the cluster serves."""
+    """Print the resources that the cluster serves.
+
+    \b
+      kubeconnect api-resources --api-group apps
+      kubeconnect api-resources --verbs list,watch -o name
+    """
     group = "core" if api_group == "" else api_group
     result = session.client.resource_types(group=group, category=category)
     wanted = set(verbs.split(",")) if verbs else set()

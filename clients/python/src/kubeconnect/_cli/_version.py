@@ -12,7 +12,11 @@ from kubeconnect import __version__
 
 @click.command("version")
 def version() -> None:
-    """Print the version of this program."""
+    """Print the version of this program.
+
+    \b
+      kubeconnect version
+    """
     import google.protobuf
     import grpc
 

@@ -64,7 +64,8 @@ def wait(
 
 def _wait(session: Session, resource: str, name: str, condition: str, end: float) -> None:
     namespace = session.namespace_of(resource)
-    rest = max(end - monotonic(), 1.0)
+    # In whole seconds, which errors have as the user wrote them.
+    rest = end if math.isinf(end) else max(math.ceil(end - monotonic()), 1)
     found = session.client.wait_for(resource, name, condition, namespace=namespace, timeout=rest)
     title = object_name(found.resource, name) if found else f"{resource}/{name}"
     sys.stdout.write(f"{title} {'deleted' if condition == 'deleted' else 'condition met'}\n")
