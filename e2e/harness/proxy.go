@@ -21,6 +21,9 @@ const (
 	// Frozen keeps connections open, accepts new ones and forwards nothing: the link is half-open.
 	// Bytes that arrive meanwhile are forwarded afterwards.
 	Frozen
+	// Muted keeps connections open and forwards only what the callers send. If the connections are
+	// cut then, the callers do not know whether their requests were processed.
+	Muted
 	// Slow forwards bytes at a low rate, see SetSlowRate.
 	Slow
 	// Torn forwards a random number of bytes and then closes the connection, so that most
@@ -177,8 +180,8 @@ func (p *Proxy) serve(caller net.Conn) {
 	}
 	defer p.forget(server)
 	var back sync.WaitGroup
-	back.Go(func() { p.pass(caller, server) })
-	p.pass(server, caller)
+	back.Go(func() { p.pass(caller, server, response) })
+	p.pass(server, caller, request)
 	back.Wait()
 }
 

@@ -35,6 +35,41 @@ func TestProxy_FrozenDelaysAndLosesNothing(t *testing.T) {
 	}
 }
 
+func TestProxy_MutedForwardsOnlyRequests(t *testing.T) {
+	received := make(chan string, 1)
+	proxy := StartProxy(t, sink(t, received), Muted)
+	connection := dial(t, proxy)
+	say(t, connection, "one")
+	if got := <-received; got != "one" {
+		t.Errorf("the server received %q, want \"one\"", got)
+	}
+	proxy.Set(Refused)
+	if got := hear(connection); got != "" {
+		t.Errorf("the muted proxy forwarded %q", got)
+	}
+}
+
+// sink starts a server that returns each line to its caller and to a channel.
+func sink(t *testing.T, received chan<- string) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer connection.Close()
+		line := hear(connection)
+		fmt.Fprintln(connection, line)
+		received <- line
+	}()
+	return listener.Addr().String()
+}
+
 func TestProxy_SlowForwardsEverything(t *testing.T) {
 	proxy := StartProxy(t, echo(t), Slow)
 	long := strings.Repeat("long ", defaultSlowRate/50)

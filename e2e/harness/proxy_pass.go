@@ -17,14 +17,22 @@ const (
 	tornBytes = 16 << 10
 )
 
+// direction is one of a connection's.
+type direction int
+
+const (
+	request direction = iota
+	response
+)
+
 // pass forwards one direction, and closes both connections when that ends.
-func (p *Proxy) pass(target, from net.Conn) {
+func (p *Proxy) pass(target, from net.Conn, of direction) {
 	defer target.Close()
 	defer from.Close()
 	left := rand.IntN(tornBytes) // bytes before a Torn proxy closes the connection
 	for buffer := make([]byte, passedAtOnce); ; {
 		read, err := from.Read(buffer)
-		if !p.forward(target, buffer[:read], &left) || err != nil {
+		if !p.forward(target, buffer[:read], of, &left) || err != nil {
 			return
 		}
 	}
@@ -32,13 +40,15 @@ func (p *Proxy) pass(target, from net.Conn) {
 
 // forward writes bytes as the current fault requires. It returns false when the connection has to
 // be closed.
-func (p *Proxy) forward(target net.Conn, bytes []byte, left *int) bool {
+func (p *Proxy) forward(target net.Conn, bytes []byte, of direction, left *int) bool {
 	for len(bytes) > 0 {
 		fault, slowBytes, changed := p.now()
+		if fault == Frozen || fault == Muted && of == response {
+			<-changed
+			continue
+		}
 		var err error
 		switch fault {
-		case Frozen:
-			<-changed
 		case Slow:
 			_, err = target.Write(bytes[:min(len(bytes), slowBytes)])
 			bytes = bytes[min(len(bytes), slowBytes):]

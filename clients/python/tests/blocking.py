@@ -145,11 +145,13 @@ class Blocked:
         """Make a call in this thread, interrupt it as Ctrl-C does when it blocks, and return the
         exception that it raised.
         """
-        ended = threading.Event()
-        thread = threading.Thread(target=_interrupt, args=(threading.current_thread(), ended))
+        begun, ended = threading.Event(), threading.Event()
+        caller = threading.current_thread()
+        thread = threading.Thread(target=_interrupt, args=(caller, begun, ended))
         thread.start()
         error: BaseException | None = None
         try:
+            begun.set()
             call()
         except BaseException as raised:
             error = raised
@@ -158,7 +160,8 @@ class Blocked:
         return error
 
 
-def _interrupt(thread: threading.Thread, ended: threading.Event) -> None:
+def _interrupt(thread: threading.Thread, begun: threading.Event, ended: threading.Event) -> None:
+    begun.wait()  # before that, the thread blocks until this one has started
     _until_parked(thread)
     if ended.is_set():
         return

@@ -1,6 +1,7 @@
 """Tests of the commands that return credentials. The commands are real scripts."""
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kubeconnect import Cancelled, ConfigurationError, Unavailable
+from kubeconnect import Cancelled, ConfigurationError, DeadlineExceeded, Unavailable
 from kubeconnect._exec_credentials import ExecCredentials, ExecSpec
 from kubeconnect._transport.identity import KeyPair, Presented
 from kubeconnect._transport.tokens import bearer
@@ -275,6 +276,19 @@ def test_a_command_that_hangs_is_ended(plugin: Plugin, monkeypatch: pytest.Monke
     hang(plugin)
     with pytest.raises(Unavailable, match=r"did not end within 0\.01 seconds"):
         ExecCredentials(plugin.spec).get()
+
+
+def test_a_command_may_take_longer_than_a_call_waits(plugin: Plugin) -> None:
+    output = plugin.path.with_name("output").read_text()
+    plugin.path.with_name("output").unlink()
+    os.mkfifo(plugin.path.with_name("output"))  # which the command waits for
+    credentials = ExecCredentials(plugin.spec)
+    for _ in range(2):
+        with pytest.raises(DeadlineExceeded, match=r"did not end within 0\.01 seconds"):
+            credentials.get(0.01)
+    plugin.prints_text(output)
+    assert credentials.get(10).token == "t-1"
+    assert len(plugin.runs) == 1
 
 
 def test_closing_ends_the_command(plugin: Plugin) -> None:

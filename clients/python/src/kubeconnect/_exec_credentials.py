@@ -14,13 +14,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import grpc
 
-from kubeconnect._errors import Unavailable
+from kubeconnect._errors import DeadlineExceeded, Unavailable
 from kubeconnect._settings import ConfigurationError
 from kubeconnect._transport.failures import client_closed
 from kubeconnect._transport.identity import KeyPair, Presented
@@ -69,7 +71,8 @@ class ExecCredential:
 
 class ExecCredentials:
     """The credentials of a command, which runs when they are needed or about to expire. Safe for
-    concurrent use by threads: one of them runs the command, and the others wait.
+    concurrent use by threads, which share a run of the command. It has a thread of its own, so that
+    it may take longer than a call waits: the next call receives its credential.
     """
 
     def __init__(
@@ -90,8 +93,9 @@ class ExecCredentials:
         self._spec = spec
         self._tls = tls
         self._clock = clock
-        self._lock = threading.Lock()  # held while the command runs
+        self._lock = threading.Lock()  # guards the next two attributes
         self._credential: ExecCredential | None = None
+        self._running: Future[ExecCredential] | None = None  # None if the command does not run
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
 
@@ -102,15 +106,53 @@ class ExecCredentials:
             return known
         return None
 
-    def get(self) -> ExecCredential:
-        """Return the credential, and run the command if necessary. Raises Unavailable if the
-        command fails or returns no credential, because it may succeed later, and Cancelled if the
-        client is closed meanwhile.
+    def get(self, timeout: float | None = None) -> ExecCredential:
+        """Return the credential, and run the command if necessary, for at most ``timeout`` seconds
+        unless it may ask the user for something. Raises DeadlineExceeded after that, Unavailable if
+        the command fails or returns no credential, because it may succeed later, and Cancelled if
+        the client is closed meanwhile.
         """
         with self._lock:
-            credential = self.current() or self._parse(self._run())
-            self._credential = credential
-        return credential
+            if (known := self.current()) is not None:
+                return known
+            if self._running is None:
+                self._running = self._begin()
+            run = self._running
+        try:
+            return run.result(None if self.asks() else timeout)
+        except FutureTimeoutError:
+            raise DeadlineExceeded(
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                self._message(f"did not end within {timeout:.3g} seconds, the timeout of the call"),
+            ) from None
+        except KeyboardInterrupt:
+            self._kill()
+            raise
+
+    def asks(self) -> bool:
+        """Return whether the command may ask the user for something."""
+        return self._spec.interactive_mode != "Never" and _has_terminal()
+
+    def _begin(self) -> Future[ExecCredential]:
+        """Run the command in a thread of its own."""
+        run: Future[ExecCredential] = Future()
+
+        def work() -> None:
+            credential: ExecCredential | None = None
+            failure: Exception | None = None
+            try:
+                credential = self._parse(self._run())
+            except Exception as error:
+                failure = error
+            with self._lock:
+                self._credential, self._running = credential or self._credential, None
+            if credential is not None:
+                run.set_result(credential)
+            else:
+                run.set_exception(failure)
+
+        threading.Thread(target=work, name="kubeconnect credentials", daemon=True).start()
+        return run
 
     def pair(self) -> KeyPair | None:
         """Return the client certificate of the last credential."""
@@ -126,6 +168,9 @@ class ExecCredentials:
     def close(self) -> None:
         """End the command that is running, and run it no more."""
         self._closed = True
+        self._kill()
+
+    def _kill(self) -> None:
         if (process := self._process) is not None:
             _kill(process)
 
@@ -170,11 +215,9 @@ class ExecCredentials:
                 process.stdout.close()
 
     def _is_interactive(self) -> bool:
-        mode = self._spec.interactive_mode
-        terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
-        if mode == "Always" and not terminal:
+        if self._spec.interactive_mode == "Always" and not _has_terminal():
             raise self._error("needs a terminal (interactiveMode: Always)")
-        return terminal and mode != "Never"
+        return self.asks()
 
     def _info(self, interactive: bool) -> str:
         cluster = {} if self._spec.cluster is None else {"cluster": self._spec.cluster}
@@ -211,8 +254,14 @@ class ExecCredentials:
         return expires - min(timedelta(seconds=EARLY_SECONDS), tenth)
 
     def _error(self, problem: str) -> Unavailable:
-        message = f'{self._spec.where}: the command "{self._spec.command}" {problem}'
-        return Unavailable(grpc.StatusCode.UNAVAILABLE, message)
+        return Unavailable(grpc.StatusCode.UNAVAILABLE, self._message(problem))
+
+    def _message(self, problem: str) -> str:
+        return f'{self._spec.where}: the command "{self._spec.command}" {problem}'
+
+
+def _has_terminal() -> bool:
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 
 def _was_presented(credential: ExecCredential, presented: Presented) -> bool:

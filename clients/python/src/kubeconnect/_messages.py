@@ -126,12 +126,14 @@ def identity(cls: type[M], namespace: str, name: str, uid: str, version: str) ->
     return message
 
 
-def message_to_dict(message: KindMessage) -> dict[str, Any]:
-    """Return a message as Kubernetes writes it in JSON. Raises TypeError if it is not a kind."""
+def message_to_dict(message: KindMessage, *, zeros: bool = False) -> dict[str, Any]:
+    """Return a message as Kubernetes writes it in JSON; with ``zeros`` also with the fields that
+    are set to zero. Raises TypeError if it is not a kind.
+    """
     kind_of(message)
     from kubeconnect.k8s._json import to_dict  # loads the messages of meta
 
-    return to_dict(cast(Message, message))
+    return to_dict(cast(Message, message), zeros=zeros)
 
 
 def as_object(message: KindMessage) -> Object:

@@ -43,3 +43,11 @@ async def test_a_write_is_not_made_again(client: AsyncClient, service: FakeServi
     with pytest.raises(Unavailable, match="Socket closed"):
         await client.delete("pods", "web", namespace="demo")
     assert len(service.requests) == 2
+
+
+async def test_a_dry_run_is_made_again(client: AsyncClient, service: FakeService) -> None:
+    service.objects = [pod("web")]
+    await client.list("pods")
+    service.refusals.append(LOST)
+    await client.delete("pods", "web", namespace="demo", dry_run=True)
+    assert len(service.requests) == 3

@@ -241,6 +241,17 @@ def test_apply_sends_the_fields_that_are_set(client: Client, service: FakeServic
     }
 
 
+def test_apply_sends_fields_that_are_set_to_zero(client: Client, service: FakeService) -> None:
+    spec = PodSpec(hostNetwork=False, priority=0, containers=[Container(name="main", image="")])
+    spec.nodeSelector.clear()
+    client.apply(Pod(metadata=ObjectMeta(name="web"), spec=spec), namespace="demo")
+    assert json.loads(service.requests[-1].data)["spec"] == {
+        "containers": [{"name": "main", "image": ""}],
+        "hostNetwork": False,
+        "priority": 0,
+    }
+
+
 def test_apply_rejects_messages_that_are_not_kinds(client: Client) -> None:
     with pytest.raises(TypeError, match="PodSpec is not a kind"):
         client.apply(PodSpec())  # type: ignore[call-overload]

@@ -44,3 +44,11 @@ def test_a_write_is_not_made_again(client: Client, service: FakeService) -> None
     with pytest.raises(Unavailable, match="Socket closed"):
         client.delete("pods", "web", namespace="demo")
     assert len(service.requests) == 2
+
+
+def test_a_dry_run_is_made_again(client: Client, service: FakeService) -> None:
+    service.objects = [pod("web")]
+    client.list("pods")
+    service.refusals.append(LOST)
+    client.delete("pods", "web", namespace="demo", dry_run=True)
+    assert len(service.requests) == 3

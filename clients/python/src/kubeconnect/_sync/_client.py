@@ -65,7 +65,7 @@ class Client(Waits, Apply, Operations, Storing):
 
     A read that is rejected with a retry delay, because a limit is reached, is retried after
     that delay if its ``timeout`` allows. So is a read whose connection is lost, after a short
-    delay, unless the service was never reached. A write is not retried.
+    delay, unless the service was never reached. A write is not retried, except with ``dry_run``.
 
     A ``timeout`` is in seconds, and ``math.inf`` means no limit. The default is the
     client's timeout. A watch and a log have no timeout by default. All calls raise

@@ -104,10 +104,13 @@ class AsyncTransport(AsyncMethods):
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Make a call that changes objects and return its response. Raises LeadershipLost if
-        the caller may write as a leader only, and is not the leader any more.
+        """Make a call that changes objects and return its response. A dry run, which changes
+        nothing, is retried as reads are. Raises LeadershipLost if the caller may write as a
+        leader only, and is not the leader any more.
         """
         check_fence()
+        if getattr(request, "dry_run", False):
+            return await self.read(method, request, timeout)
         return await self.unary(method, request, timeout)
 
     async def unary(
@@ -122,14 +125,20 @@ class AsyncTransport(AsyncMethods):
         different ones by then.
         """
         begin = monotonic()
-        presented = await self.present()
+        presented = await self.present(timeout)
         try:
-            return await self._call(method, request, timeout, presented)
+            return await self._call(method, request, self._rest(timeout, begin), presented)
         except Unauthenticated:
-            fresh = await self.renewed(presented)
+            fresh = await self.renewed(presented, self._rest(timeout, begin))
             if fresh is None:
                 raise
-        return await self._call(method, request, remaining(timeout, begin), fresh)
+        return await self._call(method, request, self._rest(timeout, begin), fresh)
+
+    def _rest(self, timeout: float | None, begin: float) -> float | None:
+        """Return the rest of the timeout of a call that began at ``begin``. The timeout is for each
+        step of the call if the user may be asked for something.
+        """
+        return timeout if self._identity.asks() else remaining(timeout, begin)
 
     async def _call(
         self,
@@ -169,30 +178,30 @@ class AsyncTransport(AsyncMethods):
             connection = await self._connection_with(presented.pair)
             call = connection.bound(method)(
                 request,
-                timeout=remaining(timeout, first),
+                timeout=self._rest(timeout, first),
                 metadata=presented.metadata,
                 wait_for_ready=wait_for_ready,
             )
             return Begun(call, connection)
 
-        stream = AsyncStream(self, begin)
+        stream = AsyncStream(self, begin, lambda: self._rest(timeout, first))
         self._streams.add(stream)
         return stream
 
-    async def present(self) -> Presented:
-        """Return what the next call presents to the service."""
+    async def present(self, timeout: float | None) -> Presented:
+        """Return what the next call, which has ``timeout`` seconds, presents to the service."""
         if self._identity.token is None:
             return Presented((), self._identity.pair())
-        token = self._identity.token()
+        token = self._identity.token(timeout)
         text = await token if inspect.isawaitable(token) else token
         return Presented(() if text is None else bearer(text), self._identity.pair())
 
-    async def renewed(self, rejected: Presented) -> Presented | None:
+    async def renewed(self, rejected: Presented, timeout: float | None) -> Presented | None:
         """Return what to present after a rejection; None if there is nothing else."""
         if not self.renews:
             return None
         self._identity.discard(rejected)
-        fresh = await self.present()
+        fresh = await self.present(timeout)
         return None if fresh == rejected else fresh
 
     async def _connection_with(self, pair: KeyPair | None) -> AsyncConnection:
@@ -272,10 +281,14 @@ class AsyncStream(Generic[Request, Response]):
         self,
         transport: AsyncTransport,
         begin: Callable[[Presented], Awaitable[Begun[Request, Response]]],
+        rest: Callable[[], float | None],
     ) -> None:
-        """Store the function that begins the call, which is not begun yet."""
+        """Store the functions that begin the call, which is not begun yet, and that return the
+        rest of its timeout.
+        """
         self._transport = transport
         self._begin = begin
+        self._rest = rest
         self._begun: Begun[Request, Response] | None = None
         self._opened = False  # set by the first response
         self._reading: asyncio.Future[object] | None = None
@@ -333,13 +346,13 @@ class AsyncStream(Generic[Request, Response]):
         """Return the next response. The first time, begin the call."""
         if self._opened and self._begun is not None:
             return await self._begun.call.read()
-        presented = await self._transport.present()
+        presented = await self._transport.present(self._rest())
         try:
             response = await self._first(presented)
         except grpc.RpcError as error:
             if not isinstance(failure(error), Unauthenticated):
                 raise
-            fresh = await self._transport.renewed(presented)
+            fresh = await self._transport.renewed(presented, self._rest())
             if fresh is None:
                 raise
             response = await self._first(fresh)

@@ -33,12 +33,15 @@ class Presented(NamedTuple):
 class Identity(Generic[T_co]):
     """The credentials of a client, which may be renewed."""
 
-    token: Callable[[], T_co] | None = None
-    """Returns the bearer token of a call, or None for none."""
+    token: Callable[[float | None], T_co] | None = None
+    """Returns the bearer token of a call, or None for none. Its argument is the number of seconds
+    that the call has. A function of the user does not receive it."""
     pair: Callable[[], KeyPair | None] = lambda: None
     """Returns the client certificate of a connection. It is called after ``token``."""
     renews: bool = False
     """Whether a later call may present something else."""
+    asks: Callable[[], bool] = lambda: False
+    """Returns whether ``token`` may ask the user for something, which no timeout limits."""
     discard: Callable[[Presented], object] = lambda presented: None
     """Is called with what the service has rejected as Unauthenticated."""
     close: Callable[[], object] = lambda: None

@@ -103,10 +103,13 @@ class Transport(Methods):
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Make a call that changes objects and return its response. Raises LeadershipLost if
-        the caller may write as a leader only, and is not the leader any more.
+        """Make a call that changes objects and return its response. A dry run, which changes
+        nothing, is retried as reads are. Raises LeadershipLost if the caller may write as a
+        leader only, and is not the leader any more.
         """
         check_fence()
+        if getattr(request, "dry_run", False):
+            return self.read(method, request, timeout)
         return self.unary(method, request, timeout)
 
     def unary(
@@ -121,14 +124,20 @@ class Transport(Methods):
         different ones by then.
         """
         begin = monotonic()
-        presented = self.present()
+        presented = self.present(timeout)
         try:
-            return self._call(method, request, timeout, presented)
+            return self._call(method, request, self._rest(timeout, begin), presented)
         except Unauthenticated:
-            fresh = self.renewed(presented)
+            fresh = self.renewed(presented, self._rest(timeout, begin))
             if fresh is None:
                 raise
-        return self._call(method, request, remaining(timeout, begin), fresh)
+        return self._call(method, request, self._rest(timeout, begin), fresh)
+
+    def _rest(self, timeout: float | None, begin: float) -> float | None:
+        """Return the rest of the timeout of a call that began at ``begin``. The timeout is for each
+        step of the call if the user may be asked for something.
+        """
+        return timeout if self._identity.asks() else remaining(timeout, begin)
 
     def _call(
         self,
@@ -164,7 +173,7 @@ class Transport(Methods):
             with self._using(presented.pair) as connection:
                 call = connection.bound(method)(
                     request,
-                    timeout=remaining(timeout, first),
+                    timeout=self._rest(timeout, first),
                     metadata=presented.metadata,
                     wait_for_ready=wait_for_ready,
                 )
@@ -174,19 +183,20 @@ class Transport(Methods):
 
         if self._closed.is_set():
             raise client_closed()
-        return Stream(self, begin, self.present())
+        presented = self.present(timeout)
+        return Stream(self, begin, presented, lambda: self._rest(timeout, first))
 
-    def present(self) -> Presented:
-        """Return what the next call presents to the service."""
-        token = self._identity.token() if self._identity.token else None
+    def present(self, timeout: float | None) -> Presented:
+        """Return what the next call, which has ``timeout`` seconds, presents to the service."""
+        token = self._identity.token(timeout) if self._identity.token else None
         return Presented(() if token is None else bearer(token), self._identity.pair())
 
-    def renewed(self, rejected: Presented) -> Presented | None:
+    def renewed(self, rejected: Presented, timeout: float | None) -> Presented | None:
         """Return what to present after a rejection; None if there is nothing else."""
         if not self.renews:
             return None
         self._identity.discard(rejected)
-        fresh = self.present()
+        fresh = self.present(timeout)
         return None if fresh == rejected else fresh
 
     @contextmanager
@@ -289,14 +299,16 @@ class Stream(Generic[Request, Response]):
         transport: Transport,
         begin: Callable[[Presented, Stream[Request, Response]], Begun[Response]],
         presented: Presented,
+        rest: Callable[[], float | None],
     ) -> None:
-        """Begin the call.
+        """Begin the call. ``rest`` returns the rest of its timeout.
 
         If it is rejected as unauthenticated, it is begun again if the credentials are different
         ones by then.
         """
         self._transport = transport
         self._begin = begin
+        self._rest = rest
         self._presented: Presented | None = presented  # None after the first response
         self._closed = False
         self._guard = _Guard(0.0)
@@ -375,7 +387,7 @@ class Stream(Generic[Request, Response]):
 
     def _retry_with_new_credentials(self) -> bool:
         rejected, self._presented = self._presented, None
-        fresh = self._transport.renewed(rejected) if rejected else None
+        fresh = self._transport.renewed(rejected, self._rest()) if rejected else None
         if fresh is None:
             return False
         self._begun = self._begin(fresh, self)

@@ -29,6 +29,11 @@ def token_function(token: str | Callable[[], T]) -> Callable[[], str | T]:
     return lambda: fixed
 
 
+def without_timeout(function: Callable[[], T]) -> Callable[[float | None], T]:
+    """Return a function that ignores its argument, the timeout of a call."""
+    return lambda _: function()
+
+
 def bearer(token: object) -> Metadata:
     """Return the metadata of a call with this token. Its errors never contain the token."""
     return (("authorization", f"Bearer {checked(token)}"),)

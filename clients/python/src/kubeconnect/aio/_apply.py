@@ -57,7 +57,8 @@ class AsyncApply(AsyncWrites, AsyncCluster):
         The resource is found from the object's ``apiVersion`` and ``kind``, and the name and
         namespace from its metadata. ``namespace`` is for an object without one in its
         metadata; it is ignored if the kind has no namespaces. A message of ``kubeconnect.k8s``
-        is applied with the fields that are set in it.
+        is applied with the fields that are set in it, also to zero. In a message that was read,
+        the API server has set nearly all fields: apply a new message instead.
 
         ``field_manager`` owns the fields of the object. A field that it applied before and
         that is missing now is removed. Programs that apply different fields of the same
@@ -70,7 +71,7 @@ class AsyncApply(AsyncWrites, AsyncCluster):
         """
         cls: type[KindMessage] | None = None
         if not isinstance(object, Mapping):
-            cls, object = type(object), message_to_dict(object)
+            cls, object = type(object), message_to_dict(object, zeros=True)
         return await self._apply(
             Manifest.from_object(object),
             cls,

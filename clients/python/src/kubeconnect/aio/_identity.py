@@ -9,7 +9,7 @@ from kubeconnect._exec_credentials import ExecCredentials
 from kubeconnect._transport.aio import AsyncToken, SentToken
 from kubeconnect._transport.certificates import Certificate
 from kubeconnect._transport.identity import Identity
-from kubeconnect._transport.tokens import TokenFile, token_function
+from kubeconnect._transport.tokens import TokenFile, token_function, without_timeout
 
 
 def identity_of(address: Address, credentials: Credentials[AsyncToken]) -> Identity[SentToken]:
@@ -23,23 +23,24 @@ def identity_of(address: Address, credentials: Credentials[AsyncToken]) -> Ident
         return _of_command(found.command, found.certificate)
     token = found.token.token if isinstance(found.token, TokenFile) else found.token
     return Identity(
-        token=None if token is None else token_function(token),
+        token=None if token is None else without_timeout(token_function(token)),
         pair=found.certificate.pair if found.certificate else lambda: None,
         renews=found.renewed,
     )
 
 
 def _of_command(command: ExecCredentials, certificate: Certificate | None) -> Identity[SentToken]:
-    async def token() -> str | None:
+    async def token(timeout: float | None) -> str | None:
         credential = command.current()
         if credential is None:
-            credential = await run_blocking(command.get)
+            credential = await run_blocking(lambda: command.get(timeout))
         return credential.token
 
     return Identity(
         token=token,
         pair=certificate.pair if certificate else command.pair,
         renews=True,
+        asks=command.asks,
         discard=command.discard,
         close=command.close,
     )

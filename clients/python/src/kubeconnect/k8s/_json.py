@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -19,15 +19,15 @@ _MACHINERY = "k8s.io.apimachinery.pkg"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def to_dict(message: Message) -> dict[str, Any]:
+def to_dict(message: Message, *, zeros: bool = False) -> dict[str, Any]:
     """Return a message as Kubernetes writes it in JSON, with ``apiVersion`` and ``kind`` if it
     is an object.
 
     Fields that are not set are left out. So are those that Kubernetes leaves out if they are
-    zero, such as ``hostNetwork``, even if they are set. The dict is a copy. Unknown
-    fields, of an API server that is newer than this package, are left out.
+    zero, such as ``hostNetwork``, even if they are set, unless ``zeros`` is true. The dict is a
+    copy. Unknown fields, of an API server that is newer than this package, are left out.
     """
-    fields = _fields(message)
+    fields = _fields(message, zeros)
     if kind := find_kind(type(message)):
         return {"apiVersion": kind.api_version, "kind": kind.kind, **fields}
     return fields
@@ -71,17 +71,19 @@ def members(message: Message) -> Iterator[tuple[str, Any]]:
     yield from _members(message, _simple)
 
 
-def _fields(message: Message) -> dict[str, Any]:
-    return dict(_members(message, _value))
+def _fields(message: Message, zeros: bool) -> dict[str, Any]:
+    return dict(_members(message, partial(_value, zeros=zeros), zeros))
 
 
-def _members(message: Message, convert: Callable[[Message], Any]) -> Iterator[tuple[str, Any]]:
+def _members(
+    message: Message, convert: Callable[[Message], Any], zeros: bool = False
+) -> Iterator[tuple[str, Any]]:
     """Return the members of a message; ``convert`` converts the messages that it contains."""
     rules = _rules(message.DESCRIPTOR)
     for field, content in message.ListFields():
         if field.name in rules.inline:
-            yield from _members(content, convert)
-        elif content or field.name not in rules.omitted:
+            yield from _members(content, convert, zeros)
+        elif zeros or content or field.name not in rules.omitted:
             value = _of_field(field, content, convert)
             if value is not None:
                 yield field.json_name, value  # type: ignore[attr-defined]
@@ -102,9 +104,9 @@ def _scalar(value: Any) -> Any:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
-def _value(message: Message) -> Any:
+def _value(message: Message, zeros: bool = False) -> Any:
     simple = _simple(message)
-    return _fields(simple) if isinstance(simple, Message) else simple
+    return _fields(simple, zeros) if isinstance(simple, Message) else simple
 
 
 def _simple(message: Message) -> Any:
