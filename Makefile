@@ -123,13 +123,16 @@ check-go: console
 	@cd e2e/cluster && $(GO) test -vet=off $(KUBERNETES_FLAGS) ./...
 	@cd e2e/deploy && $(GO) test ./...
 
-CALLERS = --config pyproject.toml ../../e2e/callers/python
+# Python programs outside of the client.
+PROGRAMS = ../../e2e/callers/python ../../bench/python
 
 .PHONY: check-python
 check-python: .venv/.installed .cache/wheels/.downloaded
 	$(say) 'python: ruff, mypy, tests'
-	@cd clients/python && ../../.venv/bin/ruff check . $(CALLERS) && ../../.venv/bin/ruff format --check . $(CALLERS)
-	@cd clients/python && ../../.venv/bin/mypy && ../../.venv/bin/mypy --config-file pyproject.toml --strict $(lastword $(CALLERS))
+	@cd clients/python && ../../.venv/bin/ruff check --config pyproject.toml . $(PROGRAMS)
+	@cd clients/python && ../../.venv/bin/ruff format --check --config pyproject.toml . $(PROGRAMS)
+	@cd clients/python && ../../.venv/bin/mypy
+	@cd clients/python && for programs in $(PROGRAMS); do ../../.venv/bin/mypy --config-file pyproject.toml $$programs || exit 1; done
 	@cd clients/python && KUBECONNECT_WHEELS=../../.cache/wheels ../../.venv/bin/python -m pytest -q
 
 .PHONY: check-pythons
@@ -179,8 +182,18 @@ informers: e2e-programs ## Write docs/informers.md: stores that follow the clust
 	@UPDATE=1 E2E=1 SOAK=1m $(GO) test -race -count=1 -timeout $(call minutes,20) ./e2e/informer
 
 .PHONY: bench
-bench: build .venv/.installed ## Compare the service with the alternatives that callers have; takes about ten minutes.
+bench: build .venv/.installed bench-python ## Compare the service with the alternatives that callers have; takes about twenty minutes.
 	@$(GO) run ./bench
+
+# The Python clients that the bench compares, in an environment of their own.
+.PHONY: bench-python
+bench-python: .cache/bench-python/.installed
+
+.cache/bench-python/.installed: bench/python/requirements.txt clients/python/pyproject.toml
+	$(say) 'bench: install the Python clients that are compared'
+	@$(PYTHON3) -m venv .cache/bench-python
+	@.cache/bench-python/bin/python -m pip install --quiet --disable-pip-version-check -r bench/python/requirements.txt -e clients/python
+	@touch $@
 
 # The duration of random faults in `make soak`. If SOAK is set, the other tests of faults run longer
 # too: more rounds, and a minute instead of seconds.

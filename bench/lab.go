@@ -20,6 +20,7 @@ var comparisons = []comparison{
 	{"start", (*lab).compareStart},
 	{"list", (*lab).compareLists},
 	{"clients", (*lab).compareClients},
+	{"python", (*lab).comparePython},
 	{"label", (*lab).compareLabels},
 	{"questions", (*lab).compareQuestions},
 	{"pages", (*lab).comparePages},

@@ -15,6 +15,7 @@ const writers = 16
 type changer struct {
 	store   *store
 	pods    []*storedPod // changed in turn
+	places  []place      // of the pods
 	written atomic.Int64
 }
 
@@ -42,7 +43,7 @@ func (l *lab) placesOf(concerned func(number int) bool) (places []place) {
 }
 
 func (c *changer) read(ctx context.Context, places []place) error {
-	c.pods = make([]*storedPod, len(places))
+	c.pods, c.places = make([]*storedPod, len(places)), places
 	return inParallel(ctx, writers, len(places), func(i int) (err error) {
 		c.pods[i], err = c.store.readPod(ctx, places[i])
 		return err
@@ -55,6 +56,14 @@ func (c *changer) close() { c.store.close() }
 func (c *changer) changeOne(ctx context.Context) error {
 	number := int(c.written.Add(1))
 	return c.pods[number%len(c.pods)].change(ctx, c.store)
+}
+
+// next returns the places of the pods that the next changes concern.
+func (c *changer) next(changes int) (places []place) {
+	for number := range changes {
+		places = append(places, c.places[(int(c.written.Load())+1+number)%len(c.places)])
+	}
+	return places
 }
 
 // burst makes all changes concurrently. There must be at least as many pods as changes.
@@ -82,6 +91,23 @@ func (c *changer) trickle(ctx context.Context, each, lasting time.Duration) (cha
 		}
 	}
 	return changes, nil
+}
+
+// bursts makes a number of changes in bursts, one in every interval.
+func (c *changer) bursts(ctx context.Context, burst int, each time.Duration, changes int) error {
+	ticker := time.NewTicker(each)
+	defer ticker.Stop()
+	for made := 0; made < changes; made += burst {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := c.burst(ctx, min(burst, changes-made)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // meanwhile makes a change in every interval while a function runs. The function's context is

@@ -1,5 +1,8 @@
 import pkgutil
+import subprocess
+import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import kubeconnect
@@ -28,3 +31,35 @@ def test_shows_the_public_names_of_its_classes() -> None:
     assert kubeconnect.NotFound.__module__ == "kubeconnect"
     assert kubeconnect.Client.__module__ == "kubeconnect"
     assert aio.AsyncClient.__module__ == "kubeconnect.aio"
+
+
+NOT_NEEDED_TO_IMPORT = {
+    "click",
+    "decimal",
+    "html",
+    "kubeconnect._exec_credentials",
+    "kubeconnect._kubeconfig",
+    "kubeconnect._typed_columns",
+    "kubeconnect.aio",
+    "kubeconnect.data",
+    "kubeconnect.k8s",
+    "kubeconnect.types",
+    "pandas",
+    "polars",
+    "prometheus_client",
+    "pyarrow",
+    "rich",
+    "shutil",
+    "tempfile",
+    "tomllib",
+    "uuid",
+    "yaml",
+}
+
+
+def test_imports_nothing_that_only_some_programs_need() -> None:
+    program = "import sys, kubeconnect; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+    assert "kubeconnect" in loaded.decode().split()
+    assert NOT_NEEDED_TO_IMPORT & set(loaded.decode().split()) == set()
+    assert all(find_spec(name) for name in NOT_NEEDED_TO_IMPORT if name.startswith("kubeconnect."))

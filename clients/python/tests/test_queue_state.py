@@ -105,8 +105,8 @@ def test_a_key_without_a_delay_is_added_at_once(queue: QueueState[str], delay: f
     assert take_all(queue) == ["a"]
 
 
-@pytest.mark.parametrize("delay", [math.inf, math.nan])
-def test_refuses_a_delay_that_never_ends(queue: QueueState[str], delay: float) -> None:
+@pytest.mark.parametrize("delay", [math.inf, -math.inf, math.nan])
+def test_refuses_a_delay_that_is_not_finite(queue: QueueState[str], delay: float) -> None:
     with pytest.raises(ValueError, match="finite"):
         queue.add_after("a", delay)
 

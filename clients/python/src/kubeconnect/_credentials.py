@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kubeconnect._address import Address
-from kubeconnect._exec_credentials import ExecCredentials
-from kubeconnect._kubeconfig import ContextCredentials, context_credentials
 from kubeconnect._settings import ConfigurationError
 from kubeconnect._transport.certificates import Certificate
 from kubeconnect._transport.files import FilePath
 from kubeconnect._transport.options import check_tls
 from kubeconnect._transport.tokens import TokenFile, check_confidential, checked
+
+if TYPE_CHECKING:
+    from kubeconnect._exec_credentials import ExecCredentials
+    from kubeconnect._kubeconfig import ContextCredentials
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -70,6 +72,8 @@ def sources(address: Address, credentials: Credentials[T_co]) -> Sources[T_co | 
     """
     credentials.check()
     if credentials.of_kubeconfig:
+        from kubeconnect._kubeconfig import context_credentials  # slow to import
+
         found = context_credentials(credentials.kubeconfig, credentials.context)
         return _of_context(address, found)
     if credentials.token is not None or credentials.token_file is not None:
@@ -85,6 +89,8 @@ def sources(address: Address, credentials: Credentials[T_co]) -> Sources[T_co | 
 
 
 def _of_context(address: Address, found: ContextCredentials) -> Sources[str]:
+    from kubeconnect._exec_credentials import ExecCredentials  # slow to import
+
     check_confidential(address)
     try:
         token = TokenFile(found.token_file) if found.token_file else found.token

@@ -9,13 +9,12 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kubeconnect._column_values import json_of
-from kubeconnect._typed_columns import TypedColumn
-
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from kubeconnect._typed_columns import TypedColumn
 
 _DIGITS, _FRACTION_DIGITS = 38, 9
 """Of decimals. The fraction of a quantity has no more digits."""
@@ -97,6 +96,8 @@ def _without_json(column: TypedColumn) -> Sequence[Any]:
     """Return the values, with JSON values as JSON texts."""
     if column.type != "json":
         return column.values
+    from kubeconnect._column_values import json_of  # slow to import
+
     if column.is_list:
         return [[json_of(element) for element in each] for each in column.values]
     return [None if each is None else json_of(each) for each in column.values]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -301,6 +300,8 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 def _program(spec: ExecSpec) -> str:
     """Return the path of the program."""
+    import shutil  # slow to import
+
     found = shutil.which(spec.command, path={**os.environ, **spec.env}.get("PATH"))
     if found is None:
         hint = f"\n{_without_escapes(spec.install_hint)}" if spec.install_hint else ""

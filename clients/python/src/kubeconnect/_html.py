@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from html import escape
 
 MAX_ROWS = 20
 """The maximum number of rows of a list that are shown."""
@@ -49,7 +48,7 @@ def html_properties(caption: str, properties: Iterable[tuple[str, object]]) -> s
     of its elements.
     """
     rows = (
-        f'<tr><th scope="row">{escape(name)}</th>{_cell(each)}</tr>' for name, each in properties
+        f'<tr><th scope="row">{_escape(name)}</th>{_cell(each)}</tr>' for name, each in properties
     )
     return _html(caption, f"<tbody>{''.join(rows)}</tbody>", ())
 
@@ -64,14 +63,14 @@ def without_empty(
 
 
 def _html(caption: str, content: str, notes: Iterable[str]) -> str:
-    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    table = f"<table><caption>{escape(caption)}</caption>{content}</table>"
+    below = "".join(f"<p>{_escape(note)}</p>" for note in notes)
+    table = f"<table><caption>{_escape(caption)}</caption>{content}</table>"
     return f'<div class="kubeconnect">{_STYLE}{table}{below}</div>'
 
 
 def _heading(text: str, is_numeric: bool) -> str:
     number = ' class="number"' if is_numeric else ""
-    return f'<th scope="col"{number}>{escape(text)}</th>'
+    return f'<th scope="col"{number}>{_escape(text)}</th>'
 
 
 def _cell(value: object, is_numeric: bool = False) -> str:
@@ -82,8 +81,14 @@ def _text(value: object) -> str:
     if isinstance(value, tuple):
         return "<br>".join(map(_text, value))
     if isinstance(value, datetime):
-        return escape(value.isoformat(" ", "seconds").replace("+00:00", " UTC"))
-    return "" if value is None else escape(str(value))
+        return _escape(value.isoformat(" ", "seconds").replace("+00:00", " UTC"))
+    return "" if value is None else _escape(str(value))
+
+
+def _escape(text: str) -> str:
+    from html import escape  # slow to import
+
+    return escape(text)
 
 
 def _is_numeric(cells: Iterable[object]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -31,6 +32,13 @@ class LeadershipLost(KubeconnectError):
     """The lease was not renewed in time, or another candidate holds it. ``__cause__`` is the
     error of the last attempt, if there was one.
     """
+
+
+def unique_identity() -> str:
+    """Return the default identity of a candidate: the name of the host, and a random part."""
+    import uuid  # slow to import
+
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 def check_durations(lease: float, renew: float, retry: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -14,6 +14,9 @@ from kubeconnect._errors import UnreadableObject
 from kubeconnect._html import html_properties
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1.status_pb2 import Status
+
+_decode: Callable[[str], dict[str, Any]] = json.JSONDecoder().decode
+"""Faster than ``json.loads``, which detects the encoding of each text. The service sends UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class Object(Mapping[str, Any]):
         change it.
         """
         if self._content is None:
-            self._content = json.loads(self.raw)
+            self._content = _decode(self.raw.decode())
         return self._content
 
     @property

@@ -10,11 +10,6 @@ from typing import Any
 
 from kubeconnect._settings import ConfigurationError, Place, Settings
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 POD_ADDRESS = "https://kubeconnect.kubeconnect.svc"
 """The Service that ``helm install kubeconnect deploy/kubeconnect --namespace kubeconnect``
 creates, on port 443."""
@@ -84,6 +79,10 @@ def _file(path: Path) -> Place[str]:
 
 
 def _table(path: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):  # slow to import
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         return dict(tomllib.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:

@@ -94,7 +94,7 @@ class QueueState(Generic[K]):
 
     def add_after(self, key: K, delay: float) -> None:
         """Add the key in ``delay`` seconds, or earlier if it is to be added earlier already."""
-        if not delay < math.inf:
+        if not math.isfinite(delay):
             raise ValueError(f"the delay must be a finite number of seconds, not {delay}")
         if self._shut_down:
             return

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import struct
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -130,6 +129,8 @@ def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
 
     Only the owner may read it, because the objects may be secret.
     """
+    import tempfile  # slow to import
+
     folder, name = os.path.split(os.path.abspath(path))
     descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
     try:

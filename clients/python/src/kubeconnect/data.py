@@ -7,8 +7,9 @@ paths that are also the names of their columns. ``ColumnType`` is the type of a 
 
     to_pandas(store, {"node": "spec.nodeName", "cpu": Column(path, "quantity", "sum")})
 
-The first columns are the ``namespace``, unless the objects have none, and the ``name``. Without
-``fields`` the others are ``uid``, ``created`` and ``labels``.
+The first columns are the ``namespace``, unless the objects have none, and the ``name``. Columns of
+``fields`` that have these names replace them. Without ``fields`` the others are ``uid``,
+``created`` and ``labels``.
 
 ==========  ==================  ====================  ===================  =====================
 type        records             pandas                polars               Arrow
@@ -27,6 +28,10 @@ A missing value is None, or what the library uses for it. A path with "[*]" is a
 unless it has an aggregate. A type that is not given is derived from the values: strings are times
 if all of them are, and values of several types are strings. A column without any value is a
 string column.
+
+A type that is given converts the values: int, float and bool accept text such as "80" and "true",
+int accepts booleans and whole numbers such as 2.0, and string accepts any value, as JSON if it is
+not a string.
 
 All functions raise ValueError for an invalid path, for two columns of the same name and for a
 value that is not of the type of its column, and UnreadableObject for an object whose content

@@ -496,6 +496,11 @@ async def test_an_invalid_selection_ends_the_store(
     assert len(service.requests) == 1
 
 
+async def test_indexes_of_no_store_are_refused(client: AsyncClient) -> None:
+    with pytest.raises(ValueError, match="indexes of 'typo', but no watch has this key"):
+        client.stores({"web": "pods"}, indexes={"typo": {"node": "spec.nodeName"}})
+
+
 async def test_several_stores_share_a_stream(client: AsyncClient, service: FakeService) -> None:
     watches: dict[str, WatchSpec | str] = {
         "web": WatchSpec("pods", namespace="demo"),

@@ -483,6 +483,11 @@ def test_an_invalid_selection_ends_the_store(client: Client, service: FakeServic
     assert len(service.requests) == 1
 
 
+def test_indexes_of_no_store_are_refused(client: Client) -> None:
+    with pytest.raises(ValueError, match="indexes of 'typo', but no watch has this key"):
+        client.stores({"web": "pods"}, indexes={"typo": {"node": "spec.nodeName"}})
+
+
 def test_several_stores_share_a_stream(client: Client, service: FakeService) -> None:
     watches: dict[str, WatchSpec | str] = {
         "web": WatchSpec("pods", namespace="demo"),

@@ -243,10 +243,10 @@ class Controller:
         return self._stopping
 
     def stop(self) -> None:
-        """End ``run``. May be called from the reconcile function and from signal handlers. With
-        threads it may be called by any of them.
+        """End ``run``: no further call begins. May be called from the reconcile function and from
+        signal handlers. With threads it may be called by any of them.
         """
-        self._outcome.put(None)
+        self._end_with(None)
 
     def run(self, *, handle_signals: bool = True) -> None:
         """Reconcile until ``stop``, SIGTERM or SIGINT.
@@ -407,8 +407,10 @@ class Controller:
         )
         self._queue.add_rate_limited(key, at_least=float(delay or 0))
 
-    def _end_with(self, error: BaseException) -> None:
-        self._outcome.put(error)
+    def _end_with(self, outcome: BaseException | None) -> None:
+        """End ``run``. Workers may take further keys before ``run`` continues."""
+        self._stopping = True
+        self._outcome.put(outcome)
 
     def _finish(self, outcome: BaseException | None) -> None:
         """Begin no further call, wait for those that run, and close all."""

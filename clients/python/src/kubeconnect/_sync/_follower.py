@@ -52,7 +52,8 @@ class Followed:
         forget = self.subscriptions.remove
         with self.state.guard:
             subscription = Subscription(self.state, self.name, on_add, on_update, on_delete, forget)
-            self.subscriptions.append(subscription)
+            self.subscriptions.append(subscription)  # before it starts, so that it will be ended
+            subscription.start()
             if self._closed:
                 subscription.end()
         return subscription

@@ -7,8 +7,6 @@ from __future__ import annotations
 import logging
 import math
 import random
-import socket
-import uuid
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
@@ -35,6 +33,7 @@ from kubeconnect._leases import (
     Election,
     LeadershipLost,
     check_durations,
+    unique_identity,
 )
 from kubeconnect._metrics import leader_metric
 from kubeconnect._reads import Consistency
@@ -111,7 +110,7 @@ class LeaderElector:
         self._on_started_leading = on_started_leading
         self._on_stopped_leading = on_stopped_leading
         self._on_new_leader = on_new_leader
-        identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        identity = identity or unique_identity()
         self._election = Election(identity, lease_duration)
         self._metric = leader_metric(name)
         self._metric(False)

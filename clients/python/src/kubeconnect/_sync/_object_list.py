@@ -17,7 +17,6 @@ from kubeconnect._messages import Decode
 from kubeconnect._objects import Object, Resource
 from kubeconnect._reads import Source
 from kubeconnect._transport.sync import Transport
-from kubeconnect._typed_columns import RowReader, TypedColumn
 from kubeconnect._types import T
 from kubeconnect.v1 import read_pb2 as pb
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from kubeconnect._typed_columns import TypedColumn
 
 R = TypeVar("R")
 
@@ -140,6 +141,8 @@ class ObjectList(Indexing[T]):
         return arrow_of(self._columns(fields))
 
     def _columns(self, fields: Fields | None) -> list[TypedColumn]:
+        from kubeconnect._typed_columns import RowReader  # slow to import
+
         reader = RowReader(
             (self._fields or None) if fields is None else fields,
             namespaced=self.resource.namespaced,

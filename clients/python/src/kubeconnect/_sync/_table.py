@@ -12,13 +12,14 @@ from kubeconnect._html import MAX_ROWS, html_table
 from kubeconnect._objects import Resource
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._transport.sync import Transport
-from kubeconnect._typed_columns import TypedColumn, read_table
 from kubeconnect.v1 import table_pb2 as pb
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from kubeconnect._typed_columns import TypedColumn
 
 
 class Table:
@@ -126,6 +127,8 @@ class Table:
         return arrow_of(self._typed_columns())
 
     def _typed_columns(self) -> list[TypedColumn]:
+        from kubeconnect._typed_columns import read_table  # slow to import
+
         rows = [row for row in self]
         return read_table(self.columns, rows, namespaced=self.resource.namespaced)
 

@@ -227,9 +227,9 @@ class Writes(Calls):
         """Change parts of one object, or of its ``subresource`` ("status", "scale").
 
         ``type`` is the format of ``body``. A mapping or a list is sent as JSON, bytes and
-        str are sent unchanged. APPLY needs a ``field_manager``, and with ``force`` takes
-        ownership of fields from other managers. The result of ``patch(Pod, …)`` has a message
-        of ``kubeconnect.k8s``.
+        str are sent unchanged. APPLY needs a ``field_manager``, and a body with an
+        ``apiVersion`` and a ``kind``. With ``force`` it takes ownership of fields from other
+        managers. The result of ``patch(Pod, …)`` has a message of ``kubeconnect.k8s``.
 
         Raises Conflict if a precondition fails, or, with a cause for each field, if other
         managers own the fields. Raises Invalid, with a cause for each field, if the result

@@ -67,7 +67,8 @@ class AsyncApply(AsyncWrites, AsyncCluster):
 
         Raises ValueError if the object does not have an ``apiVersion``, a ``kind`` and a
         name, Conflict, with a cause for each field, if other managers own the fields, and
-        Invalid if the result is rejected by validation.
+        Invalid if the result is rejected by validation. The API server rejects unknown fields of
+        built-in kinds in every apply, whatever ``field_validation`` is.
         """
         cls: type[KindMessage] | None = None
         if not isinstance(object, Mapping):

@@ -65,10 +65,10 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring):
     that delay if its ``timeout`` allows. So is a read whose connection is lost, after a short
     delay, unless the service was never reached. A write is not retried, except with ``dry_run``.
 
-    A ``timeout`` is in seconds, and ``math.inf`` means no limit. The default is the
-    client's timeout. A watch and a log have no timeout by default. All calls raise
-    subclasses of KubeconnectError: NotFound, Forbidden, Unavailable, DeadlineExceeded and
-    others. Calls of a closed client raise Cancelled.
+    A ``timeout`` is in seconds, and ``math.inf`` means no limit; a timeout that is not more
+    than 0 raises ValueError. The default is the client's timeout. A watch and a log have no
+    timeout by default. All calls raise subclasses of KubeconnectError: NotFound, Forbidden,
+    Unavailable, DeadlineExceeded and others. Calls of a closed client raise Cancelled.
     """
 
     def __init__(

@@ -52,7 +52,8 @@ class AsyncFollowed:
             subscription = AsyncSubscription(
                 self.state, self.name, on_add, on_update, on_delete, forget
             )
-            self.subscriptions.append(subscription)
+            self.subscriptions.append(subscription)  # before it starts, so that it will be ended
+            subscription.start()
             if self._closed:
                 subscription.end()
         return subscription

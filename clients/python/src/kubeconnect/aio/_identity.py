@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kubeconnect._address import Address
 from kubeconnect._concurrency.aio import run_blocking
 from kubeconnect._credentials import Credentials, sources
-from kubeconnect._exec_credentials import ExecCredentials
 from kubeconnect._transport.aio import AsyncToken, SentToken
 from kubeconnect._transport.certificates import Certificate
 from kubeconnect._transport.identity import Identity
 from kubeconnect._transport.tokens import TokenFile, token_function, without_timeout
+
+if TYPE_CHECKING:
+    from kubeconnect._exec_credentials import ExecCredentials
 
 
 def identity_of(address: Address, credentials: Credentials[AsyncToken]) -> Identity[SentToken]:

@@ -213,10 +213,12 @@ class AsyncStoring(AsyncStreams):
         A watch is a WatchSpec, or the name of a resource, or a class of ``kubeconnect.k8s``.
         Type checkers know the objects if all are Objects, or all watches are a WatchSpec of one
         class. Among others, declare the type: ``pods: AsyncStore[Pod] = stores["pods"]``.
-        ``indexes`` are as in ``store``, by
-        key. The other arguments are as in ``store``.
+        ``indexes`` are as in ``store``, by key. The other arguments are as in ``store``.
+
+        Raises ValueError for indexes with a key that no watch has.
         """
         specs = {key: _spec(watch) for key, watch in watches.items()}
+        _check_keys(indexes or {}, specs)
         guard, position = new_guard(), Position(shared=True)
         followed = {
             key: AsyncFollowed(
@@ -265,6 +267,11 @@ def _spec(watch: WatchSpec[Any] | str | type[KindMessage]) -> WatchSpec[Any]:
     spec: WatchSpec[Any] = watch if isinstance(watch, WatchSpec) else WatchSpec(watch)
     fields = paths(spec.fields)
     return replace(spec, fields=None if fields is None else list(fields))
+
+
+def _check_keys(indexes: Mapping[Any, object], specs: Mapping[Any, object]) -> None:
+    if unknown := [repr(key) for key in indexes if key not in specs]:
+        raise ValueError(f"indexes of {', '.join(unknown)}, but no watch has this key")
 
 
 def _name(spec: WatchSpec[Any]) -> str:

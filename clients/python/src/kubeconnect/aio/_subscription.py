@@ -42,8 +42,8 @@ class AsyncSubscription:
         on_delete: OnDelete[Any] | None,
         on_end: Callable[[AsyncSubscription], None],
     ) -> None:
-        """Call the handlers of the store ``name``, beginning with its objects. ``on_end`` is
-        called when the subscription is closed.
+        """Store the handlers of the store ``name``. ``on_end`` is called when the subscription is
+        closed.
         """
         self._on_add = on_add
         self._on_update = on_update
@@ -57,6 +57,9 @@ class AsyncSubscription:
         self._last_error: BaseException | None = None
         self._queue = state.subscribe(self._signal.notify)
         self._worker = AsyncWorker(self._run, f"kubeconnect handlers of {name}")
+
+    def start(self) -> None:
+        """Begin to call the handlers. The store does this."""
         self._worker.start()
 
     async def __aenter__(self) -> AsyncSubscription:

@@ -10,13 +10,14 @@ from kubeconnect._html import MAX_ROWS, html_table
 from kubeconnect._objects import Resource
 from kubeconnect._tables import TableColumn, TableRow
 from kubeconnect._transport.aio import AsyncTransport
-from kubeconnect._typed_columns import TypedColumn, read_table
 from kubeconnect.v1 import table_pb2 as pb
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from kubeconnect._typed_columns import TypedColumn
 
 
 class AsyncTable:
@@ -124,6 +125,8 @@ class AsyncTable:
         return arrow_of(await self._typed_columns())
 
     async def _typed_columns(self) -> list[TypedColumn]:
+        from kubeconnect._typed_columns import read_table  # slow to import
+
         rows = [row async for row in self]
         return read_table(self.columns, rows, namespaced=self.resource.namespaced)
 

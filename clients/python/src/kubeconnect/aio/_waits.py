@@ -85,7 +85,8 @@ class AsyncWaits(AsyncReads, AsyncStreams):
         - "rollout": the rollout of a Deployment, DaemonSet or StatefulSet is complete, as
           ``kubectl rollout status`` judges it.
         - "deleted": the object does not exist, or another one has its name. Returns its last
-          state; None if it did not exist.
+          state; None if it did not exist. Of a resource that is given by its name, the state is
+          the metadata only.
         - Any other text is a CEL expression over ``object``, as ``filter`` in ``watch``, which
           the service evaluates: "object.status.phase == 'Running'".
         - A function, which is called with each state of the object. Its exceptions are raised.

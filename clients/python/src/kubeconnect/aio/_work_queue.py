@@ -67,7 +67,8 @@ class AsyncWorkQueue(Generic[K]):
         metrics: QueueMetrics | None = None,
     ) -> None:
         """Create an empty queue. ``metrics`` is called for each change of the queue; the default
-        is no metrics. Raises ValueError for limits that are not positive.
+        is no metrics. Raises ValueError for limits that are not positive, for a ``max_delay``
+        that is less than ``base_delay``, and for a ``jitter`` that is not between 0 and 1.
         """
         self._state: QueueState[K] = QueueState(
             ExponentialBackoff(base_delay, max_delay, jitter=jitter),
