@@ -79,8 +79,10 @@ func TestPythonCommandLine_FollowsChanges(t *testing.T) {
 	table.prints("ADDED", "first", "1")
 	lines.printsEvent("ADDED", "first")
 	maps.Create("sync", nil) // until the watch without the first objects has begun
+	touches := 0
 	kit.Eventually(c.ctx, t, "the watch of names has begun", func() error {
-		maps.Touch("sync", fmt.Sprint(len(names.process.Output())))
+		touches++
+		maps.Touch("sync", fmt.Sprint(touches))
 		if names.process.Output() == "" {
 			return errors.New("nothing is printed")
 		}
