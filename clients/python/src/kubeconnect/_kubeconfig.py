@@ -69,6 +69,12 @@ def context_credentials(kubeconfig: FilePath | None, context: str | None) -> Con
         raise ConfigurationError(f"{paths}: it is not a valid kubeconfig") from None
 
 
+def context_names(kubeconfig: FilePath | None) -> list[str]:
+    """Return the names of all contexts. Raises errors as ``context_credentials``."""
+    files = [content for _, content in map(_read, _paths(kubeconfig))]
+    return [str(each["name"]) for content in files for each in content.get("contexts") or ()]
+
+
 def _of_context(files: Sequence[_File], name: str) -> ContextCredentials:
     _, found = _entry(files, "contexts", "context", name)
     path, user = _entry(files, "users", "user", _text(found, "user", f'context "{name}"'))

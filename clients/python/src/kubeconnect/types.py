@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.address, token_file=options.token_file, ca_file=options.ca_file
         ) as client:
             if options.all:
-                schemas = list(_all_schemas(client))
+                schemas = list(all_schemas(client))
             else:
                 schemas = [client.schema(name) for name in options.resources]
     except KubeconnectError as error:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _all_schemas(client: Client) -> Iterator[SchemaResult]:
+def all_schemas(client: Client) -> Iterator[SchemaResult]:
     """Yield the schemas of all resources that have one, in the versions that are preferred."""
     for each in client.resource_types().types:
         resource = each.resource
