@@ -240,6 +240,7 @@ def test_a_store_of_messages_is_dumped_and_restored(
     assert both == (tmp_path / "pods").read_bytes()
     restored = client.store(Pod, restore=tmp_path / "pods", indexes={"node": "spec.nodeName"})
     assert restored.by_index("node", "n1") == restored.list() == [web()]
+    assert service.watch_ended.wait(10)  # or the stream of the first store receives the next step
     service.play(batch("t10", modified(web(10)), synced(11)))
     with restored:
         restored.wait_synced()
