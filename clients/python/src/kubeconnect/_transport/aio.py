@@ -64,7 +64,7 @@ class AsyncTransport(AsyncMethods):
 
         ``roots`` are the CA certificates to trust; None for gRPC's own.
         """
-        asyncio.get_running_loop()
+        _require_event_loop()
         super().__init__()
         self.renews = identity.renews
         self._identity = identity
@@ -363,6 +363,14 @@ class AsyncStream(Generic[Request, Response]):
         self._begun = await self._begin(presented)
         self._begun.connection.streams.add(self)
         return await self._begun.call.read()
+
+
+def _require_event_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        problem = "no running event loop: create the client in an async function"
+        raise RuntimeError(problem) from None
 
 
 def _is_being_cancelled() -> bool:
