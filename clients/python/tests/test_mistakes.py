@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeconnect import Client, Object, Resource
+from kubeconnect import Client, Controller, LeaderElector, Object, Resource, WorkQueue
 from kubeconnect.aio import AsyncClient
 from kubeconnect.k8s.core.v1 import Pod
 from tests.fake import PODS, pod
@@ -58,6 +58,19 @@ def test_a_field_is_not_an_attribute() -> None:
 def test_a_wrong_type(client: Any, call: Callable[[Any], object], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         call(client)
+
+
+def test_each_object_of_the_client_is_shown_with_its_name(client: Client) -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    elector = LeaderElector(client, "report", namespace="demo")
+    assert repr(queue) == "<WorkQueue: 1 waiting>"
+    assert repr(elector) == "<LeaderElector demo/report: not the leader>"
+    assert repr(Controller(client, "pods")) == "<Controller pods>"
+    handlers = client.store("pods").subscribe(on_add=print)
+    assert repr(handlers) == "<Subscription of pods: 0 errors>"
+    handlers.close()
+    assert repr(handlers) == "<Subscription of pods: closed>"
 
 
 @pytest.mark.parametrize("condition", ["Ready", "available", "delete"])
