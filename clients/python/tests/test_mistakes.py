@@ -46,6 +46,7 @@ def test_a_field_is_not_an_attribute() -> None:
         ),
         (lambda client: client.watch("pods", namespace=["a"]), "namespace has the wrong type list"),
         (lambda client: client.delete("pods", "web", namespace=1), "namespace has the wrong type"),
+        (lambda client: Client(None), "the address must be a str, not NoneType"),  # type: ignore[arg-type]
         (lambda client: client.list(dict), r'dict is not a kind .* a name such as "pods"'),
         (lambda client: client.create({"kind": "Pod"}), "the resource is missing: pass it before"),
         (lambda client: client.create(Pod, {}), r"pass a message, Pod\(...\), and not its class"),
