@@ -19,6 +19,8 @@ kubeconnect is at {{.Address}}
   curl            curl -s {{.Address}}/kubeconnect.v1.ResourceService/List \
                     -H 'content-type: application/json' -d '{"resource":"deployments.apps"}'
 
+  command line    .venv/bin/kubeconnect --address {{.Address}} watch pods -n shop
+
   Python          .venv/bin/python clients/python/examples/live_pods.py {{.Address}} shop
 
   TypeScript      node clients/ts/examples/live-pods.mjs {{.Address}} shop

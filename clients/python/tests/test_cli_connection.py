@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from kubeconnect import connect
-from kubeconnect._cli._failures import reason_of
 from kubeconnect._cli._program import NAME, program
 from tests.cli_service import CliService, run, serve_cli
 
@@ -107,23 +106,3 @@ def test_plain_text_to_which_tls_is_spoken_has_a_hint(service: CliService) -> No
     error, hint = result.stderr.splitlines()
     assert error.startswith(f"error: kubeconnect is unreachable at {address}: ")
     assert hint == f"hint: the service may speak plain text: use {service.address}"
-
-
-@pytest.mark.parametrize(
-    ("message", "reason"),
-    [
-        (
-            "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to "
-            "connect to remote host: connect: Connection refused (111)",
-            "Connection refused (111)",
-        ),
-        (
-            "failed to connect to all addresses; last error: UNAVAILABLE: ipv6:%5B::1%5D:1: "
-            "Socket closed",
-            "Socket closed",
-        ),
-        ("DNS resolution failed for a:1: not found", "DNS resolution failed for a:1: not found"),
-    ],
-)
-def test_the_reason_of_a_lost_connection(message: str, reason: str) -> None:
-    assert reason_of(message) == reason

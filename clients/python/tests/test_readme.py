@@ -12,7 +12,7 @@ from typing import NoReturn
 import grpc
 import pytest
 
-from kubeconnect import NotFound, Resource, SchemaResult
+from kubeconnect import NotFound, Resource, SchemaResult, testing
 from kubeconnect.k8s.core.v1 import Node, NodeStatus, NodeSystemInfo, Pod, PodSpec, PodStatus
 from kubeconnect.k8s.meta.v1 import ObjectMeta
 from kubeconnect.types import typed_dicts
@@ -72,6 +72,14 @@ NOT_FOUND = Failure(grpc.StatusCode.NOT_FOUND)
 
 def test_there_are_no_other_programs() -> None:
     assert not any(SECTIONS.values())
+
+
+def test_the_objects_of_the_programs_can_be_applied() -> None:
+    objects = README.parent / "examples/demo.yaml"
+    with testing.FakeService() as service, service.client() as client:
+        client.apply_yaml(objects.read_text())
+        assert [pod.name for pod in client.list("pods", namespace="demo")] == ["web", "web-0"]
+        assert client.list("deployments", namespace="demo", label_selector="app=web").total == 1
 
 
 def test_each_program_passes_mypy_strict(tmp_path: Path) -> None:

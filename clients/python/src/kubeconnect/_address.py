@@ -23,8 +23,11 @@ class Address:
 
         Without a scheme, loopback addresses use plain text and all others use TLS.
         The port defaults to the port of the scheme. Raises ValueError for anything else.
-        The error does not repeat the text, because it may contain a password.
+        The error does not repeat the text, because it may contain a password. Raises TypeError if
+        it is not a str, such as None for a variable that is not set.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"the address must be a str, not {type(text).__name__}")
         parts, port = _split(text)
         host = parts.hostname or ""
         scheme = parts.scheme or ("http" if is_loopback(host) else "https")

@@ -15,6 +15,7 @@ Condition: TypeAlias = str | Callable[[T], object]
 """A condition of one object: "condition=Ready", "deleted", "rollout", a CEL expression over
 ``object``, or a function that returns whether the object is as wanted."""
 
+_NAME = re.compile(r"(?!(true|false)$)[A-Za-z]\w*")
 _STATUS_CONDITION = re.compile(r"condition=([^=\s]+)(?:=([^=\s]+))?")
 
 
@@ -42,7 +43,9 @@ class Check(ABC):
 
 
 def check(condition: Condition) -> Check:
-    """Return the check of a condition."""
+    """Return the check of a condition. Raises ValueError for a single name, such as "Ready", which
+    is no expression over ``object``.
+    """
     if callable(condition):
         return _Function(condition)
     if condition == "deleted":
@@ -51,6 +54,11 @@ def check(condition: Condition) -> Check:
         return _Rollout()
     if match := _STATUS_CONDITION.fullmatch(condition):
         return _StatusCondition(match[1], match[2] or "True")
+    if _NAME.fullmatch(condition):
+        raise ValueError(
+            f'"{condition}" is not a condition: use "condition={condition}", "deleted", '
+            f'"rollout", a CEL expression over object, or a function'
+        )
     return _Expression(condition)
 
 

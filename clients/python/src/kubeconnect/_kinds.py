@@ -80,4 +80,7 @@ def kind_of(message: type[KindMessage] | KindMessage) -> GroupVersionKind:
     cls = message if isinstance(message, type) else type(message)
     if found := find_kind(cls):
         return found
-    raise TypeError(f"{cls.__name__} is not a kind of kubeconnect.k8s, such as core.v1.Pod")
+    raise TypeError(
+        f"{cls.__name__} is not a kind of kubeconnect.k8s, such as core.v1.Pod; "
+        'a resource is such a class, or a name such as "pods"'
+    )

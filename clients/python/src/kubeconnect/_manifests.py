@@ -73,6 +73,8 @@ def _manifests(documents: list[str]) -> Iterator[Manifest]:
             parsed = _parse(document)
             if parsed is None:
                 continue
+            if isinstance(parsed, str):
+                raise ValueError("it is not an object: pass the content of a file, not its path")
             if not isinstance(parsed, Mapping):
                 raise ValueError("it is not an object")
             if parsed.get("kind") == "List" and isinstance(parsed.get("items"), list):

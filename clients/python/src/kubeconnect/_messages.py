@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -44,6 +44,10 @@ def named(
     """Return the resource and the body of a write. A message is the body, and its class the
     resource.
     """
+    if isinstance(resource, Mapping):
+        raise TypeError('the resource is missing: pass it before the object, such as "configmaps"')
+    if isinstance(resource, type):
+        raise TypeError(f"pass a message, {resource.__name__}(...), and not its class")
     if not isinstance(resource, str):
         return type(resource), resource
     if body is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import grpc
 
@@ -140,6 +141,12 @@ class Object(Mapping[str, Any]):
         """Whether the object is being deleted: it has a ``deletionTimestamp``."""
         return bool(self.metadata.get("deletionTimestamp"))
 
+    if not TYPE_CHECKING:  # type checkers report an unknown attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise AttributeError, with the way to read a field of the content."""
+            raise AttributeError(_no_attribute(self, name), name=name, obj=self)
+
     def __getitem__(self, key: str) -> Any:
         """Return a top-level field: "metadata", "spec", "status" ..."""
         return self.to_dict()[key]
@@ -178,6 +185,14 @@ class Object(Mapping[str, Any]):
         yield "resource version", self.resource_version
         yield "labels", tuple(f"{key}={value}" for key, value in self.labels.items())
         yield "fields", ", ".join(self)
+
+
+def _no_attribute(object: Object, name: str) -> str:
+    problem = f"{type(object).__name__!r} object has no attribute {name!r}"
+    if name.startswith("_"):
+        return problem
+    key = re.sub("_([a-z])", lambda match: match[1].upper(), name)
+    return f'{problem}: its content is a mapping, so read a field with ["{key}"]'
 
 
 def time_of(text: str | None) -> datetime | None:

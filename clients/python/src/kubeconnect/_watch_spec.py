@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -10,6 +10,7 @@ from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import encoding_of, resource_name
 from kubeconnect._reads import paths
 from kubeconnect._relations import Relation
+from kubeconnect._requests import checked
 from kubeconnect._types import T_co
 from kubeconnect.v1 import watch_pb2 as pb
 
@@ -56,7 +57,7 @@ class WatchSpec(Generic[T_co]):
         resource = resource_of(self)
         if not isinstance(resource, str) and (self.metadata_only or self.patches):
             raise ValueError("metadata_only and patches need a resource by its name, not a class")
-        return message(
+        return checked(message)(
             resource=resource_name(resource),
             namespace=self.namespace,
             name=self.name,
@@ -73,6 +74,14 @@ class WatchSpec(Generic[T_co]):
         )
 
 
+def check_keyed(watches: object) -> None:
+    """Raise TypeError unless the watches have keys."""
+    if not isinstance(watches, Mapping):
+        raise TypeError('watches must be a mapping with a key for each, such as {"pods": ...}')
+
+
 def resource_of(spec: WatchSpec[Any]) -> str | type[KindMessage]:
     """Return the name or the class of the resource of a watch."""
+    if not isinstance(spec, WatchSpec):
+        raise TypeError(f"a watch among several is a WatchSpec, not {spec!r}")
     return cast("str | type[KindMessage]", spec.resource)

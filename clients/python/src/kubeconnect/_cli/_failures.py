@@ -6,7 +6,6 @@ All that is written to stderr is escaped, because errors and warnings quote text
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -72,25 +71,14 @@ def warn(warnings: Iterable[str]) -> None:
         note(f"warning: {printable(each)}")
 
 
-def reason_of(message: str) -> str:
-    """Return the reason in an error of gRPC for a connection, without the addresses before it."""
-    return _CONNECTING.sub("", message)
-
-
-_CONNECTING = re.compile(
-    r"^failed to connect to all addresses; last error: [A-Z]+: [^ ]+: "
-    r"(Failed to connect to remote host: )?(connect: )?"
-)
-
-
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     text = str(error) or type(error).__name__
     address = _address()
-    if address and _is_of_connection(error):
-        return f"kubeconnect is unreachable at {address}: {reason_of(text)}"
-    return text
+    prefix = f"kubeconnect is unreachable at {address}: "
+    named = not address or text.startswith(prefix)
+    return prefix + text if _is_of_connection(error) and not named else text
 
 
 def _hint(error: Exception) -> str | None:

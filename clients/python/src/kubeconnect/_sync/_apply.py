@@ -73,6 +73,8 @@ class Apply(Writes, Cluster):
         built-in kinds in every apply, whatever ``field_validation`` is.
         """
         cls: type[KindMessage] | None = None
+        if isinstance(object, (str, bytes)):
+            raise TypeError("apply takes an object: use apply_yaml for a text")
         if not isinstance(object, Mapping):
             cls, object = type(object), message_to_dict(object, zeros=True)
         return self._apply(

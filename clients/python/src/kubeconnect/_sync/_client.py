@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from types import TracebackType
+from typing import NoReturn
 from weakref import WeakSet
 
 from kubeconnect._address import Address
@@ -141,6 +142,11 @@ class Client(Waits, Apply, Operations, Storing):
     def __repr__(self) -> str:
         """Return the address of the service."""
         return f"<{type(self).__name__} {self._address}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Raise TypeError: a connection can be neither pickled nor copied."""
+        name = type(self).__name__
+        raise TypeError(f"a {name} cannot be pickled or copied: create one in each process")
 
     def __enter__(self) -> Client:
         """Return the client."""

@@ -14,6 +14,7 @@ from kubeconnect._access import (
     access_request,
 )
 from kubeconnect._discovery import ResourceTypesResult, SchemaResult
+from kubeconnect._requests import checked
 from kubeconnect._sync._calls import Calls
 from kubeconnect._transport.options import deadline
 from kubeconnect.v1 import access_service_pb2 as access_pb
@@ -31,7 +32,7 @@ class Cluster(Calls):
         ``group`` restricts the result to one API group, "core" for the core group.
         ``category`` restricts it to one category, such as "all".
         """
-        request = discovery_pb.ListResourceTypesRequest(group=group, category=category)
+        request = checked(discovery_pb.ListResourceTypesRequest)(group=group, category=category)
         response = self._transport.read(
             self._transport.discovery.ListResourceTypes, request, deadline(timeout, self._timeout)
         )
@@ -39,7 +40,7 @@ class Cluster(Calls):
 
     def schema(self, resource: str, *, timeout: float | None = None) -> SchemaResult:
         """Return the OpenAPI v3 schema of a resource's kind. Raises NotFound if it has none."""
-        request = discovery_pb.GetSchemaRequest(resource=resource)
+        request = checked(discovery_pb.GetSchemaRequest)(resource=resource)
         response = self._transport.read(
             self._transport.discovery.GetSchema, request, deadline(timeout, self._timeout)
         )

@@ -184,6 +184,10 @@ class Controller:
         self._started = False
         self._stopping = False
 
+    def __repr__(self) -> str:
+        """Return the name of the controller."""
+        return f"<{type(self).__name__} {self._name}>"
+
     def reconcile(self, function: F) -> F:
         """Set the function that reconciles a key. Use it as a decorator."""
         self._function = function

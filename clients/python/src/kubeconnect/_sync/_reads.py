@@ -14,6 +14,7 @@ from kubeconnect._messages import M, decode, decoder_of, encoding_of, resource_n
 from kubeconnect._objects import Resource
 from kubeconnect._reads import Consistency, ConsistencyLike, GetResult, paths
 from kubeconnect._relations import Relation
+from kubeconnect._requests import checked
 from kubeconnect._sync._calls import Calls
 from kubeconnect._sync._object_list import ObjectList
 from kubeconnect._sync._table import Table
@@ -69,7 +70,7 @@ class Reads(Calls):
         A subresource is read from the API server. Raises NotFound if the object does not
         exist.
         """
-        request = read_pb2.GetRequest(
+        request = checked(read_pb2.GetRequest)(
             resource=resource_name(resource),
             name=name,
             namespace=namespace,
@@ -152,7 +153,7 @@ class Reads(Calls):
         the columns of ``to_pandas`` and the like: {"node": "spec.nodeName"}.
         """
         fields = kept(fields)
-        request = read_pb2.ListRequest(
+        request = checked(read_pb2.ListRequest)(
             resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
@@ -194,7 +195,7 @@ class Reads(Calls):
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
         the default is 1,000, and the limit 10,000.
         """
-        request = read_pb2.CountRequest(
+        request = checked(read_pb2.CountRequest)(
             resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
@@ -230,7 +231,7 @@ class Reads(Calls):
         rows in a page; the default is 500, which is also the limit. ``timeout`` applies to each
         page.
         """
-        request = table_pb2.GetTableRequest(
+        request = checked(table_pb2.GetTableRequest)(
             resource=resource_name(resource),
             namespace=namespace,
             name=name,

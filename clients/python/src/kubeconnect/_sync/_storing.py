@@ -31,7 +31,7 @@ from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
 from kubeconnect._watch_many_session import K
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS
-from kubeconnect._watch_spec import WatchSpec, resource_of
+from kubeconnect._watch_spec import WatchSpec, check_keyed, resource_of
 from kubeconnect.v1 import watch_pb2 as pb
 
 Restore: TypeAlias = str | os.PathLike[str] | bytes
@@ -219,6 +219,7 @@ class Storing(Streams):
 
         Raises ValueError for indexes with a key that no watch has.
         """
+        check_keyed(watches)
         specs = {key: _spec(watch) for key, watch in watches.items()}
         _check_keys(indexes or {}, specs)
         guard, position = new_guard(), Position(shared=True)

@@ -15,6 +15,7 @@ from kubeconnect._event_reader import DecodeEvent
 from kubeconnect._logs import LogStream, LogStreamLike, since
 from kubeconnect._messages import M, event_decoder_of
 from kubeconnect._relations import Relation
+from kubeconnect._requests import checked
 from kubeconnect._sync._calls import Calls
 from kubeconnect._sync._event_stream import OnEmpty
 from kubeconnect._sync._log import Log
@@ -23,7 +24,7 @@ from kubeconnect._sync._watch_many import WatchMany
 from kubeconnect._transport.options import limit
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
-from kubeconnect._watch_spec import WatchSpec, resource_of
+from kubeconnect._watch_spec import WatchSpec, check_keyed, resource_of
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import read_pb2
 from kubeconnect.v1 import watch_pb2 as pb
@@ -270,10 +271,11 @@ class Streams(Calls):
         """Watch as ``watch_many`` does, with another check of empty snapshots, and with
         functions that return the objects of the events of each watch.
         """
+        check_keyed(watches)
         decode = decode or [event_decoder_of(resource_of(spec)) for spec in watches.values()]
         resumes = bool(resume_token)
         specs = [spec.to_message(pb.WatchSpec, resumes=resumes) for spec in watches.values()]
-        request = pb.WatchManyRequest(watches=specs, resume_token=resume_token or "")
+        request = checked(pb.WatchManyRequest)(watches=specs, resume_token=resume_token or "")
         transport = self._transport
         return WatchMany(
             WatchManySession(
@@ -307,7 +309,7 @@ class Streams(Calls):
 
     def _namespace_exists(self, name: str) -> bool:
         """Return whether a namespace exists, or the caller is not allowed to know."""
-        request = read_pb2.GetRequest(
+        request = checked(read_pb2.GetRequest)(
             resource="namespaces", name=name, metadata_only=True, encoding=ENCODING_JSON
         )
         try:
@@ -346,7 +348,7 @@ class Streams(Calls):
 
         Errors are raised with the first line.
         """
-        request = pod_pb.GetLogsRequest(
+        request = checked(pod_pb.GetLogsRequest)(
             name=name,
             namespace=namespace,
             container=container,

@@ -60,6 +60,11 @@ class Subscription:
         self._queue = state.subscribe(self._signal.notify)
         self._worker = Worker(self._run, f"kubeconnect handlers of {name}")
 
+    def __repr__(self) -> str:
+        """Return the store and the state of the subscription."""
+        state = "closed" if self._closed else f"{self._errors} errors"
+        return f"<{type(self).__name__} of {self._name}: {state}>"
+
     def start(self) -> None:
         """Begin to call the handlers. The store does this."""
         self._worker.start()

@@ -80,6 +80,10 @@ class WorkQueue(Generic[K]):
         )
         self._monitor = Monitor()
 
+    def __repr__(self) -> str:
+        """Return the number of keys that wait in the queue."""
+        return f"<{type(self).__name__}: {len(self)} waiting>"
+
     def add(self, key: K) -> None:
         """Add a key, unless it waits in the queue already. Ignored after a shutdown."""
         with self._monitor:

@@ -9,6 +9,7 @@ from typing import Literal, overload
 from kubeconnect._bodies import ObjectBody, PatchBody, encode_body
 from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, decoder_of, encoding_of, named, resource_name, set_body
+from kubeconnect._requests import checked
 from kubeconnect._sync._calls import Calls
 from kubeconnect._transport.options import deadline
 from kubeconnect._writes import (
@@ -81,7 +82,7 @@ class Writes(Calls):
         for each field, if the object is rejected by validation.
         """
         target, body = named(resource, object)
-        request = pb.CreateRequest(
+        request = checked(pb.CreateRequest)(
             resource=resource_name(target),
             namespace=namespace,
             name=name,
@@ -154,7 +155,7 @@ class Writes(Calls):
         the object is rejected by validation.
         """
         target, body = named(resource, object)
-        request = pb.UpdateRequest(
+        request = checked(pb.UpdateRequest)(
             resource=resource_name(target),
             namespace=namespace,
             name=name,
@@ -235,7 +236,7 @@ class Writes(Calls):
         managers own the fields. Raises Invalid, with a cause for each field, if the result
         is rejected by validation.
         """
-        request = pb.PatchRequest(
+        request = checked(pb.PatchRequest)(
             resource=resource_name(resource),
             name=name,
             namespace=namespace,
@@ -278,7 +279,7 @@ class Writes(Calls):
 
         Raises NotFound if the object does not exist, and Conflict if a precondition fails.
         """
-        request = pb.DeleteRequest(
+        request = checked(pb.DeleteRequest)(
             resource=resource_name(resource),
             name=name,
             namespace=namespace,
@@ -312,7 +313,7 @@ class Writes(Calls):
         The other arguments are as in ``delete``. The call is not atomic: some objects may
         have been deleted when it raises.
         """
-        request = pb.DeleteCollectionRequest(
+        request = checked(pb.DeleteCollectionRequest)(
             resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,

@@ -64,11 +64,11 @@ class AsyncTransport(AsyncMethods):
 
         ``roots`` are the CA certificates to trust; None for gRPC's own.
         """
-        asyncio.get_running_loop()
+        _require_event_loop()
         super().__init__()
         self.renews = identity.renews
         self._identity = identity
-        self._address = address
+        self.address = address
         self._roots = roots
         self._options = channel_options(address)
         self._connections: list[AsyncConnection] = []  # the last one is for new calls
@@ -153,7 +153,7 @@ class AsyncTransport(AsyncMethods):
                 call = connection.bound(method)
                 response = await call(request, timeout=timeout, metadata=presented.metadata)
             except grpc.RpcError as error:
-                raise failure(error) from error
+                raise failure(error, self.address) from None
         self._reached = True
         return response
 
@@ -232,8 +232,8 @@ class AsyncTransport(AsyncMethods):
             await each.channel.close()
 
     def _open(self, pair: KeyPair | None) -> grpc.aio.Channel:
-        target = self._address.target
-        if not self._address.tls:
+        target = self.address.target
+        if not self.address.tls:
             return grpc.aio.insecure_channel(target, self._options)
         credentials = channel_credentials(self._roots, pair)
         return grpc.aio.secure_channel(target, credentials, self._options)
@@ -315,7 +315,7 @@ class AsyncStream(Generic[Request, Response]):
         try:
             response = reading.result()
         except grpc.RpcError as error:
-            raise failure(error) from error
+            raise failure(error, self._transport.address) from None
         except asyncio.CancelledError:
             raise _cancelled() from None
         return None if response is EOF else cast(Response, response)
@@ -350,7 +350,7 @@ class AsyncStream(Generic[Request, Response]):
         try:
             response = await self._first(presented)
         except grpc.RpcError as error:
-            if not isinstance(failure(error), Unauthenticated):
+            if error.code() is not grpc.StatusCode.UNAUTHENTICATED:
                 raise
             fresh = await self._transport.renewed(presented, self._rest())
             if fresh is None:
@@ -363,6 +363,14 @@ class AsyncStream(Generic[Request, Response]):
         self._begun = await self._begin(presented)
         self._begun.connection.streams.add(self)
         return await self._begun.call.read()
+
+
+def _require_event_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        problem = "no running event loop: create the client in an async function"
+        raise RuntimeError(problem) from None
 
 
 def _is_being_cancelled() -> bool:

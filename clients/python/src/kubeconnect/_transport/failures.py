@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,15 +38,29 @@ _NARROWER: dict[tuple[grpc.StatusCode, str], type[errors.KubeconnectError]] = {
 }
 
 
-def failure(error: grpc.RpcError) -> errors.KubeconnectError:
-    """Return the exception for a gRPC error."""
+# How gRPC begins the error of a connection that could not be established.
+_CONNECTING = re.compile(
+    r"^failed to connect to all addresses; last error: [A-Z]+: [^ ]+: "
+    r"(Failed to connect to remote host: )?(connect: )?"
+)
+
+
+def failure(error: grpc.RpcError, address: object) -> errors.KubeconnectError:
+    """Return the exception for a gRPC error of a call to the service at ``address``."""
     code, message = error.code(), error.details() or ""
     status = _status(error.trailing_metadata())
     kind = _CLASSES.get(code, errors.KubeconnectError)
     if status:
         kind = _NARROWER.get((code, status.reason), kind)
         message = message or status.message
-    return kind(code, message, status)
+    return kind(code, unreachable(message, address), status)
+
+
+def unreachable(message: str, address: object) -> str:
+    """Return gRPC's error of a connection that could not be established, with the address as the
+    user writes it; any other message unchanged.
+    """
+    return _CONNECTING.sub(f"kubeconnect is unreachable at {address}: ", message)
 
 
 def silent(seconds: float) -> errors.Unavailable:

@@ -66,7 +66,7 @@ class Transport(Methods):
         super().__init__()
         self.renews = identity.renews
         self._identity = identity
-        self._address = address
+        self.address = address
         self._roots = roots
         self._options = channel_options(address)
         self._reached = False  # set by the first response of the service
@@ -151,7 +151,7 @@ class Transport(Methods):
                 call = connection.bound(method)
                 response = call(request, timeout=timeout, metadata=presented.metadata)
             except grpc.RpcError as error:
-                raise failure(error) from error
+                raise failure(error, self.address) from None
         self._reached = True
         return response
 
@@ -246,8 +246,8 @@ class Transport(Methods):
         return unused
 
     def _open(self, pair: KeyPair | None) -> grpc.Channel:
-        target = self._address.target
-        if not self._address.tls:
+        target = self.address.target
+        if not self.address.tls:
             return grpc.insecure_channel(target, self._options)
         return grpc.secure_channel(target, channel_credentials(self._roots, pair), self._options)
 
@@ -380,8 +380,8 @@ class Stream(Generic[Request, Response]):
         except grpc.RpcError as error:
             if timeout is not None and self._silent:
                 self._use_another_connection()
-                raise silent(timeout) from error
-            raise failure(error) from error
+                raise silent(timeout) from None
+            raise failure(error, self._transport.address) from None
         finally:
             self._silent_at = None
 

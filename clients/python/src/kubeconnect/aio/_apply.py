@@ -71,6 +71,8 @@ class AsyncApply(AsyncWrites, AsyncCluster):
         built-in kinds in every apply, whatever ``field_validation`` is.
         """
         cls: type[KindMessage] | None = None
+        if isinstance(object, (str, bytes)):
+            raise TypeError("apply takes an object: use apply_yaml for a text")
         if not isinstance(object, Mapping):
             cls, object = type(object), message_to_dict(object, zeros=True)
         return await self._apply(

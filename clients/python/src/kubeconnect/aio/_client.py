@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from types import TracebackType
+from typing import NoReturn
 from weakref import WeakSet
 
 from kubeconnect._address import Address
@@ -139,6 +140,11 @@ class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring):
     def __repr__(self) -> str:
         """Return the address of the service."""
         return f"<{type(self).__name__} {self._address}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Raise TypeError: a connection can be neither pickled nor copied."""
+        name = type(self).__name__
+        raise TypeError(f"a {name} cannot be pickled or copied: create one in each process")
 
     async def __aenter__(self) -> AsyncClient:
         """Return the client."""

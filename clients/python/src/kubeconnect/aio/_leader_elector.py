@@ -120,6 +120,11 @@ class AsyncLeaderElector:
         self._reported: str | None = None  # the holder that on_new_leader was called with
         self._closed = False
 
+    def __repr__(self) -> str:
+        """Return the Lease, and whether this candidate is the leader."""
+        state = "leader" if self.is_leader else "not the leader"
+        return f"<{type(self).__name__} {self._namespace}/{self._name}: {state}>"
+
     @property
     def identity(self) -> str:
         """The identity of this candidate, which its Lease has as ``holderIdentity``."""

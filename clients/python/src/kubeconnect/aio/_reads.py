@@ -12,6 +12,7 @@ from kubeconnect._messages import M, decode, decoder_of, encoding_of, resource_n
 from kubeconnect._objects import Resource
 from kubeconnect._reads import Consistency, ConsistencyLike, GetResult, paths
 from kubeconnect._relations import Relation
+from kubeconnect._requests import checked
 from kubeconnect._transport.options import deadline
 from kubeconnect.aio._calls import AsyncCalls
 from kubeconnect.aio._object_list import AsyncObjectList
@@ -67,7 +68,7 @@ class AsyncReads(AsyncCalls):
         A subresource is read from the API server. Raises NotFound if the object does not
         exist.
         """
-        request = read_pb2.GetRequest(
+        request = checked(read_pb2.GetRequest)(
             resource=resource_name(resource),
             name=name,
             namespace=namespace,
@@ -150,7 +151,7 @@ class AsyncReads(AsyncCalls):
         the columns of ``to_pandas`` and the like: {"node": "spec.nodeName"}.
         """
         fields = kept(fields)
-        request = read_pb2.ListRequest(
+        request = checked(read_pb2.ListRequest)(
             resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
@@ -194,7 +195,7 @@ class AsyncReads(AsyncCalls):
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
         the default is 1,000, and the limit 10,000.
         """
-        request = read_pb2.CountRequest(
+        request = checked(read_pb2.CountRequest)(
             resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
@@ -230,7 +231,7 @@ class AsyncReads(AsyncCalls):
         rows in a page; the default is 500, which is also the limit. ``timeout`` applies to each
         page.
         """
-        request = table_pb2.GetTableRequest(
+        request = checked(table_pb2.GetTableRequest)(
             resource=resource_name(resource),
             namespace=namespace,
             name=name,

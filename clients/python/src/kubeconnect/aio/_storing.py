@@ -23,7 +23,7 @@ from kubeconnect._store_state import Position, StoreState
 from kubeconnect._stored import Keep, event_keeper, keep_as
 from kubeconnect._watch_many_session import K
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS
-from kubeconnect._watch_spec import WatchSpec, resource_of
+from kubeconnect._watch_spec import WatchSpec, check_keyed, resource_of
 from kubeconnect.aio._follower import AsyncFollowed, AsyncFollower
 from kubeconnect.aio._store import AsyncStore
 from kubeconnect.aio._stores import AsyncPart, AsyncStores
@@ -217,6 +217,7 @@ class AsyncStoring(AsyncStreams):
 
         Raises ValueError for indexes with a key that no watch has.
         """
+        check_keyed(watches)
         specs = {key: _spec(watch) for key, watch in watches.items()}
         _check_keys(indexes or {}, specs)
         guard, position = new_guard(), Position(shared=True)

@@ -13,10 +13,11 @@ from kubeconnect._event_reader import DecodeEvent
 from kubeconnect._logs import LogStream, LogStreamLike, since
 from kubeconnect._messages import M, event_decoder_of
 from kubeconnect._relations import Relation
+from kubeconnect._requests import checked
 from kubeconnect._transport.options import limit
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
-from kubeconnect._watch_spec import WatchSpec, resource_of
+from kubeconnect._watch_spec import WatchSpec, check_keyed, resource_of
 from kubeconnect.aio._calls import AsyncCalls
 from kubeconnect.aio._event_stream import OnEmpty
 from kubeconnect.aio._log import AsyncLog
@@ -268,10 +269,11 @@ class AsyncStreams(AsyncCalls):
         """Watch as ``watch_many`` does, with another check of empty snapshots, and with
         functions that return the objects of the events of each watch.
         """
+        check_keyed(watches)
         decode = decode or [event_decoder_of(resource_of(spec)) for spec in watches.values()]
         resumes = bool(resume_token)
         specs = [spec.to_message(pb.WatchSpec, resumes=resumes) for spec in watches.values()]
-        request = pb.WatchManyRequest(watches=specs, resume_token=resume_token or "")
+        request = checked(pb.WatchManyRequest)(watches=specs, resume_token=resume_token or "")
         transport = self._transport
         return AsyncWatchMany(
             WatchManySession(
@@ -305,7 +307,7 @@ class AsyncStreams(AsyncCalls):
 
     async def _namespace_exists(self, name: str) -> bool:
         """Return whether a namespace exists, or the caller is not allowed to know."""
-        request = read_pb2.GetRequest(
+        request = checked(read_pb2.GetRequest)(
             resource="namespaces", name=name, metadata_only=True, encoding=ENCODING_JSON
         )
         try:
@@ -344,7 +346,7 @@ class AsyncStreams(AsyncCalls):
 
         Errors are raised with the first line.
         """
-        request = pod_pb.GetLogsRequest(
+        request = checked(pod_pb.GetLogsRequest)(
             name=name,
             namespace=namespace,
             container=container,

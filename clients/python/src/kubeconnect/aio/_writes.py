@@ -7,6 +7,7 @@ from typing import Literal, overload
 from kubeconnect._bodies import ObjectBody, PatchBody, encode_body
 from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, decoder_of, encoding_of, named, resource_name, set_body
+from kubeconnect._requests import checked
 from kubeconnect._transport.options import deadline
 from kubeconnect._writes import (
     CreateResult,
@@ -79,7 +80,7 @@ class AsyncWrites(AsyncCalls):
         for each field, if the object is rejected by validation.
         """
         target, body = named(resource, object)
-        request = pb.CreateRequest(
+        request = checked(pb.CreateRequest)(
             resource=resource_name(target),
             namespace=namespace,
             name=name,
@@ -152,7 +153,7 @@ class AsyncWrites(AsyncCalls):
         the object is rejected by validation.
         """
         target, body = named(resource, object)
-        request = pb.UpdateRequest(
+        request = checked(pb.UpdateRequest)(
             resource=resource_name(target),
             namespace=namespace,
             name=name,
@@ -233,7 +234,7 @@ class AsyncWrites(AsyncCalls):
         managers own the fields. Raises Invalid, with a cause for each field, if the result
         is rejected by validation.
         """
-        request = pb.PatchRequest(
+        request = checked(pb.PatchRequest)(
             resource=resource_name(resource),
             name=name,
             namespace=namespace,
@@ -276,7 +277,7 @@ class AsyncWrites(AsyncCalls):
 
         Raises NotFound if the object does not exist, and Conflict if a precondition fails.
         """
-        request = pb.DeleteRequest(
+        request = checked(pb.DeleteRequest)(
             resource=resource_name(resource),
             name=name,
             namespace=namespace,
@@ -310,7 +311,7 @@ class AsyncWrites(AsyncCalls):
         The other arguments are as in ``delete``. The call is not atomic: some objects may
         have been deleted when it raises.
         """
-        request = pb.DeleteCollectionRequest(
+        request = checked(pb.DeleteCollectionRequest)(
             resource=resource_name(resource),
             namespace=namespace,
             label_selector=label_selector,
