@@ -10,11 +10,12 @@ an async function does; "fixed" uses threads and the token that is in the file a
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from steps import report
 
 import kubeconnect
 from kubeconnect import Client, Event, EventType, KubeconnectError, Watch
@@ -99,11 +100,6 @@ def state(events: Watch | AsyncWatch) -> dict[str, bool | None]:
     freshness = events.freshness
     stale = freshness.stale if freshness else None
     return {"connected": events.connection.connected, "stale": stale}
-
-
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,12 @@ empty. It prints each step as a line of JSON.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import threading
 from time import monotonic
-from typing import Any
 
 from follow import Copy, printing_losses
+from steps import report
 
 import kubeconnect
 from kubeconnect import Client, KubeconnectError
@@ -124,11 +123,6 @@ def failed(error: KubeconnectError, begin: float | None = None) -> None:
     """Print the error of a call."""
     seconds = None if begin is None else round(monotonic() - begin, 1)
     report("failed", kind=type(error).__name__, message=error.message, seconds=seconds)
-
-
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 async def main_async(step: str, address: str, ca_file: str | None, namespace: str) -> None:

@@ -8,10 +8,10 @@ It prints each step as a line of JSON.
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from steps import report, run
 
 from kubeconnect import Client, TooManyRequests
 from kubeconnect.aio import AsyncClient
@@ -75,13 +75,5 @@ def target(namespace: str) -> dict[str, Any]:
     return {"resource": "configmaps", "name": "one", "namespace": namespace}
 
 
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "threads":
-        by_threads(*sys.argv[2:])
-    else:
-        asyncio.run(by_asyncio(*sys.argv[2:]))
+    run(by_threads, by_asyncio)

@@ -7,10 +7,7 @@ It prints each line, and the end of the log, as a line of JSON.
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
-from typing import Any
+from steps import report, run
 
 import kubeconnect
 from kubeconnect.aio import AsyncClient
@@ -42,13 +39,5 @@ async def by_asyncio(address: str, namespace: str, pod: str) -> None:
             report("missing", reason=error.reason, message=error.message)
 
 
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "threads":
-        by_threads(*sys.argv[2:])
-    else:
-        asyncio.run(by_asyncio(*sys.argv[2:]))
+    run(by_threads, by_asyncio)

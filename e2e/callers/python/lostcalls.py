@@ -8,11 +8,10 @@ ConfigMap "begin", and makes the call. It prints each step as a line of JSON.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import math
-import sys
 from typing import Any
+
+from steps import report, run
 
 import kubeconnect
 from kubeconnect import Client, KubeconnectError
@@ -71,13 +70,5 @@ def ended(error: KubeconnectError | None) -> None:
     report("ended", kind=kind, message=error.message if error else "")
 
 
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "threads":
-        by_threads(*sys.argv[2:])
-    else:
-        asyncio.run(by_asyncio(*sys.argv[2:]))
+    run(by_threads, by_asyncio)

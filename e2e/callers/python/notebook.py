@@ -14,6 +14,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from steps import report
 
 RESULTS = """
 import json
@@ -55,11 +56,6 @@ def main(path: str, address: str, selector: str) -> None:
 def html_of(output: Any) -> str:
     """Return an output of a cell as HTML; empty if it has none."""
     return str(output.get("data", {}).get("text/html", ""))
-
-
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

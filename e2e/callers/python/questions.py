@@ -7,9 +7,10 @@ It prints each result as a line of JSON.
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
+
+from steps import report
 
 from kubeconnect import (
     Client,
@@ -150,11 +151,6 @@ def discover(client: Client) -> None:
         resources=[each.resource.plural for each in types],
         members=sorted(schema["properties"]),
     )
-
-
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,10 @@ It prints each error as a line of JSON.
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from typing import Any
+
+from steps import run
 
 import kubeconnect
 from kubeconnect import Client, PatchType
@@ -63,7 +63,4 @@ def report(step: str, error: kubeconnect.KubeconnectError) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "threads":
-        by_threads(*sys.argv[2:])
-    else:
-        asyncio.run(by_asyncio(*sys.argv[2:]))
+    run(by_threads, by_asyncio)

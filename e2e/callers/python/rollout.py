@@ -7,10 +7,9 @@ It prints each step as a line of JSON.
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
+
+from steps import report, run
 
 import kubeconnect
 from kubeconnect import Client
@@ -114,13 +113,5 @@ def pods(deployment: kubeconnect.Object) -> dict[str, Any]:
     }
 
 
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "threads":
-        by_threads(*sys.argv[2:])
-    else:
-        asyncio.run(by_asyncio(*sys.argv[2:]))
+    run(by_threads, by_asyncio)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
+
+from steps import run
 
 from kubeconnect import Client, Store
 from kubeconnect.aio import AsyncClient, AsyncStore
@@ -56,7 +57,4 @@ def show(store: Store | AsyncStore, last: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "threads":
-        by_threads(*sys.argv[2:])
-    else:
-        asyncio.run(by_asyncio(*sys.argv[2:]))
+    run(by_threads, by_asyncio)

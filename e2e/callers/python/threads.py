@@ -7,9 +7,10 @@ It prints each step as a line of JSON.
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
+
+from steps import report
 
 import kubeconnect
 from kubeconnect import Client, EventType, PatchType
@@ -112,11 +113,6 @@ def described(error: kubeconnect.KubeconnectError) -> dict[str, Any]:
     """Return the reported fields of an error."""
     fields = sorted({cause.field for cause in error.causes})
     return {"reason": error.reason, "message": error.message, "fields": fields}
-
-
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import json
 import pkgutil
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import mypy.api
+from steps import report
 
 import kubeconnect.k8s
 from kubeconnect import Client, EventType, KubeconnectError
@@ -158,11 +158,6 @@ def check_types(address: str) -> None:
         output, error, failed = mypy.api.run(command)
     count = written.getvalue().count("(TypedDict")
     report("checked", code=code, types=count, failed=failed, output=output[-500:] + error)
-
-
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

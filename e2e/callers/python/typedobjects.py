@@ -8,10 +8,9 @@ step as a line of JSON.
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from typing import Any
+
+from steps import report, run
 
 from kubeconnect import Client, EventType, WatchSpec
 from kubeconnect.aio import AsyncClient
@@ -186,13 +185,5 @@ def part() -> Deployment:
     )
 
 
-def report(step: str, **fields: Any) -> None:
-    """Print the result of a step as a line of JSON."""
-    print(json.dumps({"step": step, **fields}), flush=True)
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "threads":
-        by_threads(*sys.argv[2:])
-    else:
-        asyncio.run(by_asyncio(*sys.argv[2:]))
+    run(by_threads, by_asyncio)

@@ -8,10 +8,10 @@ After each change it prints its objects as a line of JSON. It ends when there is
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from collections import Counter
+
+from steps import run
 
 from kubeconnect import Client, Event, EventType, WatchSpec
 from kubeconnect.aio import AsyncClient
@@ -71,7 +71,4 @@ async def by_asyncio(address: str, namespace: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "threads":
-        by_threads(*sys.argv[2:])
-    else:
-        asyncio.run(by_asyncio(*sys.argv[2:]))
+    run(by_threads, by_asyncio)
