@@ -22,6 +22,69 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// AggregateFunction is what is computed of the values of a path.
+type AggregateFunction int32
+
+const (
+	// INVALID_ARGUMENT: there is no default.
+	AggregateFunction_AGGREGATE_FUNCTION_UNSPECIFIED AggregateFunction = 0
+	// The sum of the numbers and quantities ("500m", "2Gi"), exactly.
+	AggregateFunction_AGGREGATE_FUNCTION_SUM AggregateFunction = 1
+	// The sum divided by the number of values that were added up.
+	AggregateFunction_AGGREGATE_FUNCTION_AVERAGE AggregateFunction = 2
+	// The first value in the order of ListRequest.order_by, without missing values: the
+	// smallest number or quantity, or the first string, such as the oldest timestamp.
+	AggregateFunction_AGGREGATE_FUNCTION_MIN AggregateFunction = 3
+	// The last value in that order. Numbers and quantities come before strings: if both
+	// occur, it is a string.
+	AggregateFunction_AGGREGATE_FUNCTION_MAX AggregateFunction = 4
+)
+
+// Enum value maps for AggregateFunction.
+var (
+	AggregateFunction_name = map[int32]string{
+		0: "AGGREGATE_FUNCTION_UNSPECIFIED",
+		1: "AGGREGATE_FUNCTION_SUM",
+		2: "AGGREGATE_FUNCTION_AVERAGE",
+		3: "AGGREGATE_FUNCTION_MIN",
+		4: "AGGREGATE_FUNCTION_MAX",
+	}
+	AggregateFunction_value = map[string]int32{
+		"AGGREGATE_FUNCTION_UNSPECIFIED": 0,
+		"AGGREGATE_FUNCTION_SUM":         1,
+		"AGGREGATE_FUNCTION_AVERAGE":     2,
+		"AGGREGATE_FUNCTION_MIN":         3,
+		"AGGREGATE_FUNCTION_MAX":         4,
+	}
+)
+
+func (x AggregateFunction) Enum() *AggregateFunction {
+	p := new(AggregateFunction)
+	*p = x
+	return p
+}
+
+func (x AggregateFunction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AggregateFunction) Descriptor() protoreflect.EnumDescriptor {
+	return file_kubeconnect_v1_read_proto_enumTypes[0].Descriptor()
+}
+
+func (AggregateFunction) Type() protoreflect.EnumType {
+	return &file_kubeconnect_v1_read_proto_enumTypes[0]
+}
+
+func (x AggregateFunction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AggregateFunction.Descriptor instead.
+func (AggregateFunction) EnumDescriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_read_proto_rawDescGZIP(), []int{0}
+}
+
 // GetRequest asks for one object.
 type GetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -612,8 +675,11 @@ type CountRequest struct {
 	Consistency Consistency `protobuf:"varint,10,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
 	// As in ListRequest.
 	RequireAllNamespaces bool `protobuf:"varint,11,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Values to compute over the objects, in total and for each group. At most 8; INVALID_ARGUMENT
+	// for more, and for a function and path that are given twice.
+	Aggregates    []*Aggregate `protobuf:"bytes,12,rep,name=aggregates,proto3" json:"aggregates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CountRequest) Reset() {
@@ -723,6 +789,13 @@ func (x *CountRequest) GetRequireAllNamespaces() bool {
 	return false
 }
 
+func (x *CountRequest) GetAggregates() []*Aggregate {
+	if x != nil {
+		return x.Aggregates
+	}
+	return nil
+}
+
 // CountResponse contains the number of objects that match.
 type CountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -745,7 +818,10 @@ type CountResponse struct {
 	// As in ListResponse.
 	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// As in ListResponse.
-	Namespaces    []string `protobuf:"bytes,9,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	Namespaces []string `protobuf:"bytes,9,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// The aggregates of all objects that match, in the order of the request. An object that
+	// belongs to several groups is included once.
+	Aggregates    []*AggregateResult `protobuf:"bytes,10,rep,name=aggregates,proto3" json:"aggregates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -843,14 +919,24 @@ func (x *CountResponse) GetNamespaces() []string {
 	return nil
 }
 
+func (x *CountResponse) GetAggregates() []*AggregateResult {
+	if x != nil {
+		return x.Aggregates
+	}
+	return nil
+}
+
 // ObjectGroup is the number of objects that have the same values.
 type ObjectGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One value for each path of the request: a string, a number, a boolean, or null if
 	// there is none.
 	Values []*structpb.Value `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
-	// The number of objects with these values.
-	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// The number of objects with these values. In a WatchCountsResponse, 0 means that the
+	// group no longer exists.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// The aggregates of the objects with these values, in the order of the request.
+	Aggregates    []*AggregateResult `protobuf:"bytes,3,rep,name=aggregates,proto3" json:"aggregates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -895,6 +981,148 @@ func (x *ObjectGroup) GetValues() []*structpb.Value {
 func (x *ObjectGroup) GetCount() int64 {
 	if x != nil {
 		return x.Count
+	}
+	return 0
+}
+
+func (x *ObjectGroup) GetAggregates() []*AggregateResult {
+	if x != nil {
+		return x.Aggregates
+	}
+	return nil
+}
+
+// Aggregate is a value to compute over objects.
+type Aggregate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The function. Required.
+	Function AggregateFunction `protobuf:"varint,1,opt,name=function,proto3,enum=kubeconnect.v1.AggregateFunction" json:"function,omitempty"`
+	// The path of the values, as in GetRequest.fields: "metadata.creationTimestamp",
+	// "spec.containers[*].resources.requests.cpu". All values of an object are included, such
+	// as those of each of its containers. Objects and lists as values are INVALID_ARGUMENT.
+	// Required.
+	Path          string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Aggregate) Reset() {
+	*x = Aggregate{}
+	mi := &file_kubeconnect_v1_read_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Aggregate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Aggregate) ProtoMessage() {}
+
+func (x *Aggregate) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_read_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Aggregate.ProtoReflect.Descriptor instead.
+func (*Aggregate) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_read_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Aggregate) GetFunction() AggregateFunction {
+	if x != nil {
+		return x.Function
+	}
+	return AggregateFunction_AGGREGATE_FUNCTION_UNSPECIFIED
+}
+
+func (x *Aggregate) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+// AggregateResult is the result of an Aggregate.
+type AggregateResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For SUM and AVERAGE a number, rounded to a double; for MIN and MAX the value as it is in
+	// the object, such as "500m". Null if there is no value.
+	Value *structpb.Value `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// The exact result as a decimal number, such as "0.1" or "12884901888". An AVERAGE that
+	// has more digits is rounded to 20 after the decimal point. Empty if the result is not a
+	// number or quantity.
+	Exact string `protobuf:"bytes,2,opt,name=exact,proto3" json:"exact,omitempty"`
+	// The number of values that are included.
+	ValueCount int64 `protobuf:"varint,3,opt,name=value_count,json=valueCount,proto3" json:"value_count,omitempty"`
+	// The number of values that are omitted, because SUM and AVERAGE need numbers or
+	// quantities. Missing values and null are not counted.
+	OmittedValueCount int64 `protobuf:"varint,4,opt,name=omitted_value_count,json=omittedValueCount,proto3" json:"omitted_value_count,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *AggregateResult) Reset() {
+	*x = AggregateResult{}
+	mi := &file_kubeconnect_v1_read_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AggregateResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AggregateResult) ProtoMessage() {}
+
+func (x *AggregateResult) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_read_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AggregateResult.ProtoReflect.Descriptor instead.
+func (*AggregateResult) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_read_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AggregateResult) GetValue() *structpb.Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *AggregateResult) GetExact() string {
+	if x != nil {
+		return x.Exact
+	}
+	return ""
+}
+
+func (x *AggregateResult) GetValueCount() int64 {
+	if x != nil {
+		return x.ValueCount
+	}
+	return 0
+}
+
+func (x *AggregateResult) GetOmittedValueCount() int64 {
+	if x != nil {
+		return x.OmittedValueCount
 	}
 	return 0
 }
@@ -949,7 +1177,7 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\bwarnings\x18\b \x03(\tR\bwarnings\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\t \x03(\tR\n" +
-	"namespaces\"\xc3\x03\n" +
+	"namespaces\"\xfe\x03\n" +
 	"\fCountRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -963,7 +1191,10 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\x14min_resource_version\x18\t \x01(\tR\x12minResourceVersion\x12=\n" +
 	"\vconsistency\x18\n" +
 	" \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\x124\n" +
-	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\"\x9f\x03\n" +
+	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\x129\n" +
+	"\n" +
+	"aggregates\x18\f \x03(\v2\x19.kubeconnect.v1.AggregateR\n" +
+	"aggregates\"\xe0\x03\n" +
 	"\rCountResponse\x124\n" +
 	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12\x1f\n" +
 	"\vtotal_count\x18\x02 \x01(\x03R\n" +
@@ -976,10 +1207,32 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\bwarnings\x18\b \x03(\tR\bwarnings\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\t \x03(\tR\n" +
-	"namespaces\"S\n" +
+	"namespaces\x12?\n" +
+	"\n" +
+	"aggregates\x18\n" +
+	" \x03(\v2\x1f.kubeconnect.v1.AggregateResultR\n" +
+	"aggregates\"\x94\x01\n" +
 	"\vObjectGroup\x12.\n" +
 	"\x06values\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x06values\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05countB\xbd\x01\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\x12?\n" +
+	"\n" +
+	"aggregates\x18\x03 \x03(\v2\x1f.kubeconnect.v1.AggregateResultR\n" +
+	"aggregates\"^\n" +
+	"\tAggregate\x12=\n" +
+	"\bfunction\x18\x01 \x01(\x0e2!.kubeconnect.v1.AggregateFunctionR\bfunction\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\"\xa6\x01\n" +
+	"\x0fAggregateResult\x12,\n" +
+	"\x05value\x18\x01 \x01(\v2\x16.google.protobuf.ValueR\x05value\x12\x14\n" +
+	"\x05exact\x18\x02 \x01(\tR\x05exact\x12\x1f\n" +
+	"\vvalue_count\x18\x03 \x01(\x03R\n" +
+	"valueCount\x12.\n" +
+	"\x13omitted_value_count\x18\x04 \x01(\x03R\x11omittedValueCount*\xab\x01\n" +
+	"\x11AggregateFunction\x12\"\n" +
+	"\x1eAGGREGATE_FUNCTION_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16AGGREGATE_FUNCTION_SUM\x10\x01\x12\x1e\n" +
+	"\x1aAGGREGATE_FUNCTION_AVERAGE\x10\x02\x12\x1a\n" +
+	"\x16AGGREGATE_FUNCTION_MIN\x10\x03\x12\x1a\n" +
+	"\x16AGGREGATE_FUNCTION_MAX\x10\x04B\xbd\x01\n" +
 	"\x12com.kubeconnect.v1B\tReadProtoP\x01ZCgithub.com/kubeconnect/kubeconnect/gen/kubeconnect/v1;kubeconnectv1\xa2\x02\x03KXX\xaa\x02\x0eKubeconnect.V1\xca\x02\x0eKubeconnect\\V1\xe2\x02\x1aKubeconnect\\V1\\GPBMetadata\xea\x02\x0fKubeconnect::V1b\x06proto3"
 
 var (
@@ -994,50 +1247,59 @@ func file_kubeconnect_v1_read_proto_rawDescGZIP() []byte {
 	return file_kubeconnect_v1_read_proto_rawDescData
 }
 
-var file_kubeconnect_v1_read_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_kubeconnect_v1_read_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_kubeconnect_v1_read_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_kubeconnect_v1_read_proto_goTypes = []any{
-	(*GetRequest)(nil),     // 0: kubeconnect.v1.GetRequest
-	(*GetResponse)(nil),    // 1: kubeconnect.v1.GetResponse
-	(*ListRequest)(nil),    // 2: kubeconnect.v1.ListRequest
-	(*ListResponse)(nil),   // 3: kubeconnect.v1.ListResponse
-	(*CountRequest)(nil),   // 4: kubeconnect.v1.CountRequest
-	(*CountResponse)(nil),  // 5: kubeconnect.v1.CountResponse
-	(*ObjectGroup)(nil),    // 6: kubeconnect.v1.ObjectGroup
-	(Encoding)(0),          // 7: kubeconnect.v1.Encoding
-	(Consistency)(0),       // 8: kubeconnect.v1.Consistency
-	(*Resource)(nil),       // 9: kubeconnect.v1.Resource
-	(*Object)(nil),         // 10: kubeconnect.v1.Object
-	(*Freshness)(nil),      // 11: kubeconnect.v1.Freshness
-	(Source)(0),            // 12: kubeconnect.v1.Source
-	(*Relation)(nil),       // 13: kubeconnect.v1.Relation
-	(*structpb.Value)(nil), // 14: google.protobuf.Value
+	(AggregateFunction)(0),  // 0: kubeconnect.v1.AggregateFunction
+	(*GetRequest)(nil),      // 1: kubeconnect.v1.GetRequest
+	(*GetResponse)(nil),     // 2: kubeconnect.v1.GetResponse
+	(*ListRequest)(nil),     // 3: kubeconnect.v1.ListRequest
+	(*ListResponse)(nil),    // 4: kubeconnect.v1.ListResponse
+	(*CountRequest)(nil),    // 5: kubeconnect.v1.CountRequest
+	(*CountResponse)(nil),   // 6: kubeconnect.v1.CountResponse
+	(*ObjectGroup)(nil),     // 7: kubeconnect.v1.ObjectGroup
+	(*Aggregate)(nil),       // 8: kubeconnect.v1.Aggregate
+	(*AggregateResult)(nil), // 9: kubeconnect.v1.AggregateResult
+	(Encoding)(0),           // 10: kubeconnect.v1.Encoding
+	(Consistency)(0),        // 11: kubeconnect.v1.Consistency
+	(*Resource)(nil),        // 12: kubeconnect.v1.Resource
+	(*Object)(nil),          // 13: kubeconnect.v1.Object
+	(*Freshness)(nil),       // 14: kubeconnect.v1.Freshness
+	(Source)(0),             // 15: kubeconnect.v1.Source
+	(*Relation)(nil),        // 16: kubeconnect.v1.Relation
+	(*structpb.Value)(nil),  // 17: google.protobuf.Value
 }
 var file_kubeconnect_v1_read_proto_depIdxs = []int32{
-	7,  // 0: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	8,  // 1: kubeconnect.v1.GetRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	9,  // 2: kubeconnect.v1.GetResponse.resource:type_name -> kubeconnect.v1.Resource
-	10, // 3: kubeconnect.v1.GetResponse.object:type_name -> kubeconnect.v1.Object
-	11, // 4: kubeconnect.v1.GetResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	12, // 5: kubeconnect.v1.GetResponse.source:type_name -> kubeconnect.v1.Source
-	7,  // 6: kubeconnect.v1.ListRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	8,  // 7: kubeconnect.v1.ListRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	13, // 8: kubeconnect.v1.ListRequest.related:type_name -> kubeconnect.v1.Relation
-	9,  // 9: kubeconnect.v1.ListResponse.resource:type_name -> kubeconnect.v1.Resource
-	10, // 10: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
-	11, // 11: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	12, // 12: kubeconnect.v1.ListResponse.source:type_name -> kubeconnect.v1.Source
-	13, // 13: kubeconnect.v1.CountRequest.related:type_name -> kubeconnect.v1.Relation
-	8,  // 14: kubeconnect.v1.CountRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	9,  // 15: kubeconnect.v1.CountResponse.resource:type_name -> kubeconnect.v1.Resource
-	6,  // 16: kubeconnect.v1.CountResponse.groups:type_name -> kubeconnect.v1.ObjectGroup
-	11, // 17: kubeconnect.v1.CountResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	12, // 18: kubeconnect.v1.CountResponse.source:type_name -> kubeconnect.v1.Source
-	14, // 19: kubeconnect.v1.ObjectGroup.values:type_name -> google.protobuf.Value
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	10, // 0: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	11, // 1: kubeconnect.v1.GetRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	12, // 2: kubeconnect.v1.GetResponse.resource:type_name -> kubeconnect.v1.Resource
+	13, // 3: kubeconnect.v1.GetResponse.object:type_name -> kubeconnect.v1.Object
+	14, // 4: kubeconnect.v1.GetResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	15, // 5: kubeconnect.v1.GetResponse.source:type_name -> kubeconnect.v1.Source
+	10, // 6: kubeconnect.v1.ListRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	11, // 7: kubeconnect.v1.ListRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	16, // 8: kubeconnect.v1.ListRequest.related:type_name -> kubeconnect.v1.Relation
+	12, // 9: kubeconnect.v1.ListResponse.resource:type_name -> kubeconnect.v1.Resource
+	13, // 10: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
+	14, // 11: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	15, // 12: kubeconnect.v1.ListResponse.source:type_name -> kubeconnect.v1.Source
+	16, // 13: kubeconnect.v1.CountRequest.related:type_name -> kubeconnect.v1.Relation
+	11, // 14: kubeconnect.v1.CountRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	8,  // 15: kubeconnect.v1.CountRequest.aggregates:type_name -> kubeconnect.v1.Aggregate
+	12, // 16: kubeconnect.v1.CountResponse.resource:type_name -> kubeconnect.v1.Resource
+	7,  // 17: kubeconnect.v1.CountResponse.groups:type_name -> kubeconnect.v1.ObjectGroup
+	14, // 18: kubeconnect.v1.CountResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	15, // 19: kubeconnect.v1.CountResponse.source:type_name -> kubeconnect.v1.Source
+	9,  // 20: kubeconnect.v1.CountResponse.aggregates:type_name -> kubeconnect.v1.AggregateResult
+	17, // 21: kubeconnect.v1.ObjectGroup.values:type_name -> google.protobuf.Value
+	9,  // 22: kubeconnect.v1.ObjectGroup.aggregates:type_name -> kubeconnect.v1.AggregateResult
+	0,  // 23: kubeconnect.v1.Aggregate.function:type_name -> kubeconnect.v1.AggregateFunction
+	17, // 24: kubeconnect.v1.AggregateResult.value:type_name -> google.protobuf.Value
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_read_proto_init() }
@@ -1053,13 +1315,14 @@ func file_kubeconnect_v1_read_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kubeconnect_v1_read_proto_rawDesc), len(file_kubeconnect_v1_read_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   7,
+			NumEnums:      1,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_kubeconnect_v1_read_proto_goTypes,
 		DependencyIndexes: file_kubeconnect_v1_read_proto_depIdxs,
+		EnumInfos:         file_kubeconnect_v1_read_proto_enumTypes,
 		MessageInfos:      file_kubeconnect_v1_read_proto_msgTypes,
 	}.Build()
 	File_kubeconnect_v1_read_proto = out.File

@@ -24,13 +24,14 @@ var File_kubeconnect_v1_resource_service_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\n" +
-	"%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x19kubeconnect/v1/read.proto\x1a\x1akubeconnect/v1/table.proto\x1a\x1akubeconnect/v1/watch.proto\x1a\x1akubeconnect/v1/write.proto2\xe1\x06\n" +
+	"%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x19kubeconnect/v1/read.proto\x1a\x1akubeconnect/v1/table.proto\x1a\x1akubeconnect/v1/watch.proto\x1a!kubeconnect/v1/watch_counts.proto\x1a\x1akubeconnect/v1/write.proto2\xbb\a\n" +
 	"\x0fResourceService\x12C\n" +
 	"\x03Get\x12\x1a.kubeconnect.v1.GetRequest\x1a\x1b.kubeconnect.v1.GetResponse\"\x03\x90\x02\x01\x12F\n" +
 	"\x04List\x12\x1b.kubeconnect.v1.ListRequest\x1a\x1c.kubeconnect.v1.ListResponse\"\x03\x90\x02\x01\x12F\n" +
 	"\x05Watch\x12\x1c.kubeconnect.v1.WatchRequest\x1a\x1d.kubeconnect.v1.WatchResponse0\x01\x12R\n" +
 	"\tWatchMany\x12 .kubeconnect.v1.WatchManyRequest\x1a!.kubeconnect.v1.WatchManyResponse0\x01\x12I\n" +
-	"\x05Count\x12\x1c.kubeconnect.v1.CountRequest\x1a\x1d.kubeconnect.v1.CountResponse\"\x03\x90\x02\x01\x12R\n" +
+	"\x05Count\x12\x1c.kubeconnect.v1.CountRequest\x1a\x1d.kubeconnect.v1.CountResponse\"\x03\x90\x02\x01\x12X\n" +
+	"\vWatchCounts\x12\".kubeconnect.v1.WatchCountsRequest\x1a#.kubeconnect.v1.WatchCountsResponse0\x01\x12R\n" +
 	"\bGetTable\x12\x1f.kubeconnect.v1.GetTableRequest\x1a .kubeconnect.v1.GetTableResponse\"\x03\x90\x02\x01\x12G\n" +
 	"\x06Create\x12\x1d.kubeconnect.v1.CreateRequest\x1a\x1e.kubeconnect.v1.CreateResponse\x12G\n" +
 	"\x06Update\x12\x1d.kubeconnect.v1.UpdateRequest\x1a\x1e.kubeconnect.v1.UpdateResponse\x12D\n" +
@@ -45,23 +46,25 @@ var file_kubeconnect_v1_resource_service_proto_goTypes = []any{
 	(*WatchRequest)(nil),             // 2: kubeconnect.v1.WatchRequest
 	(*WatchManyRequest)(nil),         // 3: kubeconnect.v1.WatchManyRequest
 	(*CountRequest)(nil),             // 4: kubeconnect.v1.CountRequest
-	(*GetTableRequest)(nil),          // 5: kubeconnect.v1.GetTableRequest
-	(*CreateRequest)(nil),            // 6: kubeconnect.v1.CreateRequest
-	(*UpdateRequest)(nil),            // 7: kubeconnect.v1.UpdateRequest
-	(*PatchRequest)(nil),             // 8: kubeconnect.v1.PatchRequest
-	(*DeleteRequest)(nil),            // 9: kubeconnect.v1.DeleteRequest
-	(*DeleteCollectionRequest)(nil),  // 10: kubeconnect.v1.DeleteCollectionRequest
-	(*GetResponse)(nil),              // 11: kubeconnect.v1.GetResponse
-	(*ListResponse)(nil),             // 12: kubeconnect.v1.ListResponse
-	(*WatchResponse)(nil),            // 13: kubeconnect.v1.WatchResponse
-	(*WatchManyResponse)(nil),        // 14: kubeconnect.v1.WatchManyResponse
-	(*CountResponse)(nil),            // 15: kubeconnect.v1.CountResponse
-	(*GetTableResponse)(nil),         // 16: kubeconnect.v1.GetTableResponse
-	(*CreateResponse)(nil),           // 17: kubeconnect.v1.CreateResponse
-	(*UpdateResponse)(nil),           // 18: kubeconnect.v1.UpdateResponse
-	(*PatchResponse)(nil),            // 19: kubeconnect.v1.PatchResponse
-	(*DeleteResponse)(nil),           // 20: kubeconnect.v1.DeleteResponse
-	(*DeleteCollectionResponse)(nil), // 21: kubeconnect.v1.DeleteCollectionResponse
+	(*WatchCountsRequest)(nil),       // 5: kubeconnect.v1.WatchCountsRequest
+	(*GetTableRequest)(nil),          // 6: kubeconnect.v1.GetTableRequest
+	(*CreateRequest)(nil),            // 7: kubeconnect.v1.CreateRequest
+	(*UpdateRequest)(nil),            // 8: kubeconnect.v1.UpdateRequest
+	(*PatchRequest)(nil),             // 9: kubeconnect.v1.PatchRequest
+	(*DeleteRequest)(nil),            // 10: kubeconnect.v1.DeleteRequest
+	(*DeleteCollectionRequest)(nil),  // 11: kubeconnect.v1.DeleteCollectionRequest
+	(*GetResponse)(nil),              // 12: kubeconnect.v1.GetResponse
+	(*ListResponse)(nil),             // 13: kubeconnect.v1.ListResponse
+	(*WatchResponse)(nil),            // 14: kubeconnect.v1.WatchResponse
+	(*WatchManyResponse)(nil),        // 15: kubeconnect.v1.WatchManyResponse
+	(*CountResponse)(nil),            // 16: kubeconnect.v1.CountResponse
+	(*WatchCountsResponse)(nil),      // 17: kubeconnect.v1.WatchCountsResponse
+	(*GetTableResponse)(nil),         // 18: kubeconnect.v1.GetTableResponse
+	(*CreateResponse)(nil),           // 19: kubeconnect.v1.CreateResponse
+	(*UpdateResponse)(nil),           // 20: kubeconnect.v1.UpdateResponse
+	(*PatchResponse)(nil),            // 21: kubeconnect.v1.PatchResponse
+	(*DeleteResponse)(nil),           // 22: kubeconnect.v1.DeleteResponse
+	(*DeleteCollectionResponse)(nil), // 23: kubeconnect.v1.DeleteCollectionResponse
 }
 var file_kubeconnect_v1_resource_service_proto_depIdxs = []int32{
 	0,  // 0: kubeconnect.v1.ResourceService.Get:input_type -> kubeconnect.v1.GetRequest
@@ -69,25 +72,27 @@ var file_kubeconnect_v1_resource_service_proto_depIdxs = []int32{
 	2,  // 2: kubeconnect.v1.ResourceService.Watch:input_type -> kubeconnect.v1.WatchRequest
 	3,  // 3: kubeconnect.v1.ResourceService.WatchMany:input_type -> kubeconnect.v1.WatchManyRequest
 	4,  // 4: kubeconnect.v1.ResourceService.Count:input_type -> kubeconnect.v1.CountRequest
-	5,  // 5: kubeconnect.v1.ResourceService.GetTable:input_type -> kubeconnect.v1.GetTableRequest
-	6,  // 6: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
-	7,  // 7: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
-	8,  // 8: kubeconnect.v1.ResourceService.Patch:input_type -> kubeconnect.v1.PatchRequest
-	9,  // 9: kubeconnect.v1.ResourceService.Delete:input_type -> kubeconnect.v1.DeleteRequest
-	10, // 10: kubeconnect.v1.ResourceService.DeleteCollection:input_type -> kubeconnect.v1.DeleteCollectionRequest
-	11, // 11: kubeconnect.v1.ResourceService.Get:output_type -> kubeconnect.v1.GetResponse
-	12, // 12: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
-	13, // 13: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
-	14, // 14: kubeconnect.v1.ResourceService.WatchMany:output_type -> kubeconnect.v1.WatchManyResponse
-	15, // 15: kubeconnect.v1.ResourceService.Count:output_type -> kubeconnect.v1.CountResponse
-	16, // 16: kubeconnect.v1.ResourceService.GetTable:output_type -> kubeconnect.v1.GetTableResponse
-	17, // 17: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
-	18, // 18: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse
-	19, // 19: kubeconnect.v1.ResourceService.Patch:output_type -> kubeconnect.v1.PatchResponse
-	20, // 20: kubeconnect.v1.ResourceService.Delete:output_type -> kubeconnect.v1.DeleteResponse
-	21, // 21: kubeconnect.v1.ResourceService.DeleteCollection:output_type -> kubeconnect.v1.DeleteCollectionResponse
-	11, // [11:22] is the sub-list for method output_type
-	0,  // [0:11] is the sub-list for method input_type
+	5,  // 5: kubeconnect.v1.ResourceService.WatchCounts:input_type -> kubeconnect.v1.WatchCountsRequest
+	6,  // 6: kubeconnect.v1.ResourceService.GetTable:input_type -> kubeconnect.v1.GetTableRequest
+	7,  // 7: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
+	8,  // 8: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
+	9,  // 9: kubeconnect.v1.ResourceService.Patch:input_type -> kubeconnect.v1.PatchRequest
+	10, // 10: kubeconnect.v1.ResourceService.Delete:input_type -> kubeconnect.v1.DeleteRequest
+	11, // 11: kubeconnect.v1.ResourceService.DeleteCollection:input_type -> kubeconnect.v1.DeleteCollectionRequest
+	12, // 12: kubeconnect.v1.ResourceService.Get:output_type -> kubeconnect.v1.GetResponse
+	13, // 13: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
+	14, // 14: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
+	15, // 15: kubeconnect.v1.ResourceService.WatchMany:output_type -> kubeconnect.v1.WatchManyResponse
+	16, // 16: kubeconnect.v1.ResourceService.Count:output_type -> kubeconnect.v1.CountResponse
+	17, // 17: kubeconnect.v1.ResourceService.WatchCounts:output_type -> kubeconnect.v1.WatchCountsResponse
+	18, // 18: kubeconnect.v1.ResourceService.GetTable:output_type -> kubeconnect.v1.GetTableResponse
+	19, // 19: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
+	20, // 20: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse
+	21, // 21: kubeconnect.v1.ResourceService.Patch:output_type -> kubeconnect.v1.PatchResponse
+	22, // 22: kubeconnect.v1.ResourceService.Delete:output_type -> kubeconnect.v1.DeleteResponse
+	23, // 23: kubeconnect.v1.ResourceService.DeleteCollection:output_type -> kubeconnect.v1.DeleteCollectionResponse
+	12, // [12:24] is the sub-list for method output_type
+	0,  // [0:12] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -101,6 +106,7 @@ func file_kubeconnect_v1_resource_service_proto_init() {
 	file_kubeconnect_v1_read_proto_init()
 	file_kubeconnect_v1_table_proto_init()
 	file_kubeconnect_v1_watch_proto_init()
+	file_kubeconnect_v1_watch_counts_proto_init()
 	file_kubeconnect_v1_write_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -55,6 +55,9 @@ const (
 	// token, which this replica has not reached. It does not change your objects, and has
 	// the resume token of the request.
 	EventType_EVENT_TYPE_BOOKMARK EventType = 6
+	// Only in a page (see WatchRequest.limit): the object has another place, and is otherwise
+	// unchanged. The object has no content.
+	EventType_EVENT_TYPE_MOVED EventType = 7
 )
 
 // Enum value maps for EventType.
@@ -67,6 +70,7 @@ var (
 		4: "EVENT_TYPE_RESET",
 		5: "EVENT_TYPE_SYNCED",
 		6: "EVENT_TYPE_BOOKMARK",
+		7: "EVENT_TYPE_MOVED",
 	}
 	EventType_value = map[string]int32{
 		"EVENT_TYPE_UNSPECIFIED": 0,
@@ -76,6 +80,7 @@ var (
 		"EVENT_TYPE_RESET":       4,
 		"EVENT_TYPE_SYNCED":      5,
 		"EVENT_TYPE_BOOKMARK":    6,
+		"EVENT_TYPE_MOVED":       7,
 	}
 )
 
@@ -241,8 +246,37 @@ type WatchRequest struct {
 	// from a stream without this field is valid with it, and the reverse. If the stream of
 	// the token covered only some namespaces, the new stream begins with RESET.
 	RequireAllNamespaces bool `protobuf:"varint,14,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Follow a page of the sorted selection instead of all of it: the objects from `offset`,
+	// or after `after`, at most `limit`, sorted by `order_by`, as List would return them. Each
+	// response leads to the page as it is at the response's version. Changes are combined,
+	// so that a page changes at most ten times a second. Between RESET and SYNCED the page is
+	// sent; afterwards
+	//   - an object that enters the page is ADDED, and an object that leaves it is DELETED,
+	//     also if only other objects have been created or deleted;
+	//   - an object that has changed is MODIFIED, and one that has only another place is MOVED.
+	//
+	// See Event.index for the places. WatchResponse.page has the total.
+	//
+	// To scroll, start a new stream with the last resume_token and another offset, after or
+	// limit. It sends the difference to the page that the client has, and no RESET. A token of a
+	// page contains the versions of the objects that the client has: any replica can resume
+	// it, whatever has changed since.
+	//
+	// From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
+	Limit int32 `protobuf:"varint,15,opt,name=limit,proto3" json:"limit,omitempty"`
+	// As in ListRequest. Only with limit. Default: namespace, then name.
+	OrderBy string `protobuf:"bytes,16,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// The number of objects before the page. Only with limit. If there are no more objects, the
+	// page is empty. Negative: INVALID_ARGUMENT.
+	Offset int64 `protobuf:"varint,17,opt,name=offset,proto3" json:"offset,omitempty"`
+	// The object before the page. The page begins after its place, also if its place changes;
+	// if the object is deleted or stops matching, the page begins after its last place. If it
+	// is not in the selection when the stream begins, the page begins at the place of the
+	// resume token; without one, the call fails with NOT_FOUND. Only with limit, and not
+	// together with offset.
+	After         *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
@@ -373,6 +407,154 @@ func (x *WatchRequest) GetRequireAllNamespaces() bool {
 	return false
 }
 
+func (x *WatchRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *WatchRequest) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *WatchRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *WatchRequest) GetAfter() *ObjectName {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+// ObjectName is the name of an object of a resource.
+type ObjectName struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace; empty for a cluster-scoped object.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The name. Required.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectName) Reset() {
+	*x = ObjectName{}
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectName) ProtoMessage() {}
+
+func (x *ObjectName) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectName.ProtoReflect.Descriptor instead.
+func (*ObjectName) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ObjectName) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ObjectName) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// PageState is the place of a page in the sorted selection.
+type PageState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of objects in the selection.
+	TotalCount int64 `protobuf:"varint,1,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`
+	// The number of objects before the page.
+	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// The version of the page. After a deletion it can be the version of that deletion while
+	// other objects that were deleted at the same version are still included.
+	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PageState) Reset() {
+	*x = PageState{}
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PageState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PageState) ProtoMessage() {}
+
+func (x *PageState) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PageState.ProtoReflect.Descriptor instead.
+func (*PageState) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PageState) GetTotalCount() int64 {
+	if x != nil {
+		return x.TotalCount
+	}
+	return 0
+}
+
+func (x *PageState) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *PageState) GetResourceVersion() string {
+	if x != nil {
+		return x.ResourceVersion
+	}
+	return ""
+}
+
 // WatchResponse is a batch of events: all that are pending for this stream, up to about 1
 // MiB. A larger event is a batch of its own.
 type WatchResponse struct {
@@ -400,14 +582,18 @@ type WatchResponse struct {
 	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The namespaces that the stream covers, as in ListResponse. Set together with resource:
 	// if resource is set and namespaces is empty, the stream is complete.
-	Namespaces    []string `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	Namespaces []string `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// The state of the page, if the request has a limit. Set in the last response of each
+	// change of the page, of its total or of its offset, and in the first response after a
+	// resume; a page that needs several responses has it in the last one.
+	Page          *PageState `protobuf:"bytes,8,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[1]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +605,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[1]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +618,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{1}
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *WatchResponse) GetResource() *Resource {
@@ -484,6 +670,13 @@ func (x *WatchResponse) GetNamespaces() []string {
 	return nil
 }
 
+func (x *WatchResponse) GetPage() *PageState {
+	if x != nil {
+		return x.Page
+	}
+	return nil
+}
+
 // Event is one change in a selection, or a message about the stream itself.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -515,14 +708,19 @@ type Event struct {
 	// The patch has the form of that state: if an object was sent as json because it does
 	// not fit into a Struct, its patches are json too. An object that changes from one form
 	// to the other is sent whole.
-	PatchFormat   PatchFormat `protobuf:"varint,4,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
+	PatchFormat PatchFormat `protobuf:"varint,4,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
+	// Only in a page (see WatchRequest.limit), for ADDED, MODIFIED and MOVED: the place of the
+	// object in the page, from 0. Apply the events in order: remove a MODIFIED or MOVED object
+	// from its place, then insert the object at this index. After the last event of a response
+	// with a page state, the objects are in the order of the page.
+	Index         int32 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[2]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -534,7 +732,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[2]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -547,7 +745,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{2}
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Event) GetType() EventType {
@@ -578,6 +776,13 @@ func (x *Event) GetPatchFormat() PatchFormat {
 	return PatchFormat_PATCH_FORMAT_UNSPECIFIED
 }
 
+func (x *Event) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 // WatchManyRequest asks for several watches in one stream.
 type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -594,7 +799,7 @@ type WatchManyRequest struct {
 
 func (x *WatchManyRequest) Reset() {
 	*x = WatchManyRequest{}
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[3]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +811,7 @@ func (x *WatchManyRequest) String() string {
 func (*WatchManyRequest) ProtoMessage() {}
 
 func (x *WatchManyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[3]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +824,7 @@ func (x *WatchManyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchManyRequest.ProtoReflect.Descriptor instead.
 func (*WatchManyRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{3}
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WatchManyRequest) GetWatches() []*WatchSpec {
@@ -667,13 +872,21 @@ type WatchSpec struct {
 	PatchFormat PatchFormat `protobuf:"varint,13,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
 	// As in WatchRequest.
 	RequireAllNamespaces bool `protobuf:"varint,14,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// As in WatchRequest.
+	Limit int32 `protobuf:"varint,15,opt,name=limit,proto3" json:"limit,omitempty"`
+	// As in WatchRequest.
+	OrderBy string `protobuf:"bytes,16,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// As in WatchRequest.
+	Offset int64 `protobuf:"varint,17,opt,name=offset,proto3" json:"offset,omitempty"`
+	// As in WatchRequest.
+	After         *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchSpec) Reset() {
 	*x = WatchSpec{}
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[4]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +898,7 @@ func (x *WatchSpec) String() string {
 func (*WatchSpec) ProtoMessage() {}
 
 func (x *WatchSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[4]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +911,7 @@ func (x *WatchSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSpec.ProtoReflect.Descriptor instead.
 func (*WatchSpec) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{4}
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WatchSpec) GetResource() string {
@@ -792,6 +1005,34 @@ func (x *WatchSpec) GetRequireAllNamespaces() bool {
 	return false
 }
 
+func (x *WatchSpec) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *WatchSpec) GetOrderBy() string {
+	if x != nil {
+		return x.OrderBy
+	}
+	return ""
+}
+
+func (x *WatchSpec) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *WatchSpec) GetAfter() *ObjectName {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
 // WatchManyResponse contains events of one of the watches.
 type WatchManyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -808,7 +1049,7 @@ type WatchManyResponse struct {
 
 func (x *WatchManyResponse) Reset() {
 	*x = WatchManyResponse{}
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[5]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +1061,7 @@ func (x *WatchManyResponse) String() string {
 func (*WatchManyResponse) ProtoMessage() {}
 
 func (x *WatchManyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_watch_proto_msgTypes[5]
+	mi := &file_kubeconnect_v1_watch_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +1074,7 @@ func (x *WatchManyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchManyResponse.ProtoReflect.Descriptor instead.
 func (*WatchManyResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{5}
+	return file_kubeconnect_v1_watch_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchManyResponse) GetWatchIndex() int32 {
@@ -861,7 +1102,7 @@ var File_kubeconnect_v1_watch_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\n" +
-	"\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xb4\x04\n" +
+	"\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xaf\x05\n" +
 	"\fWatchRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -877,7 +1118,20 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\rmetadata_only\x18\v \x01(\bR\fmetadataOnly\x122\n" +
 	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x12>\n" +
 	"\fpatch_format\x18\r \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\x124\n" +
-	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespaces\"\xbc\x02\n" +
+	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespaces\x12\x14\n" +
+	"\x05limit\x18\x0f \x01(\x05R\x05limit\x12\x19\n" +
+	"\border_by\x18\x10 \x01(\tR\aorderBy\x12\x16\n" +
+	"\x06offset\x18\x11 \x01(\x03R\x06offset\x120\n" +
+	"\x05after\x18\x12 \x01(\v2\x1a.kubeconnect.v1.ObjectNameR\x05after\">\n" +
+	"\n" +
+	"ObjectName\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"o\n" +
+	"\tPageState\x12\x1f\n" +
+	"\vtotal_count\x18\x01 \x01(\x03R\n" +
+	"totalCount\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12)\n" +
+	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\"\xeb\x02\n" +
 	"\rWatchResponse\x124\n" +
 	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12-\n" +
 	"\x06events\x18\x02 \x03(\v2\x15.kubeconnect.v1.EventR\x06events\x12!\n" +
@@ -887,15 +1141,17 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\bwarnings\x18\x06 \x03(\tR\bwarnings\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\a \x03(\tR\n" +
-	"namespaces\"\xd1\x01\n" +
+	"namespaces\x12-\n" +
+	"\x04page\x18\b \x01(\v2\x19.kubeconnect.v1.PageStateR\x04page\"\xe7\x01\n" +
 	"\x05Event\x12-\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x19.kubeconnect.v1.EventTypeR\x04type\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12)\n" +
 	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\x12>\n" +
-	"\fpatch_format\x18\x04 \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\"j\n" +
+	"\fpatch_format\x18\x04 \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\x12\x14\n" +
+	"\x05index\x18\x05 \x01(\x05R\x05index\"j\n" +
 	"\x10WatchManyRequest\x123\n" +
 	"\awatches\x18\x01 \x03(\v2\x19.kubeconnect.v1.WatchSpecR\awatches\x12!\n" +
-	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\xa2\x04\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x9d\x05\n" +
 	"\tWatchSpec\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -909,13 +1165,17 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\rmetadata_only\x18\v \x01(\bR\fmetadataOnly\x122\n" +
 	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x12>\n" +
 	"\fpatch_format\x18\r \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\x124\n" +
-	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespacesJ\x04\b\n" +
+	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespaces\x12\x14\n" +
+	"\x05limit\x18\x0f \x01(\x05R\x05limit\x12\x19\n" +
+	"\border_by\x18\x10 \x01(\tR\aorderBy\x12\x16\n" +
+	"\x06offset\x18\x11 \x01(\x03R\x06offset\x120\n" +
+	"\x05after\x18\x12 \x01(\v2\x1a.kubeconnect.v1.ObjectNameR\x05afterJ\x04\b\n" +
 	"\x10\vR\fresume_token\"\x92\x01\n" +
 	"\x11WatchManyResponse\x12\x1f\n" +
 	"\vwatch_index\x18\x01 \x01(\x05R\n" +
 	"watchIndex\x129\n" +
 	"\bresponse\x18\x02 \x01(\v2\x1d.kubeconnect.v1.WatchResponseR\bresponse\x12!\n" +
-	"\fresume_token\x18\x03 \x01(\tR\vresumeToken*\xb4\x01\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken*\xca\x01\n" +
 	"\tEventType\x12\x1a\n" +
 	"\x16EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10EVENT_TYPE_ADDED\x10\x01\x12\x17\n" +
@@ -923,7 +1183,8 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\x12EVENT_TYPE_DELETED\x10\x03\x12\x14\n" +
 	"\x10EVENT_TYPE_RESET\x10\x04\x12\x15\n" +
 	"\x11EVENT_TYPE_SYNCED\x10\x05\x12\x17\n" +
-	"\x13EVENT_TYPE_BOOKMARK\x10\x06*Z\n" +
+	"\x13EVENT_TYPE_BOOKMARK\x10\x06\x12\x14\n" +
+	"\x10EVENT_TYPE_MOVED\x10\a*Z\n" +
 	"\vPatchFormat\x12\x1c\n" +
 	"\x18PATCH_FORMAT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PATCH_FORMAT_JSON\x10\x01\x12\x16\n" +
@@ -944,44 +1205,49 @@ func file_kubeconnect_v1_watch_proto_rawDescGZIP() []byte {
 }
 
 var file_kubeconnect_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kubeconnect_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_kubeconnect_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_kubeconnect_v1_watch_proto_goTypes = []any{
 	(EventType)(0),            // 0: kubeconnect.v1.EventType
 	(PatchFormat)(0),          // 1: kubeconnect.v1.PatchFormat
 	(*WatchRequest)(nil),      // 2: kubeconnect.v1.WatchRequest
-	(*WatchResponse)(nil),     // 3: kubeconnect.v1.WatchResponse
-	(*Event)(nil),             // 4: kubeconnect.v1.Event
-	(*WatchManyRequest)(nil),  // 5: kubeconnect.v1.WatchManyRequest
-	(*WatchSpec)(nil),         // 6: kubeconnect.v1.WatchSpec
-	(*WatchManyResponse)(nil), // 7: kubeconnect.v1.WatchManyResponse
-	(Encoding)(0),             // 8: kubeconnect.v1.Encoding
-	(*Relation)(nil),          // 9: kubeconnect.v1.Relation
-	(*Resource)(nil),          // 10: kubeconnect.v1.Resource
-	(*Freshness)(nil),         // 11: kubeconnect.v1.Freshness
-	(Source)(0),               // 12: kubeconnect.v1.Source
-	(*Object)(nil),            // 13: kubeconnect.v1.Object
+	(*ObjectName)(nil),        // 3: kubeconnect.v1.ObjectName
+	(*PageState)(nil),         // 4: kubeconnect.v1.PageState
+	(*WatchResponse)(nil),     // 5: kubeconnect.v1.WatchResponse
+	(*Event)(nil),             // 6: kubeconnect.v1.Event
+	(*WatchManyRequest)(nil),  // 7: kubeconnect.v1.WatchManyRequest
+	(*WatchSpec)(nil),         // 8: kubeconnect.v1.WatchSpec
+	(*WatchManyResponse)(nil), // 9: kubeconnect.v1.WatchManyResponse
+	(Encoding)(0),             // 10: kubeconnect.v1.Encoding
+	(*Relation)(nil),          // 11: kubeconnect.v1.Relation
+	(*Resource)(nil),          // 12: kubeconnect.v1.Resource
+	(*Freshness)(nil),         // 13: kubeconnect.v1.Freshness
+	(Source)(0),               // 14: kubeconnect.v1.Source
+	(*Object)(nil),            // 15: kubeconnect.v1.Object
 }
 var file_kubeconnect_v1_watch_proto_depIdxs = []int32{
-	8,  // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	9,  // 1: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
+	10, // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	11, // 1: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
 	1,  // 2: kubeconnect.v1.WatchRequest.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	10, // 3: kubeconnect.v1.WatchResponse.resource:type_name -> kubeconnect.v1.Resource
-	4,  // 4: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
-	11, // 5: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	12, // 6: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
-	0,  // 7: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
-	13, // 8: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
-	1,  // 9: kubeconnect.v1.Event.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	6,  // 10: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchSpec
-	8,  // 11: kubeconnect.v1.WatchSpec.encoding:type_name -> kubeconnect.v1.Encoding
-	9,  // 12: kubeconnect.v1.WatchSpec.related:type_name -> kubeconnect.v1.Relation
-	1,  // 13: kubeconnect.v1.WatchSpec.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	3,  // 14: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	3,  // 3: kubeconnect.v1.WatchRequest.after:type_name -> kubeconnect.v1.ObjectName
+	12, // 4: kubeconnect.v1.WatchResponse.resource:type_name -> kubeconnect.v1.Resource
+	6,  // 5: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
+	13, // 6: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	14, // 7: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
+	4,  // 8: kubeconnect.v1.WatchResponse.page:type_name -> kubeconnect.v1.PageState
+	0,  // 9: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
+	15, // 10: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
+	1,  // 11: kubeconnect.v1.Event.patch_format:type_name -> kubeconnect.v1.PatchFormat
+	8,  // 12: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchSpec
+	10, // 13: kubeconnect.v1.WatchSpec.encoding:type_name -> kubeconnect.v1.Encoding
+	11, // 14: kubeconnect.v1.WatchSpec.related:type_name -> kubeconnect.v1.Relation
+	1,  // 15: kubeconnect.v1.WatchSpec.patch_format:type_name -> kubeconnect.v1.PatchFormat
+	3,  // 16: kubeconnect.v1.WatchSpec.after:type_name -> kubeconnect.v1.ObjectName
+	5,  // 17: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_watch_proto_init() }
@@ -998,7 +1264,7 @@ func file_kubeconnect_v1_watch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kubeconnect_v1_watch_proto_rawDesc), len(file_kubeconnect_v1_watch_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -44,6 +44,9 @@ const (
 	ResourceServiceWatchManyProcedure = "/kubeconnect.v1.ResourceService/WatchMany"
 	// ResourceServiceCountProcedure is the fully-qualified name of the ResourceService's Count RPC.
 	ResourceServiceCountProcedure = "/kubeconnect.v1.ResourceService/Count"
+	// ResourceServiceWatchCountsProcedure is the fully-qualified name of the ResourceService's
+	// WatchCounts RPC.
+	ResourceServiceWatchCountsProcedure = "/kubeconnect.v1.ResourceService/WatchCounts"
 	// ResourceServiceGetTableProcedure is the fully-qualified name of the ResourceService's GetTable
 	// RPC.
 	ResourceServiceGetTableProcedure = "/kubeconnect.v1.ResourceService/GetTable"
@@ -104,8 +107,15 @@ type ResourceServiceClient interface {
 	// in "watch 1 (pods): …"; its Status is that of the watch.
 	WatchMany(context.Context, *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error)
 	// Count returns how many objects match a selection, in total and grouped by the
-	// values of paths, for example pods by node and phase. It returns no objects.
+	// values of paths, for example pods by node and phase, and aggregates of their values, for
+	// example the sum of the CPU that they request. It returns no objects.
 	Count(context.Context, *v1.CountRequest) (*v1.CountResponse, error)
+	// WatchCounts sends the result of a Count, and then the groups whose numbers change. Each
+	// response is a Count at its version. Changes are combined, so that a response follows the
+	// previous one after min_interval at the earliest; a response without changes follows
+	// after at most ten seconds. Callers with the same question share one computation. The
+	// stream ends as Watch does, and is called again without a token: it begins with a reset.
+	WatchCounts(context.Context, *v1.WatchCountsRequest) (*connect.ServerStreamForClient[v1.WatchCountsResponse], error)
 	// GetTable returns objects as the API server prints them for people, and as kubectl
 	// shows them: columns, and a row for each object. Each call reads from the API server
 	// with the caller's permissions.
@@ -171,6 +181,12 @@ func NewResourceServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		watchCounts: connect.NewClient[v1.WatchCountsRequest, v1.WatchCountsResponse](
+			httpClient,
+			baseURL+ResourceServiceWatchCountsProcedure,
+			connect.WithSchema(resourceServiceMethods.ByName("WatchCounts")),
+			connect.WithClientOptions(opts...),
+		),
 		getTable: connect.NewClient[v1.GetTableRequest, v1.GetTableResponse](
 			httpClient,
 			baseURL+ResourceServiceGetTableProcedure,
@@ -218,6 +234,7 @@ type resourceServiceClient struct {
 	watch            *connect.Client[v1.WatchRequest, v1.WatchResponse]
 	watchMany        *connect.Client[v1.WatchManyRequest, v1.WatchManyResponse]
 	count            *connect.Client[v1.CountRequest, v1.CountResponse]
+	watchCounts      *connect.Client[v1.WatchCountsRequest, v1.WatchCountsResponse]
 	getTable         *connect.Client[v1.GetTableRequest, v1.GetTableResponse]
 	create           *connect.Client[v1.CreateRequest, v1.CreateResponse]
 	update           *connect.Client[v1.UpdateRequest, v1.UpdateResponse]
@@ -261,6 +278,11 @@ func (c *resourceServiceClient) Count(ctx context.Context, req *v1.CountRequest)
 		return response.Msg, err
 	}
 	return nil, err
+}
+
+// WatchCounts calls kubeconnect.v1.ResourceService.WatchCounts.
+func (c *resourceServiceClient) WatchCounts(ctx context.Context, req *v1.WatchCountsRequest) (*connect.ServerStreamForClient[v1.WatchCountsResponse], error) {
+	return c.watchCounts.CallServerStream(ctx, connect.NewRequest(req))
 }
 
 // GetTable calls kubeconnect.v1.ResourceService.GetTable.
@@ -361,8 +383,15 @@ type ResourceServiceHandler interface {
 	// in "watch 1 (pods): …"; its Status is that of the watch.
 	WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error
 	// Count returns how many objects match a selection, in total and grouped by the
-	// values of paths, for example pods by node and phase. It returns no objects.
+	// values of paths, for example pods by node and phase, and aggregates of their values, for
+	// example the sum of the CPU that they request. It returns no objects.
 	Count(context.Context, *v1.CountRequest) (*v1.CountResponse, error)
+	// WatchCounts sends the result of a Count, and then the groups whose numbers change. Each
+	// response is a Count at its version. Changes are combined, so that a response follows the
+	// previous one after min_interval at the earliest; a response without changes follows
+	// after at most ten seconds. Callers with the same question share one computation. The
+	// stream ends as Watch does, and is called again without a token: it begins with a reset.
+	WatchCounts(context.Context, *v1.WatchCountsRequest, *connect.ServerStream[v1.WatchCountsResponse]) error
 	// GetTable returns objects as the API server prints them for people, and as kubectl
 	// shows them: columns, and a row for each object. Each call reads from the API server
 	// with the caller's permissions.
@@ -424,6 +453,12 @@ func NewResourceServiceHandler(svc ResourceServiceHandler, opts ...connect.Handl
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	resourceServiceWatchCountsHandler := connect.NewServerStreamHandlerSimple(
+		ResourceServiceWatchCountsProcedure,
+		svc.WatchCounts,
+		connect.WithSchema(resourceServiceMethods.ByName("WatchCounts")),
+		connect.WithHandlerOptions(opts...),
+	)
 	resourceServiceGetTableHandler := connect.NewUnaryHandlerSimple(
 		ResourceServiceGetTableProcedure,
 		svc.GetTable,
@@ -473,6 +508,8 @@ func NewResourceServiceHandler(svc ResourceServiceHandler, opts ...connect.Handl
 			resourceServiceWatchManyHandler.ServeHTTP(w, r)
 		case ResourceServiceCountProcedure:
 			resourceServiceCountHandler.ServeHTTP(w, r)
+		case ResourceServiceWatchCountsProcedure:
+			resourceServiceWatchCountsHandler.ServeHTTP(w, r)
 		case ResourceServiceGetTableProcedure:
 			resourceServiceGetTableHandler.ServeHTTP(w, r)
 		case ResourceServiceCreateProcedure:
@@ -512,6 +549,10 @@ func (UnimplementedResourceServiceHandler) WatchMany(context.Context, *v1.WatchM
 
 func (UnimplementedResourceServiceHandler) Count(context.Context, *v1.CountRequest) (*v1.CountResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Count is not implemented"))
+}
+
+func (UnimplementedResourceServiceHandler) WatchCounts(context.Context, *v1.WatchCountsRequest, *connect.ServerStream[v1.WatchCountsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.WatchCounts is not implemented"))
 }
 
 func (UnimplementedResourceServiceHandler) GetTable(context.Context, *v1.GetTableRequest) (*v1.GetTableResponse, error) {

@@ -25,10 +25,11 @@ _sym_db = _symbol_database.Default()
 from kubeconnect.v1 import read_pb2 as kubeconnect_dot_v1_dot_read__pb2
 from kubeconnect.v1 import table_pb2 as kubeconnect_dot_v1_dot_table__pb2
 from kubeconnect.v1 import watch_pb2 as kubeconnect_dot_v1_dot_watch__pb2
+from kubeconnect.v1 import watch_counts_pb2 as kubeconnect_dot_v1_dot_watch__counts__pb2
 from kubeconnect.v1 import write_pb2 as kubeconnect_dot_v1_dot_write__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x19kubeconnect/v1/read.proto\x1a\x1akubeconnect/v1/table.proto\x1a\x1akubeconnect/v1/watch.proto\x1a\x1akubeconnect/v1/write.proto2\xe1\x06\n\x0fResourceService\x12\x43\n\x03Get\x12\x1a.kubeconnect.v1.GetRequest\x1a\x1b.kubeconnect.v1.GetResponse\"\x03\x90\x02\x01\x12\x46\n\x04List\x12\x1b.kubeconnect.v1.ListRequest\x1a\x1c.kubeconnect.v1.ListResponse\"\x03\x90\x02\x01\x12\x46\n\x05Watch\x12\x1c.kubeconnect.v1.WatchRequest\x1a\x1d.kubeconnect.v1.WatchResponse0\x01\x12R\n\tWatchMany\x12 .kubeconnect.v1.WatchManyRequest\x1a!.kubeconnect.v1.WatchManyResponse0\x01\x12I\n\x05\x43ount\x12\x1c.kubeconnect.v1.CountRequest\x1a\x1d.kubeconnect.v1.CountResponse\"\x03\x90\x02\x01\x12R\n\x08GetTable\x12\x1f.kubeconnect.v1.GetTableRequest\x1a .kubeconnect.v1.GetTableResponse\"\x03\x90\x02\x01\x12G\n\x06\x43reate\x12\x1d.kubeconnect.v1.CreateRequest\x1a\x1e.kubeconnect.v1.CreateResponse\x12G\n\x06Update\x12\x1d.kubeconnect.v1.UpdateRequest\x1a\x1e.kubeconnect.v1.UpdateResponse\x12\x44\n\x05Patch\x12\x1c.kubeconnect.v1.PatchRequest\x1a\x1d.kubeconnect.v1.PatchResponse\x12G\n\x06\x44\x65lete\x12\x1d.kubeconnect.v1.DeleteRequest\x1a\x1e.kubeconnect.v1.DeleteResponse\x12\x65\n\x10\x44\x65leteCollection\x12\'.kubeconnect.v1.DeleteCollectionRequest\x1a(.kubeconnect.v1.DeleteCollectionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x19kubeconnect/v1/read.proto\x1a\x1akubeconnect/v1/table.proto\x1a\x1akubeconnect/v1/watch.proto\x1a!kubeconnect/v1/watch_counts.proto\x1a\x1akubeconnect/v1/write.proto2\xbb\x07\n\x0fResourceService\x12\x43\n\x03Get\x12\x1a.kubeconnect.v1.GetRequest\x1a\x1b.kubeconnect.v1.GetResponse\"\x03\x90\x02\x01\x12\x46\n\x04List\x12\x1b.kubeconnect.v1.ListRequest\x1a\x1c.kubeconnect.v1.ListResponse\"\x03\x90\x02\x01\x12\x46\n\x05Watch\x12\x1c.kubeconnect.v1.WatchRequest\x1a\x1d.kubeconnect.v1.WatchResponse0\x01\x12R\n\tWatchMany\x12 .kubeconnect.v1.WatchManyRequest\x1a!.kubeconnect.v1.WatchManyResponse0\x01\x12I\n\x05\x43ount\x12\x1c.kubeconnect.v1.CountRequest\x1a\x1d.kubeconnect.v1.CountResponse\"\x03\x90\x02\x01\x12X\n\x0bWatchCounts\x12\".kubeconnect.v1.WatchCountsRequest\x1a#.kubeconnect.v1.WatchCountsResponse0\x01\x12R\n\x08GetTable\x12\x1f.kubeconnect.v1.GetTableRequest\x1a .kubeconnect.v1.GetTableResponse\"\x03\x90\x02\x01\x12G\n\x06\x43reate\x12\x1d.kubeconnect.v1.CreateRequest\x1a\x1e.kubeconnect.v1.CreateResponse\x12G\n\x06Update\x12\x1d.kubeconnect.v1.UpdateRequest\x1a\x1e.kubeconnect.v1.UpdateResponse\x12\x44\n\x05Patch\x12\x1c.kubeconnect.v1.PatchRequest\x1a\x1d.kubeconnect.v1.PatchResponse\x12G\n\x06\x44\x65lete\x12\x1d.kubeconnect.v1.DeleteRequest\x1a\x1e.kubeconnect.v1.DeleteResponse\x12\x65\n\x10\x44\x65leteCollection\x12\'.kubeconnect.v1.DeleteCollectionRequest\x1a(.kubeconnect.v1.DeleteCollectionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,6 +44,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESOURCESERVICE'].methods_by_name['Count']._serialized_options = b'\220\002\001'
   _globals['_RESOURCESERVICE'].methods_by_name['GetTable']._loaded_options = None
   _globals['_RESOURCESERVICE'].methods_by_name['GetTable']._serialized_options = b'\220\002\001'
-  _globals['_RESOURCESERVICE']._serialized_start=169
-  _globals['_RESOURCESERVICE']._serialized_end=1034
+  _globals['_RESOURCESERVICE']._serialized_start=204
+  _globals['_RESOURCESERVICE']._serialized_end=1159
 # @@protoc_insertion_point(module_scope)

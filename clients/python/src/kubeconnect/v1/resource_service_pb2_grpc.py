@@ -5,6 +5,7 @@ import warnings
 
 from kubeconnect.v1 import read_pb2 as kubeconnect_dot_v1_dot_read__pb2
 from kubeconnect.v1 import table_pb2 as kubeconnect_dot_v1_dot_table__pb2
+from kubeconnect.v1 import watch_counts_pb2 as kubeconnect_dot_v1_dot_watch__counts__pb2
 from kubeconnect.v1 import watch_pb2 as kubeconnect_dot_v1_dot_watch__pb2
 from kubeconnect.v1 import write_pb2 as kubeconnect_dot_v1_dot_write__pb2
 
@@ -94,6 +95,11 @@ class ResourceServiceStub(object):
                 '/kubeconnect.v1.ResourceService/Count',
                 request_serializer=kubeconnect_dot_v1_dot_read__pb2.CountRequest.SerializeToString,
                 response_deserializer=kubeconnect_dot_v1_dot_read__pb2.CountResponse.FromString,
+                _registered_method=True)
+        self.WatchCounts = channel.unary_stream(
+                '/kubeconnect.v1.ResourceService/WatchCounts',
+                request_serializer=kubeconnect_dot_v1_dot_watch__counts__pb2.WatchCountsRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_watch__counts__pb2.WatchCountsResponse.FromString,
                 _registered_method=True)
         self.GetTable = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/GetTable',
@@ -226,7 +232,19 @@ class ResourceServiceServicer(object):
 
     def Count(self, request, context):
         """Count returns how many objects match a selection, in total and grouped by the
-        values of paths, for example pods by node and phase. It returns no objects.
+        values of paths, for example pods by node and phase, and aggregates of their values, for
+        example the sum of the CPU that they request. It returns no objects.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchCounts(self, request, context):
+        """WatchCounts sends the result of a Count, and then the groups whose numbers change. Each
+        response is a Count at its version. Changes are combined, so that a response follows the
+        previous one after min_interval at the earliest; a response without changes follows
+        after at most ten seconds. Callers with the same question share one computation. The
+        stream ends as Watch does, and is called again without a token: it begins with a reset.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -308,6 +326,11 @@ def add_ResourceServiceServicer_to_server(servicer, server):
                     servicer.Count,
                     request_deserializer=kubeconnect_dot_v1_dot_read__pb2.CountRequest.FromString,
                     response_serializer=kubeconnect_dot_v1_dot_read__pb2.CountResponse.SerializeToString,
+            ),
+            'WatchCounts': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchCounts,
+                    request_deserializer=kubeconnect_dot_v1_dot_watch__counts__pb2.WatchCountsRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_watch__counts__pb2.WatchCountsResponse.SerializeToString,
             ),
             'GetTable': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTable,
@@ -508,6 +531,33 @@ class ResourceService(object):
             '/kubeconnect.v1.ResourceService/Count',
             kubeconnect_dot_v1_dot_read__pb2.CountRequest.SerializeToString,
             kubeconnect_dot_v1_dot_read__pb2.CountResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchCounts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/kubeconnect.v1.ResourceService/WatchCounts',
+            kubeconnect_dot_v1_dot_watch__counts__pb2.WatchCountsRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_watch__counts__pb2.WatchCountsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 import kubeconnect.v1.read_pb2
 import kubeconnect.v1.table_pb2
+import kubeconnect.v1.watch_counts_pb2
 import kubeconnect.v1.watch_pb2
 import kubeconnect.v1.write_pb2
 import sys
@@ -108,6 +109,22 @@ _ResourceServiceCountType = typing_extensions.TypeVar(
     ],
 )
 
+_ResourceServiceWatchCountsType = typing_extensions.TypeVar(
+    '_ResourceServiceWatchCountsType',
+    grpc.UnaryStreamMultiCallable[
+        kubeconnect.v1.watch_counts_pb2.WatchCountsRequest,
+        kubeconnect.v1.watch_counts_pb2.WatchCountsResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        kubeconnect.v1.watch_counts_pb2.WatchCountsRequest,
+        kubeconnect.v1.watch_counts_pb2.WatchCountsResponse,
+    ],
+    default=grpc.UnaryStreamMultiCallable[
+        kubeconnect.v1.watch_counts_pb2.WatchCountsRequest,
+        kubeconnect.v1.watch_counts_pb2.WatchCountsResponse,
+    ],
+)
+
 _ResourceServiceGetTableType = typing_extensions.TypeVar(
     '_ResourceServiceGetTableType',
     grpc.UnaryUnaryMultiCallable[
@@ -204,7 +221,7 @@ _ResourceServiceDeleteCollectionType = typing_extensions.TypeVar(
     ],
 )
 
-class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServiceListType, _ResourceServiceWatchType, _ResourceServiceWatchManyType, _ResourceServiceCountType, _ResourceServiceGetTableType, _ResourceServiceCreateType, _ResourceServiceUpdateType, _ResourceServicePatchType, _ResourceServiceDeleteType, _ResourceServiceDeleteCollectionType]):
+class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServiceListType, _ResourceServiceWatchType, _ResourceServiceWatchManyType, _ResourceServiceCountType, _ResourceServiceWatchCountsType, _ResourceServiceGetTableType, _ResourceServiceCreateType, _ResourceServiceUpdateType, _ResourceServicePatchType, _ResourceServiceDeleteType, _ResourceServiceDeleteCollectionType]):
     """ResourceService reads and writes the objects of any resource of the cluster, built-in
     or custom.
 
@@ -262,6 +279,10 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
             kubeconnect.v1.read_pb2.CountRequest,
             kubeconnect.v1.read_pb2.CountResponse,
         ],
+        grpc.UnaryStreamMultiCallable[
+            kubeconnect.v1.watch_counts_pb2.WatchCountsRequest,
+            kubeconnect.v1.watch_counts_pb2.WatchCountsResponse,
+        ],
         grpc.UnaryUnaryMultiCallable[
             kubeconnect.v1.table_pb2.GetTableRequest,
             kubeconnect.v1.table_pb2.GetTableResponse,
@@ -309,6 +330,10 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
         grpc.aio.UnaryUnaryMultiCallable[
             kubeconnect.v1.read_pb2.CountRequest,
             kubeconnect.v1.read_pb2.CountResponse,
+        ],
+        grpc.aio.UnaryStreamMultiCallable[
+            kubeconnect.v1.watch_counts_pb2.WatchCountsRequest,
+            kubeconnect.v1.watch_counts_pb2.WatchCountsResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
             kubeconnect.v1.table_pb2.GetTableRequest,
@@ -386,7 +411,16 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
 
     Count: _ResourceServiceCountType
     """Count returns how many objects match a selection, in total and grouped by the
-    values of paths, for example pods by node and phase. It returns no objects.
+    values of paths, for example pods by node and phase, and aggregates of their values, for
+    example the sum of the CPU that they request. It returns no objects.
+    """
+
+    WatchCounts: _ResourceServiceWatchCountsType
+    """WatchCounts sends the result of a Count, and then the groups whose numbers change. Each
+    response is a Count at its version. Changes are combined, so that a response follows the
+    previous one after min_interval at the earliest; a response without changes follows
+    after at most ten seconds. Callers with the same question share one computation. The
+    stream ends as Watch does, and is called again without a token: it begins with a reset.
     """
 
     GetTable: _ResourceServiceGetTableType
@@ -438,6 +472,10 @@ ResourceServiceAsyncStub: typing_extensions.TypeAlias = ResourceServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         kubeconnect.v1.read_pb2.CountRequest,
         kubeconnect.v1.read_pb2.CountResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        kubeconnect.v1.watch_counts_pb2.WatchCountsRequest,
+        kubeconnect.v1.watch_counts_pb2.WatchCountsResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         kubeconnect.v1.table_pb2.GetTableRequest,
@@ -576,7 +614,21 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.read_pb2.CountResponse, collections.abc.Awaitable[kubeconnect.v1.read_pb2.CountResponse]]:
         """Count returns how many objects match a selection, in total and grouped by the
-        values of paths, for example pods by node and phase. It returns no objects.
+        values of paths, for example pods by node and phase, and aggregates of their values, for
+        example the sum of the CPU that they request. It returns no objects.
+        """
+
+    @abc.abstractmethod
+    def WatchCounts(
+        self,
+        request: kubeconnect.v1.watch_counts_pb2.WatchCountsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.watch_counts_pb2.WatchCountsResponse], collections.abc.AsyncIterator[kubeconnect.v1.watch_counts_pb2.WatchCountsResponse]]:
+        """WatchCounts sends the result of a Count, and then the groups whose numbers change. Each
+        response is a Count at its version. Changes are combined, so that a response follows the
+        previous one after min_interval at the earliest; a response without changes follows
+        after at most ten seconds. Callers with the same question share one computation. The
+        stream ends as Watch does, and is called again without a token: it begins with a reset.
         """
 
     @abc.abstractmethod

@@ -19,6 +19,7 @@ class EventType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EVENT_TYPE_RESET: _ClassVar[EventType]
     EVENT_TYPE_SYNCED: _ClassVar[EventType]
     EVENT_TYPE_BOOKMARK: _ClassVar[EventType]
+    EVENT_TYPE_MOVED: _ClassVar[EventType]
 
 class PatchFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -32,12 +33,13 @@ EVENT_TYPE_DELETED: EventType
 EVENT_TYPE_RESET: EventType
 EVENT_TYPE_SYNCED: EventType
 EVENT_TYPE_BOOKMARK: EventType
+EVENT_TYPE_MOVED: EventType
 PATCH_FORMAT_UNSPECIFIED: PatchFormat
 PATCH_FORMAT_JSON: PatchFormat
 PATCH_FORMAT_MERGE: PatchFormat
 
 class WatchRequest(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "resume_token", "metadata_only", "related", "patch_format", "require_all_namespaces")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "resume_token", "metadata_only", "related", "patch_format", "require_all_namespaces", "limit", "order_by", "offset", "after")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +54,10 @@ class WatchRequest(_message.Message):
     RELATED_FIELD_NUMBER: _ClassVar[int]
     PATCH_FORMAT_FIELD_NUMBER: _ClassVar[int]
     REQUIRE_ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -66,10 +72,32 @@ class WatchRequest(_message.Message):
     related: _relation_pb2.Relation
     patch_format: PatchFormat
     require_all_namespaces: bool
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
+    limit: int
+    order_by: str
+    offset: int
+    after: ObjectName
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ..., limit: _Optional[int] = ..., order_by: _Optional[str] = ..., offset: _Optional[int] = ..., after: _Optional[_Union[ObjectName, _Mapping]] = ...) -> None: ...
+
+class ObjectName(_message.Message):
+    __slots__ = ("namespace", "name")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class PageState(_message.Message):
+    __slots__ = ("total_count", "offset", "resource_version")
+    TOTAL_COUNT_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    total_count: int
+    offset: int
+    resource_version: str
+    def __init__(self, total_count: _Optional[int] = ..., offset: _Optional[int] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
 class WatchResponse(_message.Message):
-    __slots__ = ("resource", "events", "resume_token", "freshness", "source", "warnings", "namespaces")
+    __slots__ = ("resource", "events", "resume_token", "freshness", "source", "warnings", "namespaces", "page")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
@@ -77,6 +105,7 @@ class WatchResponse(_message.Message):
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FIELD_NUMBER: _ClassVar[int]
     resource: _object_pb2.Resource
     events: _containers.RepeatedCompositeFieldContainer[Event]
     resume_token: str
@@ -84,19 +113,22 @@ class WatchResponse(_message.Message):
     source: _consistency_pb2.Source
     warnings: _containers.RepeatedScalarFieldContainer[str]
     namespaces: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., resume_token: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
+    page: PageState
+    def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., resume_token: _Optional[str] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ..., page: _Optional[_Union[PageState, _Mapping]] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("type", "object", "resource_version", "patch_format")
+    __slots__ = ("type", "object", "resource_version", "patch_format", "index")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     PATCH_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
     type: EventType
     object: _object_pb2.Object
     resource_version: str
     patch_format: PatchFormat
-    def __init__(self, type: _Optional[_Union[EventType, str]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., resource_version: _Optional[str] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ...) -> None: ...
+    index: int
+    def __init__(self, type: _Optional[_Union[EventType, str]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., resource_version: _Optional[str] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., index: _Optional[int] = ...) -> None: ...
 
 class WatchManyRequest(_message.Message):
     __slots__ = ("watches", "resume_token")
@@ -107,7 +139,7 @@ class WatchManyRequest(_message.Message):
     def __init__(self, watches: _Optional[_Iterable[_Union[WatchSpec, _Mapping]]] = ..., resume_token: _Optional[str] = ...) -> None: ...
 
 class WatchSpec(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "metadata_only", "related", "patch_format", "require_all_namespaces")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "metadata_only", "related", "patch_format", "require_all_namespaces", "limit", "order_by", "offset", "after")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -121,6 +153,10 @@ class WatchSpec(_message.Message):
     RELATED_FIELD_NUMBER: _ClassVar[int]
     PATCH_FORMAT_FIELD_NUMBER: _ClassVar[int]
     REQUIRE_ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -134,7 +170,11 @@ class WatchSpec(_message.Message):
     related: _relation_pb2.Relation
     patch_format: PatchFormat
     require_all_namespaces: bool
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
+    limit: int
+    order_by: str
+    offset: int
+    after: ObjectName
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ..., limit: _Optional[int] = ..., order_by: _Optional[str] = ..., offset: _Optional[int] = ..., after: _Optional[_Union[ObjectName, _Mapping]] = ...) -> None: ...
 
 class WatchManyResponse(_message.Message):
     __slots__ = ("watch_index", "response", "resume_token")

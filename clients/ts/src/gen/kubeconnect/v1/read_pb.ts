@@ -2,8 +2,8 @@
 // @generated from file kubeconnect/v1/read.proto (package kubeconnect.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { Consistency, Freshness, Source } from "./consistency_pb.js";
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/read.proto.
  */
 export const file_kubeconnect_v1_read: GenFile = /*@__PURE__*/
-  fileDesc("ChlrdWJlY29ubmVjdC92MS9yZWFkLnByb3RvEg5rdWJlY29ubmVjdC52MSL3AQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5EhUKDW1ldGFkYXRhX29ubHkYCSABKAgitwEKC0dldFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EiwKCWZyZXNobmVzcxgDIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYBCABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2UimQMKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCRIVCg1tZXRhZGF0YV9vbmx5GA0gASgIEikKB3JlbGF0ZWQYDiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA8gASgIIrACCgxMaXN0UmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRInCgdvYmplY3RzGAIgAygLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSK0AgoMQ291bnRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSKQoHcmVsYXRlZBgGIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEhAKCGdyb3VwX2J5GAcgAygJEhIKCm1heF9ncm91cHMYCCABKAUSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCSABKAkSMAoLY29uc2lzdGVuY3kYCiABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGAsgASgIIrICCg1Db3VudFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USEwoLdG90YWxfY291bnQYAiABKAMSKwoGZ3JvdXBzGAMgAygLMhsua3ViZWNvbm5lY3QudjEuT2JqZWN0R3JvdXASHQoVcmVtYWluaW5nX2dyb3VwX2NvdW50GAQgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgHIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgIIAMoCRISCgpuYW1lc3BhY2VzGAkgAygJIkQKC09iamVjdEdyb3VwEiYKBnZhbHVlcxgBIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRINCgVjb3VudBgCIAEoA2IGcHJvdG8z", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
+  fileDesc("ChlrdWJlY29ubmVjdC92MS9yZWFkLnByb3RvEg5rdWJlY29ubmVjdC52MSL3AQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5EhUKDW1ldGFkYXRhX29ubHkYCSABKAgitwEKC0dldFJlc3BvbnNlEioKCHJlc291cmNlGAEgASgLMhgua3ViZWNvbm5lY3QudjEuUmVzb3VyY2USJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EiwKCWZyZXNobmVzcxgDIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYBCABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2UimQMKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCRIVCg1tZXRhZGF0YV9vbmx5GA0gASgIEikKB3JlbGF0ZWQYDiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA8gASgIIrACCgxMaXN0UmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRInCgdvYmplY3RzGAIgAygLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAQgASgJEhwKFHJlbWFpbmluZ19pdGVtX2NvdW50GAUgASgDEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSLjAgoMQ291bnRSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSKQoHcmVsYXRlZBgGIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEhAKCGdyb3VwX2J5GAcgAygJEhIKCm1heF9ncm91cHMYCCABKAUSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCSABKAkSMAoLY29uc2lzdGVuY3kYCiABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGAsgASgIEi0KCmFnZ3JlZ2F0ZXMYDCADKAsyGS5rdWJlY29ubmVjdC52MS5BZ2dyZWdhdGUi5wIKDUNvdW50UmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRITCgt0b3RhbF9jb3VudBgCIAEoAxIrCgZncm91cHMYAyADKAsyGy5rdWJlY29ubmVjdC52MS5PYmplY3RHcm91cBIdChVyZW1haW5pbmdfZ3JvdXBfY291bnQYBCABKAMSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCRIsCglmcmVzaG5lc3MYBiABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MSJgoGc291cmNlGAcgASgOMhYua3ViZWNvbm5lY3QudjEuU291cmNlEhAKCHdhcm5pbmdzGAggAygJEhIKCm5hbWVzcGFjZXMYCSADKAkSMwoKYWdncmVnYXRlcxgKIAMoCzIfLmt1YmVjb25uZWN0LnYxLkFnZ3JlZ2F0ZVJlc3VsdCJ5CgtPYmplY3RHcm91cBImCgZ2YWx1ZXMYASADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDQoFY291bnQYAiABKAMSMwoKYWdncmVnYXRlcxgDIAMoCzIfLmt1YmVjb25uZWN0LnYxLkFnZ3JlZ2F0ZVJlc3VsdCJOCglBZ2dyZWdhdGUSMwoIZnVuY3Rpb24YASABKA4yIS5rdWJlY29ubmVjdC52MS5BZ2dyZWdhdGVGdW5jdGlvbhIMCgRwYXRoGAIgASgJInkKD0FnZ3JlZ2F0ZVJlc3VsdBIlCgV2YWx1ZRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRINCgVleGFjdBgCIAEoCRITCgt2YWx1ZV9jb3VudBgDIAEoAxIbChNvbWl0dGVkX3ZhbHVlX2NvdW50GAQgASgDKqsBChFBZ2dyZWdhdGVGdW5jdGlvbhIiCh5BR0dSRUdBVEVfRlVOQ1RJT05fVU5TUEVDSUZJRUQQABIaChZBR0dSRUdBVEVfRlVOQ1RJT05fU1VNEAESHgoaQUdHUkVHQVRFX0ZVTkNUSU9OX0FWRVJBR0UQAhIaChZBR0dSRUdBVEVfRlVOQ1RJT05fTUlOEAMSGgoWQUdHUkVHQVRFX0ZVTkNUSU9OX01BWBAEYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * GetRequest asks for one object.
@@ -501,6 +501,14 @@ export type CountRequest = Message<"kubeconnect.v1.CountRequest"> & {
    * @generated from field: bool require_all_namespaces = 11;
    */
   requireAllNamespaces: boolean;
+
+  /**
+   * Values to compute over the objects, in total and for each group. At most 8; INVALID_ARGUMENT
+   * for more, and for a function and path that are given twice.
+   *
+   * @generated from field: repeated kubeconnect.v1.Aggregate aggregates = 12;
+   */
+  aggregates: Aggregate[];
 };
 
 /**
@@ -580,6 +588,14 @@ export type CountResponse = Message<"kubeconnect.v1.CountResponse"> & {
    * @generated from field: repeated string namespaces = 9;
    */
   namespaces: string[];
+
+  /**
+   * The aggregates of all objects that match, in the order of the request. An object that
+   * belongs to several groups is included once.
+   *
+   * @generated from field: repeated kubeconnect.v1.AggregateResult aggregates = 10;
+   */
+  aggregates: AggregateResult[];
 };
 
 /**
@@ -604,11 +620,19 @@ export type ObjectGroup = Message<"kubeconnect.v1.ObjectGroup"> & {
   values: Value[];
 
   /**
-   * The number of objects with these values.
+   * The number of objects with these values. In a WatchCountsResponse, 0 means that the
+   * group no longer exists.
    *
    * @generated from field: int64 count = 2;
    */
   count: bigint;
+
+  /**
+   * The aggregates of the objects with these values, in the order of the request.
+   *
+   * @generated from field: repeated kubeconnect.v1.AggregateResult aggregates = 3;
+   */
+  aggregates: AggregateResult[];
 };
 
 /**
@@ -617,4 +641,131 @@ export type ObjectGroup = Message<"kubeconnect.v1.ObjectGroup"> & {
  */
 export const ObjectGroupSchema: GenMessage<ObjectGroup> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_read, 6);
+
+/**
+ * Aggregate is a value to compute over objects.
+ *
+ * @generated from message kubeconnect.v1.Aggregate
+ */
+export type Aggregate = Message<"kubeconnect.v1.Aggregate"> & {
+  /**
+   * The function. Required.
+   *
+   * @generated from field: kubeconnect.v1.AggregateFunction function = 1;
+   */
+  function: AggregateFunction;
+
+  /**
+   * The path of the values, as in GetRequest.fields: "metadata.creationTimestamp",
+   * "spec.containers[*].resources.requests.cpu". All values of an object are included, such
+   * as those of each of its containers. Objects and lists as values are INVALID_ARGUMENT.
+   * Required.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+};
+
+/**
+ * Describes the message kubeconnect.v1.Aggregate.
+ * Use `create(AggregateSchema)` to create a new message.
+ */
+export const AggregateSchema: GenMessage<Aggregate> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_read, 7);
+
+/**
+ * AggregateResult is the result of an Aggregate.
+ *
+ * @generated from message kubeconnect.v1.AggregateResult
+ */
+export type AggregateResult = Message<"kubeconnect.v1.AggregateResult"> & {
+  /**
+   * For SUM and AVERAGE a number, rounded to a double; for MIN and MAX the value as it is in
+   * the object, such as "500m". Null if there is no value.
+   *
+   * @generated from field: google.protobuf.Value value = 1;
+   */
+  value?: Value | undefined;
+
+  /**
+   * The exact result as a decimal number, such as "0.1" or "12884901888". An AVERAGE that
+   * has more digits is rounded to 20 after the decimal point. Empty if the result is not a
+   * number or quantity.
+   *
+   * @generated from field: string exact = 2;
+   */
+  exact: string;
+
+  /**
+   * The number of values that are included.
+   *
+   * @generated from field: int64 value_count = 3;
+   */
+  valueCount: bigint;
+
+  /**
+   * The number of values that are omitted, because SUM and AVERAGE need numbers or
+   * quantities. Missing values and null are not counted.
+   *
+   * @generated from field: int64 omitted_value_count = 4;
+   */
+  omittedValueCount: bigint;
+};
+
+/**
+ * Describes the message kubeconnect.v1.AggregateResult.
+ * Use `create(AggregateResultSchema)` to create a new message.
+ */
+export const AggregateResultSchema: GenMessage<AggregateResult> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_read, 8);
+
+/**
+ * AggregateFunction is what is computed of the values of a path.
+ *
+ * @generated from enum kubeconnect.v1.AggregateFunction
+ */
+export enum AggregateFunction {
+  /**
+   * INVALID_ARGUMENT: there is no default.
+   *
+   * @generated from enum value: AGGREGATE_FUNCTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The sum of the numbers and quantities ("500m", "2Gi"), exactly.
+   *
+   * @generated from enum value: AGGREGATE_FUNCTION_SUM = 1;
+   */
+  SUM = 1,
+
+  /**
+   * The sum divided by the number of values that were added up.
+   *
+   * @generated from enum value: AGGREGATE_FUNCTION_AVERAGE = 2;
+   */
+  AVERAGE = 2,
+
+  /**
+   * The first value in the order of ListRequest.order_by, without missing values: the
+   * smallest number or quantity, or the first string, such as the oldest timestamp.
+   *
+   * @generated from enum value: AGGREGATE_FUNCTION_MIN = 3;
+   */
+  MIN = 3,
+
+  /**
+   * The last value in that order. Numbers and quantities come before strings: if both
+   * occur, it is a string.
+   *
+   * @generated from enum value: AGGREGATE_FUNCTION_MAX = 4;
+   */
+  MAX = 4,
+}
+
+/**
+ * Describes the enum kubeconnect.v1.AggregateFunction.
+ */
+export const AggregateFunctionSchema: GenEnum<AggregateFunction> = /*@__PURE__*/
+  enumDesc(file_kubeconnect_v1_read, 0);
 

@@ -10,6 +10,8 @@ import type { GetTableRequestSchema, GetTableResponseSchema } from "./table_pb.j
 import { file_kubeconnect_v1_table } from "./table_pb.js";
 import type { WatchManyRequestSchema, WatchManyResponseSchema, WatchRequestSchema, WatchResponseSchema } from "./watch_pb.js";
 import { file_kubeconnect_v1_watch } from "./watch_pb.js";
+import type { WatchCountsRequestSchema, WatchCountsResponseSchema } from "./watch_counts_pb.js";
+import { file_kubeconnect_v1_watch_counts } from "./watch_counts_pb.js";
 import type { CreateRequestSchema, CreateResponseSchema, DeleteCollectionRequestSchema, DeleteCollectionResponseSchema, DeleteRequestSchema, DeleteResponseSchema, PatchRequestSchema, PatchResponseSchema, UpdateRequestSchema, UpdateResponseSchema } from "./write_pb.js";
 import { file_kubeconnect_v1_write } from "./write_pb.js";
 
@@ -17,7 +19,7 @@ import { file_kubeconnect_v1_write } from "./write_pb.js";
  * Describes the file kubeconnect/v1/resource_service.proto.
  */
 export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MTLhBgoPUmVzb3VyY2VTZXJ2aWNlEkMKA0dldBIaLmt1YmVjb25uZWN0LnYxLkdldFJlcXVlc3QaGy5rdWJlY29ubmVjdC52MS5HZXRSZXNwb25zZSIDkAIBEkYKBExpc3QSGy5rdWJlY29ubmVjdC52MS5MaXN0UmVxdWVzdBocLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNwb25zZSIDkAIBEkYKBVdhdGNoEhwua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZTABElIKCVdhdGNoTWFueRIgLmt1YmVjb25uZWN0LnYxLldhdGNoTWFueVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5XYXRjaE1hbnlSZXNwb25zZTABEkkKBUNvdW50Ehwua3ViZWNvbm5lY3QudjEuQ291bnRSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuQ291bnRSZXNwb25zZSIDkAIBElIKCEdldFRhYmxlEh8ua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXF1ZXN0GiAua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXNwb25zZSIDkAIBEkcKBkNyZWF0ZRIdLmt1YmVjb25uZWN0LnYxLkNyZWF0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXNwb25zZRJHCgZVcGRhdGUSHS5rdWJlY29ubmVjdC52MS5VcGRhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVzcG9uc2USRAoFUGF0Y2gSHC5rdWJlY29ubmVjdC52MS5QYXRjaFJlcXVlc3QaHS5rdWJlY29ubmVjdC52MS5QYXRjaFJlc3BvbnNlEkcKBkRlbGV0ZRIdLmt1YmVjb25uZWN0LnYxLkRlbGV0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5EZWxldGVSZXNwb25zZRJlChBEZWxldGVDb2xsZWN0aW9uEicua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlcXVlc3QaKC5rdWJlY29ubmVjdC52MS5EZWxldGVDb2xsZWN0aW9uUmVzcG9uc2ViBnByb3RvMw", [file_kubeconnect_v1_read, file_kubeconnect_v1_table, file_kubeconnect_v1_watch, file_kubeconnect_v1_write]);
+  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MTK7BwoPUmVzb3VyY2VTZXJ2aWNlEkMKA0dldBIaLmt1YmVjb25uZWN0LnYxLkdldFJlcXVlc3QaGy5rdWJlY29ubmVjdC52MS5HZXRSZXNwb25zZSIDkAIBEkYKBExpc3QSGy5rdWJlY29ubmVjdC52MS5MaXN0UmVxdWVzdBocLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNwb25zZSIDkAIBEkYKBVdhdGNoEhwua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZTABElIKCVdhdGNoTWFueRIgLmt1YmVjb25uZWN0LnYxLldhdGNoTWFueVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5XYXRjaE1hbnlSZXNwb25zZTABEkkKBUNvdW50Ehwua3ViZWNvbm5lY3QudjEuQ291bnRSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuQ291bnRSZXNwb25zZSIDkAIBElgKC1dhdGNoQ291bnRzEiIua3ViZWNvbm5lY3QudjEuV2F0Y2hDb3VudHNSZXF1ZXN0GiMua3ViZWNvbm5lY3QudjEuV2F0Y2hDb3VudHNSZXNwb25zZTABElIKCEdldFRhYmxlEh8ua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXF1ZXN0GiAua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXNwb25zZSIDkAIBEkcKBkNyZWF0ZRIdLmt1YmVjb25uZWN0LnYxLkNyZWF0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXNwb25zZRJHCgZVcGRhdGUSHS5rdWJlY29ubmVjdC52MS5VcGRhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVzcG9uc2USRAoFUGF0Y2gSHC5rdWJlY29ubmVjdC52MS5QYXRjaFJlcXVlc3QaHS5rdWJlY29ubmVjdC52MS5QYXRjaFJlc3BvbnNlEkcKBkRlbGV0ZRIdLmt1YmVjb25uZWN0LnYxLkRlbGV0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5EZWxldGVSZXNwb25zZRJlChBEZWxldGVDb2xsZWN0aW9uEicua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlcXVlc3QaKC5rdWJlY29ubmVjdC52MS5EZWxldGVDb2xsZWN0aW9uUmVzcG9uc2ViBnByb3RvMw", [file_kubeconnect_v1_read, file_kubeconnect_v1_table, file_kubeconnect_v1_watch, file_kubeconnect_v1_watch_counts, file_kubeconnect_v1_write]);
 
 /**
  * ResourceService reads and writes the objects of any resource of the cluster, built-in
@@ -132,7 +134,8 @@ export const ResourceService: GenService<{
   },
   /**
    * Count returns how many objects match a selection, in total and grouped by the
-   * values of paths, for example pods by node and phase. It returns no objects.
+   * values of paths, for example pods by node and phase, and aggregates of their values, for
+   * example the sum of the CPU that they request. It returns no objects.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Count
    */
@@ -140,6 +143,20 @@ export const ResourceService: GenService<{
     methodKind: "unary";
     input: typeof CountRequestSchema;
     output: typeof CountResponseSchema;
+  },
+  /**
+   * WatchCounts sends the result of a Count, and then the groups whose numbers change. Each
+   * response is a Count at its version. Changes are combined, so that a response follows the
+   * previous one after min_interval at the earliest; a response without changes follows
+   * after at most ten seconds. Callers with the same question share one computation. The
+   * stream ends as Watch does, and is called again without a token: it begins with a reset.
+   *
+   * @generated from rpc kubeconnect.v1.ResourceService.WatchCounts
+   */
+  watchCounts: {
+    methodKind: "server_streaming";
+    input: typeof WatchCountsRequestSchema;
+    output: typeof WatchCountsResponseSchema;
   },
   /**
    * GetTable returns objects as the API server prints them for people, and as kubectl

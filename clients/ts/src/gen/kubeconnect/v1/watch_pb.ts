@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/watch.proto.
  */
 export const file_kubeconnect_v1_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihgMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgi9AEKDVdhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIqUBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEjEKDHBhdGNoX2Zvcm1hdBgEIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0IlQKEFdhdGNoTWFueVJlcXVlc3QSKgoHd2F0Y2hlcxgBIAMoCzIZLmt1YmVjb25uZWN0LnYxLldhdGNoU3BlYxIUCgxyZXN1bWVfdG9rZW4YAiABKAkigQMKCVdhdGNoU3BlYxIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFQoNbWV0YWRhdGFfb25seRgLIAEoCBIpCgdyZWxhdGVkGAwgASgLMhgua3ViZWNvbm5lY3QudjEuUmVsYXRpb24SMQoMcGF0Y2hfZm9ybWF0GA0gASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSHgoWcmVxdWlyZV9hbGxfbmFtZXNwYWNlcxgOIAEoCEoECAoQC1IMcmVzdW1lX3Rva2VuIm8KEVdhdGNoTWFueVJlc3BvbnNlEhMKC3dhdGNoX2luZGV4GAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAkqtAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYqWgoLUGF0Y2hGb3JtYXQSHAoYUEFUQ0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRUEFUQ0hfRk9STUFUX0pTT04QARIWChJQQVRDSF9GT1JNQVRfTUVSR0UQAmIGcHJvdG8z", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
+  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEi4gMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgSDQoFbGltaXQYDyABKAUSEAoIb3JkZXJfYnkYECABKAkSDgoGb2Zmc2V0GBEgASgDEikKBWFmdGVyGBIgASgLMhoua3ViZWNvbm5lY3QudjEuT2JqZWN0TmFtZSItCgpPYmplY3ROYW1lEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJIkoKCVBhZ2VTdGF0ZRITCgt0b3RhbF9jb3VudBgBIAEoAxIOCgZvZmZzZXQYAiABKAMSGAoQcmVzb3VyY2VfdmVyc2lvbhgDIAEoCSKdAgoNV2F0Y2hSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiUKBmV2ZW50cxgCIAMoCzIVLmt1YmVjb25uZWN0LnYxLkV2ZW50EhQKDHJlc3VtZV90b2tlbhgDIAEoCRIsCglmcmVzaG5lc3MYBCABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MSJgoGc291cmNlGAUgASgOMhYua3ViZWNvbm5lY3QudjEuU291cmNlEhAKCHdhcm5pbmdzGAYgAygJEhIKCm5hbWVzcGFjZXMYByADKAkSJwoEcGFnZRgIIAEoCzIZLmt1YmVjb25uZWN0LnYxLlBhZ2VTdGF0ZSK0AQoFRXZlbnQSJwoEdHlwZRgBIAEoDjIZLmt1YmVjb25uZWN0LnYxLkV2ZW50VHlwZRImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSGAoQcmVzb3VyY2VfdmVyc2lvbhgDIAEoCRIxCgxwYXRjaF9mb3JtYXQYBCABKA4yGy5rdWJlY29ubmVjdC52MS5QYXRjaEZvcm1hdBINCgVpbmRleBgFIAEoBSJUChBXYXRjaE1hbnlSZXF1ZXN0EioKB3dhdGNoZXMYASADKAsyGS5rdWJlY29ubmVjdC52MS5XYXRjaFNwZWMSFAoMcmVzdW1lX3Rva2VuGAIgASgJIt0DCglXYXRjaFNwZWMSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEg4KBmZpbHRlchgFIAEoCRIOCgZmaWVsZHMYBiADKAkSKgoIZW5jb2RpbmcYByABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZxIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIMCgRuYW1lGAkgASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgSDQoFbGltaXQYDyABKAUSEAoIb3JkZXJfYnkYECABKAkSDgoGb2Zmc2V0GBEgASgDEikKBWFmdGVyGBIgASgLMhoua3ViZWNvbm5lY3QudjEuT2JqZWN0TmFtZUoECAoQC1IMcmVzdW1lX3Rva2VuIm8KEVdhdGNoTWFueVJlc3BvbnNlEhMKC3dhdGNoX2luZGV4GAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAkqygEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYSFAoQRVZFTlRfVFlQRV9NT1ZFRBAHKloKC1BhdGNoRm9ybWF0EhwKGFBBVENIX0ZPUk1BVF9VTlNQRUNJRklFRBAAEhUKEVBBVENIX0ZPUk1BVF9KU09OEAESFgoSUEFUQ0hfRk9STUFUX01FUkdFEAJiBnByb3RvMw", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * WatchRequest asks for a selection and every change to it.
@@ -170,6 +170,54 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * @generated from field: bool require_all_namespaces = 14;
    */
   requireAllNamespaces: boolean;
+
+  /**
+   * Follow a page of the sorted selection instead of all of it: the objects from `offset`,
+   * or after `after`, at most `limit`, sorted by `order_by`, as List would return them. Each
+   * response leads to the page as it is at the response's version. Changes are combined,
+   * so that a page changes at most ten times a second. Between RESET and SYNCED the page is
+   * sent; afterwards
+   * - an object that enters the page is ADDED, and an object that leaves it is DELETED,
+   *   also if only other objects have been created or deleted;
+   * - an object that has changed is MODIFIED, and one that has only another place is MOVED.
+   * See Event.index for the places. WatchResponse.page has the total.
+   *
+   * To scroll, start a new stream with the last resume_token and another offset, after or
+   * limit. It sends the difference to the page that the client has, and no RESET. A token of a
+   * page contains the versions of the objects that the client has: any replica can resume
+   * it, whatever has changed since.
+   *
+   * From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
+   *
+   * @generated from field: int32 limit = 15;
+   */
+  limit: number;
+
+  /**
+   * As in ListRequest. Only with limit. Default: namespace, then name.
+   *
+   * @generated from field: string order_by = 16;
+   */
+  orderBy: string;
+
+  /**
+   * The number of objects before the page. Only with limit. If there are no more objects, the
+   * page is empty. Negative: INVALID_ARGUMENT.
+   *
+   * @generated from field: int64 offset = 17;
+   */
+  offset: bigint;
+
+  /**
+   * The object before the page. The page begins after its place, also if its place changes;
+   * if the object is deleted or stops matching, the page begins after its last place. If it
+   * is not in the selection when the stream begins, the page begins at the place of the
+   * resume token; without one, the call fails with NOT_FOUND. Only with limit, and not
+   * together with offset.
+   *
+   * @generated from field: kubeconnect.v1.ObjectName after = 18;
+   */
+  after?: ObjectName | undefined;
 };
 
 /**
@@ -178,6 +226,70 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_watch, 0);
+
+/**
+ * ObjectName is the name of an object of a resource.
+ *
+ * @generated from message kubeconnect.v1.ObjectName
+ */
+export type ObjectName = Message<"kubeconnect.v1.ObjectName"> & {
+  /**
+   * The namespace; empty for a cluster-scoped object.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The name. Required.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message kubeconnect.v1.ObjectName.
+ * Use `create(ObjectNameSchema)` to create a new message.
+ */
+export const ObjectNameSchema: GenMessage<ObjectName> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_watch, 1);
+
+/**
+ * PageState is the place of a page in the sorted selection.
+ *
+ * @generated from message kubeconnect.v1.PageState
+ */
+export type PageState = Message<"kubeconnect.v1.PageState"> & {
+  /**
+   * The number of objects in the selection.
+   *
+   * @generated from field: int64 total_count = 1;
+   */
+  totalCount: bigint;
+
+  /**
+   * The number of objects before the page.
+   *
+   * @generated from field: int64 offset = 2;
+   */
+  offset: bigint;
+
+  /**
+   * The version of the page. After a deletion it can be the version of that deletion while
+   * other objects that were deleted at the same version are still included.
+   *
+   * @generated from field: string resource_version = 3;
+   */
+  resourceVersion: string;
+};
+
+/**
+ * Describes the message kubeconnect.v1.PageState.
+ * Use `create(PageStateSchema)` to create a new message.
+ */
+export const PageStateSchema: GenMessage<PageState> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_watch, 2);
 
 /**
  * WatchResponse is a batch of events: all that are pending for this stream, up to about 1
@@ -244,6 +356,15 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
    * @generated from field: repeated string namespaces = 7;
    */
   namespaces: string[];
+
+  /**
+   * The state of the page, if the request has a limit. Set in the last response of each
+   * change of the page, of its total or of its offset, and in the first response after a
+   * resume; a page that needs several responses has it in the last one.
+   *
+   * @generated from field: kubeconnect.v1.PageState page = 8;
+   */
+  page?: PageState | undefined;
 };
 
 /**
@@ -251,7 +372,7 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_watch, 1);
+  messageDesc(file_kubeconnect_v1_watch, 3);
 
 /**
  * Event is one change in a selection, or a message about the stream itself.
@@ -307,6 +428,16 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
    * @generated from field: kubeconnect.v1.PatchFormat patch_format = 4;
    */
   patchFormat: PatchFormat;
+
+  /**
+   * Only in a page (see WatchRequest.limit), for ADDED, MODIFIED and MOVED: the place of the
+   * object in the page, from 0. Apply the events in order: remove a MODIFIED or MOVED object
+   * from its place, then insert the object at this index. After the last event of a response
+   * with a page state, the objects are in the order of the page.
+   *
+   * @generated from field: int32 index = 5;
+   */
+  index: number;
 };
 
 /**
@@ -314,7 +445,7 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_watch, 2);
+  messageDesc(file_kubeconnect_v1_watch, 4);
 
 /**
  * WatchManyRequest asks for several watches in one stream.
@@ -345,7 +476,7 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
  * Use `create(WatchManyRequestSchema)` to create a new message.
  */
 export const WatchManyRequestSchema: GenMessage<WatchManyRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_watch, 3);
+  messageDesc(file_kubeconnect_v1_watch, 5);
 
 /**
  * WatchSpec is one of the watches of a WatchManyRequest. Its fields are those of a
@@ -445,6 +576,34 @@ export type WatchSpec = Message<"kubeconnect.v1.WatchSpec"> & {
    * @generated from field: bool require_all_namespaces = 14;
    */
   requireAllNamespaces: boolean;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: int32 limit = 15;
+   */
+  limit: number;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: string order_by = 16;
+   */
+  orderBy: string;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: int64 offset = 17;
+   */
+  offset: bigint;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: kubeconnect.v1.ObjectName after = 18;
+   */
+  after?: ObjectName | undefined;
 };
 
 /**
@@ -452,7 +611,7 @@ export type WatchSpec = Message<"kubeconnect.v1.WatchSpec"> & {
  * Use `create(WatchSpecSchema)` to create a new message.
  */
 export const WatchSpecSchema: GenMessage<WatchSpec> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_watch, 4);
+  messageDesc(file_kubeconnect_v1_watch, 6);
 
 /**
  * WatchManyResponse contains events of one of the watches.
@@ -488,7 +647,7 @@ export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
  * Use `create(WatchManyResponseSchema)` to create a new message.
  */
 export const WatchManyResponseSchema: GenMessage<WatchManyResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_watch, 5);
+  messageDesc(file_kubeconnect_v1_watch, 7);
 
 /**
  * EventType is the type of an event.
@@ -560,6 +719,14 @@ export enum EventType {
    * @generated from enum value: EVENT_TYPE_BOOKMARK = 6;
    */
   BOOKMARK = 6,
+
+  /**
+   * Only in a page (see WatchRequest.limit): the object has another place, and is otherwise
+   * unchanged. The object has no content.
+   *
+   * @generated from enum value: EVENT_TYPE_MOVED = 7;
+   */
+  MOVED = 7,
 }
 
 /**
