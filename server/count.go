@@ -14,6 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/scalar"
 )
 
 const (
@@ -119,7 +120,7 @@ func groupPaths(texts []string) ([]mask.Path, error) {
 
 // group is the number of objects with the same values, one value for each path.
 type group struct {
-	values []scalar
+	values []scalar.Value
 	count  int64
 }
 
@@ -129,7 +130,7 @@ func (g *group) compare(other *group) int {
 		return order
 	}
 	for i, value := range g.values {
-		if order := cmp.Or(value.compare(other.values[i]), value.compareIdentity(other.values[i])); order != 0 {
+		if order := cmp.Or(value.Compare(other.values[i]), value.CompareIdentity(other.values[i])); order != 0 {
 			return order
 		}
 	}
@@ -139,7 +140,7 @@ func (g *group) compare(other *group) int {
 func (g *group) encode() *kubeconnectv1.ObjectGroup {
 	encoded := &kubeconnectv1.ObjectGroup{Count: g.count}
 	for _, value := range g.values {
-		encoded.Values = append(encoded.Values, value.encode())
+		encoded.Values = append(encoded.Values, value.Encode())
 	}
 	return encoded
 }
@@ -165,27 +166,27 @@ const maxGroupOverhead = 1 + binary.MaxVarintLen32
 
 // counter counts objects by the values of paths. It is owned by one request.
 type counter struct {
-	reader *valueReader
+	reader *scalar.Reader
 	groups map[string]*group // by their values
 	bytes  int
 	held   int // the reserved part of the bytes; see hold
 	added  int
 
 	// The object that is counted:
-	values [][]scalar // by path, without duplicates
-	tuple  []scalar   // one value for each path
+	values [][]scalar.Value // by path, without duplicates
+	tuple  []scalar.Value   // one value for each path
 	key    []byte
 }
 
 // countBy counts objects in groups. It returns them in no order.
 func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Object) ([]*group, error) {
-	reader, err := newValueReader(paths)
+	reader, err := scalar.NewReader(paths)
 	if err != nil {
 		return nil, apierror.BadRequest("group_by: %v", err)
 	}
 	c := counter{
 		reader: reader, groups: make(map[string]*group), held: groupsMemory / 2,
-		values: make([][]scalar, len(paths)), tuple: make([]scalar, len(paths)),
+		values: make([][]scalar.Value, len(paths)), tuple: make([]scalar.Value, len(paths)),
 	}
 	for i, object := range objects {
 		if err := yieldEvery(ctx, i); err != nil {
@@ -221,17 +222,17 @@ func (c *counter) read(object *informerhub.Object) error {
 	for i := range c.values {
 		c.values[i] = c.values[i][:0]
 	}
-	if err := c.reader.read(object, func(path int, value scalar) {
+	if err := c.reader.Read(object, func(path int, value scalar.Value) {
 		c.values[path] = append(c.values[path], value)
 	}); err != nil {
 		return err
 	}
 	for i, values := range c.values {
 		if len(values) == 0 {
-			values = append(values, scalar{})
+			values = append(values, scalar.Value{})
 		}
-		slices.SortFunc(values, scalar.compareIdentity)
-		c.values[i] = slices.CompactFunc(values, func(a, b scalar) bool { return a.compareIdentity(b) == 0 })
+		slices.SortFunc(values, scalar.Value.CompareIdentity)
+		c.values[i] = slices.CompactFunc(values, func(a, b scalar.Value) bool { return a.CompareIdentity(b) == 0 })
 	}
 	return nil
 }
@@ -257,7 +258,7 @@ func (c *counter) addTuple(ctx context.Context) error {
 	}
 	c.key = c.key[:0]
 	for _, value := range c.tuple {
-		c.key = value.appendKey(c.key)
+		c.key = value.AppendKey(c.key)
 	}
 	if known := c.groups[string(c.key)]; known != nil {
 		known.count++

@@ -10,6 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/scalar"
 )
 
 const (
@@ -90,7 +91,7 @@ func cutDirection(term string) (path string, descending bool) {
 // row is an object that is being sorted.
 type row struct {
 	object *informerhub.Object
-	keys   []scalar
+	keys   []scalar.Value
 	place  int // index in the default order
 }
 
@@ -138,7 +139,7 @@ func (o order) sort(ctx context.Context, objects []*informerhub.Object) ([]*info
 // compare is a total order of the rows.
 func (o order) compare(a, b row) int {
 	for i, descending := range o.descending {
-		order := a.keys[i].compare(b.keys[i])
+		order := a.keys[i].Compare(b.keys[i])
 		if descending {
 			order = -order
 		}
@@ -151,19 +152,19 @@ func (o order) compare(a, b row) int {
 
 // rows reads the sort keys of each object.
 func (o order) rows(ctx context.Context, objects []*informerhub.Object) ([]row, error) {
-	reader, err := newValueReader(o.paths)
+	reader, err := scalar.NewReader(o.paths)
 	if err != nil {
 		return nil, apierror.BadRequest("order_by: %v", err)
 	}
 	rows := make([]row, len(objects))
-	keys := make([]scalar, len(objects)*len(o.paths))
+	keys := make([]scalar.Value, len(objects)*len(o.paths))
 	for i, object := range objects {
 		if err := yieldEvery(ctx, i); err != nil {
 			return nil, err
 		}
 		rows[i] = row{object, keys[:len(o.paths):len(o.paths)], i}
 		keys = keys[len(o.paths):]
-		if err := reader.read(object, func(path int, value scalar) { rows[i].keys[path] = value }); err != nil {
+		if err := reader.Read(object, func(path int, value scalar.Value) { rows[i].keys[path] = value }); err != nil {
 			return nil, apierror.BadRequest("order_by: %v", err)
 		}
 	}

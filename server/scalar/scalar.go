@@ -1,4 +1,6 @@
-package server
+// Package scalar has the values of JSON that are neither objects nor lists: how they are parsed, how
+// they are ordered among each other, and how they are read from objects. See ListRequest.order_by.
+package scalar
 
 import (
 	"cmp"
@@ -14,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// scalar is a JSON value that is neither an object nor a list.
-type scalar struct {
+// Value is a JSON value that is neither an object nor a list.
+type Value struct {
 	class class
 	text  string   // of a string, also of one that is a quantity
 	value float64  // of a number or a quantity, rounded
@@ -34,33 +36,33 @@ const (
 	textual
 )
 
-// scalarOf parses a JSON value. It returns false for an object or a list.
-func scalarOf(value []byte) (scalar, bool) {
+// Parse parses a JSON value. It returns false for an object or a list.
+func Parse(value []byte) (Value, bool) {
 	switch value[0] {
 	case '{', '[':
-		return scalar{}, false
+		return Value{}, false
 	case 'n':
-		return scalar{}, true
+		return Value{}, true
 	case 'f':
-		return scalar{class: isFalse}, true
+		return Value{class: isFalse}, true
 	case 't':
-		return scalar{class: isTrue}, true
+		return Value{class: isTrue}, true
 	case '"':
 		var text string
 		_ = json.Unmarshal(value, &text) // an invalid string is an empty one
-		return textScalar(text), true
+		return ofText(text), true
 	}
-	return numberScalar(string(value)), true
+	return ofNumber(string(value)), true
 }
 
-// numberScalar returns the scalar of a JSON number. A number that is too expensive to compute with
+// ofNumber returns the value of a JSON number. A number that is too expensive to compute with
 // is treated as a string.
-func numberScalar(text string) scalar {
+func ofNumber(text string) Value {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !hasSmallExponent(text) {
-		return scalar{class: textual, text: text}
+		return Value{class: textual, text: text}
 	}
-	s := scalar{class: numeric, value: withoutSign(value)}
+	s := Value{class: numeric, value: withoutSign(value)}
 	if !isShortInteger(text) {
 		s.exact, _ = new(big.Rat).SetString(text)
 	}
@@ -75,9 +77,9 @@ func withoutSign(value float64) float64 {
 	return value
 }
 
-// textScalar returns the scalar of a string, which may be a quantity.
-func textScalar(text string) scalar {
-	s := scalar{class: textual, text: text}
+// ofText returns the value of a string, which may be a quantity.
+func ofText(text string) Value {
+	s := Value{class: textual, text: text}
 	if !mayBeQuantity(text) {
 		return s
 	}
@@ -130,23 +132,23 @@ func isShortInteger(text string) bool {
 	return len(digits) <= 15 && strings.Trim(digits, "0123456789") == ""
 }
 
-// compare orders scalars: see ListRequest.order_by. Strings are in kubectl's order: "web-2" before
+// Compare orders values: see ListRequest.order_by. Strings are in kubectl's order: "web-2" before
 // "web-10".
-func (s scalar) compare(other scalar) int {
+func (s Value) Compare(other Value) int {
 	switch {
 	case s.class != other.class:
 		return cmp.Compare(s.class, other.class)
 	case s.class == numeric:
-		return s.compareValues(other)
+		return s.compareNumbers(other)
 	case s.class == textual:
 		return sortorder.NaturalCompare(s.text, other.text)
 	}
 	return 0
 }
 
-// compareValues compares numbers. Rounding preserves the order, so the exact values matter only if
+// compareNumbers compares numbers. Rounding preserves the order, so the exact values matter only if
 // the rounded ones are equal.
-func (s scalar) compareValues(other scalar) int {
+func (s Value) compareNumbers(other Value) int {
 	order := cmp.Compare(s.value, other.value)
 	if order == 0 && (s.exact != nil || other.exact != nil) {
 		return s.rat().Cmp(other.rat())
@@ -154,29 +156,30 @@ func (s scalar) compareValues(other scalar) int {
 	return order
 }
 
-func (s scalar) rat() *big.Rat {
+func (s Value) rat() *big.Rat {
 	if s.exact != nil {
 		return s.exact
 	}
 	return new(big.Rat).SetFloat64(s.value)
 }
 
-// compareIdentity distinguishes scalars that compare treats as equal: a number and a string with
+// CompareIdentity distinguishes values that Compare treats as equal: a number and a string with
 // the same quantity, and different strings with the same quantity. It does not distinguish numbers
 // that are equal when they are sent.
-func (s scalar) compareIdentity(other scalar) int {
+func (s Value) CompareIdentity(other Value) int {
 	return cmp.Or(cmp.Compare(s.class, other.class), cmp.Compare(s.value, other.value), cmp.Compare(s.text, other.text))
 }
 
-// appendKey appends a key to dst. Scalars have the same key if they are equal by compareIdentity.
-func (s scalar) appendKey(dst []byte) []byte {
+// AppendKey appends a key to dst. Values have the same key if they are equal by CompareIdentity.
+func (s Value) AppendKey(dst []byte) []byte {
 	dst = append(dst, byte(s.class))
 	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(s.value))
-	return appendText(dst, s.text)
+	dst = binary.AppendUvarint(dst, uint64(len(s.text)))
+	return append(dst, s.text...)
 }
 
-// encode returns the scalar as a message.
-func (s scalar) encode() *structpb.Value {
+// Encode returns the value as a message.
+func (s Value) Encode() *structpb.Value {
 	switch {
 	case s.class == absent:
 		return structpb.NewNullValue()

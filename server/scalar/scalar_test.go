@@ -1,4 +1,4 @@
-package server
+package scalar
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func scalarIn(t interface{ Fatalf(string, ...any) }, value string) scalar {
-	one, ok := scalarOf([]byte(value))
+func scalarIn(t interface{ Fatalf(string, ...any) }, value string) Value {
+	one, ok := Parse([]byte(value))
 	if !ok {
 		t.Fatalf("%s is treated as an object or a list", value)
 	}
@@ -56,7 +56,7 @@ func TestScalar_IsOrderedAsDocumented(t *testing.T) {
 			for j, other := range order {
 				for _, b := range other {
 					want := min(max(i-j, -1), 1)
-					if got := scalarIn(t, a).compare(scalarIn(t, b)); got != want {
+					if got := scalarIn(t, a).Compare(scalarIn(t, b)); got != want {
 						t.Errorf("%s and %s compare as %d, want %d", a, b, got, want)
 					}
 				}
@@ -67,7 +67,7 @@ func TestScalar_IsOrderedAsDocumented(t *testing.T) {
 
 func TestScalar_ObjectsAndListsAreNone(t *testing.T) {
 	for _, value := range []string{`{}`, `[]`, `{"a":1}`, `[1]`} {
-		if got, ok := scalarOf([]byte(value)); ok {
+		if got, ok := Parse([]byte(value)); ok {
 			t.Errorf("%s is %+v", value, got)
 		}
 	}
@@ -106,18 +106,18 @@ func TestScalar_OrderIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.SliceOfN(aScalar, 3, 3).Draw(t, "values")
 		a, b, c := scalarIn(t, texts[0]), scalarIn(t, texts[1]), scalarIn(t, texts[2])
-		if a.compare(a) != 0 {
+		if a.Compare(a) != 0 {
 			t.Fatalf("%s is not itself", texts[0])
 		}
-		if a.compare(b) != -b.compare(a) {
+		if a.Compare(b) != -b.Compare(a) {
 			t.Fatalf("%s and %s come in both orders", texts[0], texts[1])
 		}
-		all := []scalar{a, b, c}
-		slices.SortFunc(all, scalar.compare)
-		if all[0].compare(all[1]) > 0 || all[1].compare(all[2]) > 0 || all[0].compare(all[2]) > 0 {
+		all := []Value{a, b, c}
+		slices.SortFunc(all, Value.Compare)
+		if all[0].Compare(all[1]) > 0 || all[1].Compare(all[2]) > 0 || all[0].Compare(all[2]) > 0 {
 			t.Fatalf("%v are in no order", texts)
 		}
-		if a.compare(b) == 0 && a.compare(c) != b.compare(c) {
+		if a.Compare(b) == 0 && a.Compare(c) != b.Compare(c) {
 			t.Fatalf("%s and %s are equal, but not in comparison with %s", texts[0], texts[1], texts[2])
 		}
 	})
