@@ -105,6 +105,7 @@ func Unchanged(ctx context.Context, determine func() (state string, ok bool)) er
 	if !ok || !read.oneCache {
 		return nil
 	}
+	read.state = "" // of an earlier attempt, if there was one
 	state, ok := determine()
 	if !ok {
 		return nil
