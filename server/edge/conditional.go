@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // conditionalReads gives the response of each read by GET a tag (ETag), and replaces it by 304 if
@@ -64,6 +65,7 @@ type conditionalRead struct {
 	known    []entityTag // of the responses that the client has
 	oneCache bool        // see readsOneCache
 	state    string      // see Unchanged; empty if it is not known
+	decodes  bool        // the unknown fields of the response are still to be decoded; see SetEncoded
 }
 
 func newConditionalRead(ctx context.Context, request connect.AnyRequest) *conditionalRead {
@@ -119,6 +121,15 @@ func Unchanged(ctx context.Context, determine func() (state string, ok bool)) er
 	return nil
 }
 
+// SetEncoded puts encoded fields into the response of a call, like [encode.Set]. For a read by GET
+// they are decoded only after it is known that the client does not have the response.
+func SetEncoded(ctx context.Context, response proto.Message, encoded []byte, messages bool) {
+	if read, ok := ctx.Value(conditionalKey{}).(*conditionalRead); ok {
+		read.decodes, messages = messages, false
+	}
+	encode.Set(response, encoded, messages)
+}
+
 // finish sets the tag of a response. It returns an error that becomes a 304 if the client has the
 // response.
 func (r *conditionalRead) finish(response proto.Message) error {
@@ -130,6 +141,11 @@ func (r *conditionalRead) finish(response proto.Message) error {
 		return r.notModified(tag)
 	}
 	r.setHeaders(tag)
+	if r.decodes {
+		encoded := response.ProtoReflect().GetUnknown()
+		response.ProtoReflect().SetUnknown(nil)
+		encode.Set(response, encoded, true)
+	}
 	return nil
 }
 
