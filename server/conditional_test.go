@@ -178,14 +178,18 @@ func TestConditional_ChangesAreSent(t *testing.T) {
 // TestConditional_DeletionsAtOneVersionAreSent deletes two pods that share a lease of etcd.
 func TestConditional_DeletionsAtOneVersionAreSent(t *testing.T) {
 	s := newPolledService(t, everything())
-	s.get(t, "ResourceService/List", listPods, "")
+	f := followPods(t, s.service, "")
+	f.want("RESET", "ADDED default/a", "ADDED default/b", "SYNCED")
 	s.change(t, 11, watchEvent{"DELETED", objecttest.Pod("a", 11)})
+	f.want("DELETED default/a")
 	before := s.get(t, "ResourceService/List", listPods, "")
 	s.api.events <- watchEvent{"DELETED", objecttest.Pod("b", 11)}
-	s.api.events <- watchEvent{"ADDED", objecttest.Pod("c", 12)}
-	s.change(t, 13, watchEvent{"DELETED", objecttest.Pod("c", 13)})
-	if after := s.wantModified(t, "ResourceService/List", listPods, before.tag()); strings.Contains(after.body, `"uid-b"`) {
-		t.Errorf("the response is %s", after.body)
+	f.want("DELETED default/b")
+	after := s.wantModified(t, "ResourceService/List", listPods, before.tag())
+	for name, answer := range map[string]polled{"before": before, "after": after} {
+		if text := strings.ReplaceAll(answer.body, " ", ""); !strings.Contains(text, `"resourceVersion":"11"`) {
+			t.Errorf("%s: the response is %s", name, text)
+		}
 	}
 }
 
