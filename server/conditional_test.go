@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -290,4 +293,40 @@ func TestConditional_CountsA304AsASuccess(t *testing.T) {
 	tag := s.get(t, "ResourceService/List", listPods, "").tag()
 	s.wantNotModified(t, "ResourceService/List", listPods, tag)
 	metricstest.WantLines(t, metrics, "kubeconnect_calls_total", `{code="ok",procedure="/kubeconnect.v1.ResourceService/List"} 2`)
+}
+
+// TestConditional_ConnectClientsReadByGET reads with a client of connect in binary, which sends the
+// message in base64.
+func TestConditional_ConnectClientsReadByGET(t *testing.T) {
+	s := newPolledService(t, everything())
+	client := connect.NewClient[kubeconnectv1.ListRequest, kubeconnectv1.ListResponse](s.http, s.url+listPath,
+		connect.WithHTTPGet(), connect.WithIdempotency(connect.IdempotencyNoSideEffects))
+	list := func(tag string) (*connect.Response[kubeconnectv1.ListResponse], error) {
+		request := connect.NewRequest(&kubeconnectv1.ListRequest{Resource: "pods", Encoding: asJSON})
+		request.Header().Set("Authorization", "Bearer any")
+		request.Header().Set("If-None-Match", tag)
+		return client.CallUnary(t.Context(), request)
+	}
+	answer, err := list("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.Msg.GetObjects()) != 2 || answer.Header().Get("ETag") == "" {
+		t.Errorf("%v %v", answer.Header(), answer.Msg)
+	}
+	if _, err := list(answer.Header().Get("ETag")); !connect.IsNotModifiedError(err) {
+		t.Errorf("with the tag: %v", err)
+	}
+}
+
+func TestConditional_ErrorsOfEncodingHaveNoTag(t *testing.T) {
+	for status, want := range map[int]string{200: "tag", 304: "tag", 500: ""} {
+		answer := httptest.NewRecorder()
+		answer.Header().Set("ETag", "tag")
+		answer.Header().Set("Cache-Control", "private, no-cache")
+		newResponseWriter(answer, edge.Patience{}, &callMemory{}).WriteHeader(status)
+		if header := answer.Header(); header.Get("ETag") != want || (header.Get("Cache-Control") == "no-store") != (want == "") {
+			t.Errorf("%d: %v", status, header)
+		}
+	}
 }

@@ -23,7 +23,7 @@ import (
 //	W/"STATE.CONTENT"
 //
 // CONTENT is a hash of the response, without what changes while the answer does not; see
-// addContent. It is right for every read, at every replica, but needs the response.
+// contentHash. It is right for every read, at every replica, but needs the response.
 //
 // STATE is a hash of what the response was computed from; see Unchanged. If it is the same, the
 // response is not computed. It is empty for a response that was computed from anything but one
