@@ -796,7 +796,7 @@ type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The watches, 1 to 100. Each counts as one of the streams of the caller and of its
 	// credential: more watches than a caller, or one of its credentials, can have streams are
-	// INVALID_ARGUMENT.
+	// INVALID_ARGUMENT, and so are pages with limits of more than 1,000 objects together.
 	Watches []*WatchSpec `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
 	// The last token received: resume each watch after it, as in WatchRequest. The watches
 	// must be the same, in the same order.

@@ -464,7 +464,7 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
    * The watches, 1 to 100. Each counts as one of the streams of the caller and of its
    * credential: more watches than a caller, or one of its credentials, can have streams are
-   * INVALID_ARGUMENT.
+   * INVALID_ARGUMENT, and so are pages with limits of more than 1,000 objects together.
    *
    * @generated from field: repeated kubeconnect.v1.WatchSpec watches = 1;
    */
