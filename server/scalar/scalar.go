@@ -168,6 +168,12 @@ func (s Value) Number() (Decimal, bool) {
 // IsNull reports whether the value is null, or missing.
 func (s Value) IsNull() bool { return s.class == absent }
 
+// EncodedBytes estimates the bytes of the value in a message.
+func (s Value) EncodedBytes() int { return encodedBytes + len(s.text) }
+
+// encodedBytes is the size of a number in a message.
+const encodedBytes = 11
+
 // Bytes estimates the memory of the value.
 func (s Value) Bytes() int {
 	size := valueBytes + len(s.text)

@@ -102,14 +102,18 @@ func (s Summary) ofValue(value scalar.Value) Result {
 
 // ResultBytes estimates the bytes of the result of one function in a message.
 func (s Summary) ResultBytes(function Function) int {
+	number := s.sum
+	size := resultBytes
 	switch function {
 	case Min:
-		return resultBytes + s.least.Bytes()
+		number, _ = s.least.Number()
+		size += s.least.EncodedBytes()
 	case Max:
-		return resultBytes + s.greatest.Bytes()
+		number, _ = s.greatest.Number()
+		size += s.greatest.EncodedBytes()
 	}
-	return resultBytes + s.sum.Digits()
+	return size + number.Digits()
 }
 
-// resultBytes is an estimate of the bytes of a result without its exact value and without a string.
-const resultBytes = 24
+// resultBytes estimates the bytes of a result without its exact value and without a string.
+const resultBytes = 20
