@@ -7,7 +7,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/follow"
 )
 
 // resources implements kubeconnect.v1.ResourceService.
@@ -34,7 +36,7 @@ type reads struct {
 	liveLists  *fairqueue.Queue // slots to list at the API server
 }
 
-// watches has the handlers of Watch and WatchMany.
+// watches has the handlers of Watch, WatchMany and WatchCounts.
 type watches struct {
 	*reads
 	leases  leases
@@ -42,6 +44,7 @@ type watches struct {
 	metrics *edge.Metrics
 	streams *edge.Streams
 	sending *fairqueue.Queue // memory for the messages that streams send, by caller
+	counted *follow.Followers[*counts.State]
 }
 
 // writes has the handlers of the RPCs that change objects.
@@ -62,6 +65,7 @@ func newResources(config Config, callers *edge.Callers) resources {
 		metrics: config.Metrics,
 		streams: cmp.Or(config.Streams, edge.NewStreams(0)),
 		sending: newSendMemory(),
+		counted: follow.NewFollowers[*counts.State](newFollowMemory()),
 	}
 	return resources{reads: r, watches: w, writes: &writes{c}}
 }

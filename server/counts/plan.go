@@ -2,6 +2,7 @@ package counts
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
@@ -22,6 +23,7 @@ type Plan struct {
 	aggregates []aggregate
 	columns    []tally.Function // the functions for each different path of the aggregates
 	reader     *scalar.Reader   // of the paths of groups, and then of the columns
+	key        string
 }
 
 // aggregate is one function of a column.
@@ -32,7 +34,7 @@ type aggregate struct {
 
 // NewPlan returns a plan. The error is that of a request with too many or too long paths.
 func NewPlan(groupBy []mask.Path, aggregates []Aggregate) (*Plan, error) {
-	p := &Plan{groupBy: groupBy}
+	p := &Plan{groupBy: groupBy, key: fmt.Sprintf("%q %v", groupBy, aggregates)}
 	paths := append([]mask.Path(nil), groupBy...)
 	columnOf := make(map[string]int)
 	for _, wanted := range aggregates {
@@ -51,6 +53,9 @@ func NewPlan(groupBy []mask.Path, aggregates []Aggregate) (*Plan, error) {
 	}
 	return p, nil
 }
+
+// Key identifies the plan: plans with the same key count the same, in the same form.
+func (p *Plan) Key() string { return p.key }
 
 // CountsOnly reports whether the plan has neither groups nor aggregates.
 func (p *Plan) CountsOnly() bool { return len(p.groupBy)+len(p.aggregates) == 0 }

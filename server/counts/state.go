@@ -3,6 +3,7 @@ package counts
 import (
 	"container/list"
 	"context"
+	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -37,6 +38,7 @@ type State struct {
 	messageBytes int    // estimated bytes of the groups in live in a message
 	removedBytes int    // estimated memory of the groups in removed, without aggregates
 	forgotten    uint64 // removed groups up to this generation may be missing in removed
+	changed      uint64 // the generation of the last change that was counted
 
 	touched []*group // by the change that is being made
 }
@@ -62,7 +64,7 @@ func (s *State) Change(before, after *informerhub.Object, generation uint64) err
 	if before != nil && after != nil && s.countsSame(before, after) {
 		return nil
 	}
-	s.touched = s.touched[:0]
+	s.touched, s.changed = s.touched[:0], generation
 	if before != nil {
 		if err := s.apply(before, (*group).remove); err != nil {
 			return err
@@ -153,7 +155,7 @@ func (s *State) check() error {
 	switch {
 	case s.live.Len() > maxGroups:
 		return tooLarge("there are more than %d groups", maxGroups)
-	case s.messageBytes > maxMessageBytes:
+	case s.messageBytes+s.counter.plan.encodedBytes(s.counter.total) > maxMessageBytes:
 		return tooLarge("the groups need more than %d MiB in a response", maxMessageBytes>>20)
 	}
 	return nil
@@ -186,10 +188,36 @@ func (s *State) Since(generation uint64) Difference {
 		return s.All()
 	}
 	changed := Difference{Total: s.counter.Total()}
-	for _, groups := range []*list.List{&s.live, &s.removed} {
-		for place := groups.Back(); place != nil && place.Value.(*group).changed > generation; place = place.Prev() {
-			changed.Groups = append(changed.Groups, place.Value.(*group).copied())
-		}
+	for g := range s.changedSince(generation) {
+		changed.Groups = append(changed.Groups, g.copied())
 	}
 	return changed
+}
+
+// ChangedSince reports whether the counts have changed after a generation.
+func (s *State) ChangedSince(generation uint64) bool { return s.changed > generation }
+
+// BytesSince estimates the bytes of what Since returns, or All if all is set, in a message.
+func (s *State) BytesSince(generation uint64, all bool) int {
+	size := s.counter.plan.encodedBytes(s.counter.total)
+	if all || generation < s.forgotten {
+		return size + s.messageBytes
+	}
+	for g := range s.changedSince(generation) {
+		size += max(g.size, g.fixedBytes())
+	}
+	return size
+}
+
+// changedSince returns the groups that have changed after a generation.
+func (s *State) changedSince(generation uint64) iter.Seq[*group] {
+	return func(yield func(*group) bool) {
+		for _, groups := range []*list.List{&s.live, &s.removed} {
+			for place := groups.Back(); place != nil && place.Value.(*group).changed > generation; place = place.Prev() {
+				if !yield(place.Value.(*group)) {
+					return
+				}
+			}
+		}
+	}
 }
