@@ -10,6 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/follow"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
 // resources implements kubeconnect.v1.ResourceService.
@@ -45,6 +46,7 @@ type watches struct {
 	streams *edge.Streams
 	sending *fairqueue.Queue // memory for the messages that streams send, by caller
 	counted *follow.Followers[*counts.State]
+	pages   *follow.Followers[*sorted.Objects]
 }
 
 // writes has the handlers of the RPCs that change objects.
@@ -58,6 +60,7 @@ func newResources(config Config, callers *edge.Callers) resources {
 		lists:      newListCache(),
 		liveLists:  newLiveLists(config.Limits),
 	}
+	followed := newFollowMemory()
 	w := &watches{
 		reads:   r,
 		leases:  newLeases(config),
@@ -65,7 +68,8 @@ func newResources(config Config, callers *edge.Callers) resources {
 		metrics: config.Metrics,
 		streams: cmp.Or(config.Streams, edge.NewStreams(0)),
 		sending: newSendMemory(),
-		counted: follow.NewFollowers[*counts.State](newFollowMemory()),
+		counted: follow.NewFollowers[*counts.State](followed),
+		pages:   follow.NewFollowers[*sorted.Objects](followed),
 	}
 	return resources{reads: r, watches: w, writes: &writes{c}}
 }

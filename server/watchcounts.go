@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -177,13 +176,4 @@ func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 		return err
 	}
 	return nil
-}
-
-// followError returns the error of a follower for its callers.
-func followError(err error) error {
-	if errors.Is(err, follow.ErrMemory) {
-		return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge,
-			"not enough memory to follow the selection: select fewer objects, or close other streams")
-	}
-	return err
 }
