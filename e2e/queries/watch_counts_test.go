@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -246,4 +247,47 @@ func wantSameCount(ctx context.Context, t *testing.T, client kit.ResourceClient,
 	if counted.String() != held.String() {
 		t.Errorf("Count returns %s\nthe stream has %s", counted.String(), held.String())
 	}
+}
+
+// TestWatchCounts_ContinuesInAnotherServedVersion stops serving the version that the stream began
+// with, and then deletes the definition.
+func TestWatchCounts_ContinuesInAnotherServedVersion(t *testing.T) {
+	t.Parallel()
+	ctx, client := kit.Deadline(t), kit.NewClient(t, kit.Cluster(t))
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	gadgets := kit.NewCustomResource(ctx, t, kit.Cluster(t), namespace)
+	gadgets.Define("v1")
+	gadgets.Create("v1", namespace, "one", map[string]any{"color": "red"})
+	kit.UntilListed(ctx, t, client, gadgets)
+	stream, err := client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: gadgets.Name(), Namespace: namespace, GroupBy: []string{"spec.color"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var held heldCounts
+	version := ""
+	until := func(wantVersion string, want ...string) {
+		t.Helper()
+		for version != wantVersion || !slices.Equal(slices.Sorted(maps.Values(held.groups)), want) {
+			if !stream.Receive() {
+				t.Fatalf("the stream has ended: %v", stream.Err())
+			}
+			held.apply(stream.Msg())
+			if stream.Msg().GetReset_() {
+				version = stream.Msg().GetResource().GetVersion()
+			}
+		}
+	}
+	until("v1", "red: 1 ")
+	gadgets.Serve([]string{"v1", "v2"}, nil)
+	gadgets.Create("v2", namespace, "two", map[string]any{"color": "green"})
+	until("v1", "green: 1 ", "red: 1 ")
+	gadgets.Serve([]string{"v2"}, []string{"v1"})
+	gadgets.Create("v2", namespace, "three", map[string]any{"color": "red"})
+	until("v2", "green: 1 ", "red: 2 ")
+	gadgets.Remove()
+	for stream.Receive() {
+		held.apply(stream.Msg())
+	}
+	kit.WantError(t, stream.Err(), connect.CodeNotFound)
 }
