@@ -14,7 +14,10 @@
 // previous one. A log is followed until it ends, and read again after its last line until the pod's
 // status shows that the run has ended: the API server does not report that its connection to a node
 // was cut. The next run is then read from its first line. If a container has restarted in between,
-// the rest of the previous run is read first.
+// the rest of the previous run is read first. This is noticed although the pod's status does not
+// show the restart yet, because the log of the new run does not contain the last line. One limit: if
+// no line of a run has been read before its connection is cut, such a restart is not noticed, and
+// the lines of that run are lost.
 //
 // # Positions
 //

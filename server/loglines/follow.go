@@ -156,8 +156,13 @@ func (s *stream) remove(ctx context.Context, log *containerLog) error {
 
 // ended reports that a log has ended, if it began.
 func (s *stream) ended(ctx context.Context, log *containerLog, reason string) error {
+	if len(s.out.pending) > 0 {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+	}
 	if !log.began {
-		return nil
+		return nil // also if its pod has just reached its limit
 	}
 	log.began = false
 	event := log.event(Ended, reason, "")
@@ -244,15 +249,35 @@ func (s *stream) start(ctx context.Context, log *containerLog) error {
 }
 
 func (s *stream) loseLines(ctx context.Context, log *containerLog) error {
-	return s.event(ctx, log.event(LinesLost, "", "the container has restarted more than once while its log was not read"))
+	return s.event(ctx, log.event(LinesLost, "", "the node does not have all lines any more: the container has restarted more than once, or its log was rotated, while it was not read"))
+}
+
+// detour continues a log that is not the one of the expected run. The rest of that run is then in
+// the log of the previous one.
+func (s *stream) detour(ctx context.Context, log *containerLog, end piece) error {
+	if end.of.read.Previous {
+		return s.leaveGap(ctx, log)
+	}
+	log.detour = true
+	return s.start(ctx, log)
+}
+
+// leaveGap continues a log whose last line is in no run that the node has.
+func (s *stream) leaveGap(ctx context.Context, log *containerLog) error {
+	log.detour, log.unverified = false, true
+	if err := s.loseLines(ctx, log); err != nil {
+		return err
+	}
+	return s.start(ctx, log)
 }
 
 // newReading returns how the next run of a log is read.
 func (s *stream) newReading(log *containerLog) *reading {
-	previous := s.options.Previous || log.run < log.state.Run
+	previous := s.options.Previous || log.run < log.state.Run || log.detour
 	next := &reading{
 		log: log, run: log.run, skip: log.position, since: s.options.Since, more: make(chan struct{}, 1),
-		isFinal: previous || !s.options.Follow || log.state.Ended != nil,
+		isFinal:  previous || !s.options.Follow || log.state.Ended != nil,
+		expected: !log.position.Time.IsZero() && log.lastRun == log.run && !log.detour && !log.unverified,
 	}
 	since := s.options.Since
 	if log.position.Time.After(since) {
@@ -280,7 +305,8 @@ func (s *stream) receive(ctx context.Context, next piece) error {
 		return s.beginLog(ctx, log)
 	}
 	if next.position != (Position{}) {
-		log.position, log.initial, log.backoff = next.position, false, 0
+		log.position, log.lastRun = next.position, next.of.run
+		log.initial, log.unverified, log.backoff = false, false, 0
 	}
 	if next.ended {
 		log.current = nil
@@ -337,8 +363,12 @@ func (s *stream) finish(ctx context.Context, log *containerLog, end piece) error
 		return context.Cause(ctx)
 	case log.gone != "":
 		return s.remove(ctx, log)
+	case errors.Is(end.err, errOtherRun):
+		return s.detour(ctx, log, end)
 	case end.err != nil:
 		return s.fail(ctx, log, end)
+	case log.detour && !end.seen:
+		return s.leaveGap(ctx, log)
 	case end.of.isFinal:
 		return s.endRun(ctx, log)
 	}
@@ -366,6 +396,7 @@ func (s *stream) endRun(ctx context.Context, log *containerLog) error {
 func (s *stream) nextRun(ctx context.Context, log *containerLog) error {
 	log.run++
 	log.began, log.sawEnd, log.initial, log.remainder = false, false, false, nil
+	log.detour, log.unverified = false, false
 	s.release(log)
 	switch {
 	case s.options.Previous:
@@ -384,6 +415,8 @@ func (s *stream) fail(ctx context.Context, log *containerLog, end piece) error {
 	failure := &OpenError{Reason: "ServiceUnavailable", Message: end.err.Error()}
 	errors.As(end.err, &failure)
 	switch {
+	case failure.IsWaiting && log.detour:
+		return s.leaveGap(ctx, log)
 	case failure.IsWaiting && end.of.read.Previous && !s.options.Previous:
 		return s.skipRun(ctx, log)
 	case failure.IsWaiting:

@@ -19,11 +19,17 @@ type containerLog struct {
 	initial  bool     // Options.Tail applies
 	position Position // of the last line that was read
 	reported Position // of the last line that was sent, or the last position
+	lastRun  int      // the run of the last line that was read
 	run      int      // the run that is read, or is to be read next
 	began    bool     // Began has been sent for this run
 	sawEnd   bool     // the log of this run has been read to an end, which may be that of a connection
 	// remainder is the incomplete line at that end; nil if there is none.
 	remainder *Line
+
+	// detour reports that the rest of the run is read as that of the previous one, because the
+	// current one is later than the pod's status says. unverified reports that the next reading need
+	// not contain the last line, because no run does.
+	detour, unverified bool
 
 	current    *reading  // nil if the log is not open
 	holdsSlot  bool      // it counts as one of Options.MaxLogs
@@ -82,6 +88,7 @@ func (l *containerLog) resumeAt(position Position) {
 	if l.state.Previous != nil && !l.state.Started.Before(position.Time.Truncate(time.Second)) {
 		l.run = l.state.Run - 1
 	}
+	l.lastRun, l.unverified = l.run, l.state.Started.IsZero()
 }
 
 // close closes the log if it is open. Nothing that it has read and not passed is sent.

@@ -13,6 +13,9 @@ import (
 // waits for a processor slot.
 const bytesBetweenYields = 16 << 10
 
+// errOtherRun reports that a log is that of another run than the expected one. It is never sent.
+var errOtherRun = errors.New("the container has restarted")
+
 // reading is an open log of one run. Its goroutine passes the log to the stream in pieces, and
 // reads no further until the stream requests the next piece.
 type reading struct {
@@ -21,9 +24,13 @@ type reading struct {
 	read Read
 	// isFinal reports that the end of the log is the end of the run, or all that is wanted.
 	isFinal bool
-	skip    Position  // lines up to it are skipped
-	since   time.Time // older lines are skipped
-	omit    bool      // all lines are skipped, because only their position is needed
+	skip    Position // lines up to it are skipped
+	// expected reports that the log must contain the line at skip: otherwise it is that of a later
+	// run, of which the pod's status does not say anything yet.
+	expected bool
+	seen     bool      // the line at skip has been read
+	since    time.Time // older lines are skipped
+	omit     bool      // all lines are skipped, because only their position is needed
 
 	cancel context.CancelFunc
 	more   chan struct{} // requests the next piece
@@ -36,6 +43,7 @@ type piece struct {
 	lines     []Line
 	position  Position // of the last line that was read; zero if there is none
 	ended     bool
+	seen      bool  // the line at the position that the log continues after has been read
 	err       error // why it could not be opened or was cut off; nil at the end of the log
 	remainder *Line // the last line, if it has no end
 }
@@ -55,7 +63,7 @@ func (r *reading) follow(ctx context.Context, open Opener, pieces chan<- piece) 
 	for lines.err == nil {
 		lines.fill()
 		next, err := r.filtered(ctx, lines)
-		if err != nil || !r.pass(ctx, pieces, next) {
+		if err != nil || !r.pass(ctx, pieces, next) || next.ended {
 			return
 		}
 	}
@@ -64,7 +72,7 @@ func (r *reading) follow(ctx context.Context, open Opener, pieces chan<- piece) 
 
 // pass passes a piece to the stream, and waits until the stream requests the next one.
 func (r *reading) pass(ctx context.Context, pieces chan<- piece, next piece) bool {
-	next.of = r
+	next.of, next.seen = r, r.seen
 	select {
 	case pieces <- next:
 	case <-ctx.Done():
@@ -99,7 +107,11 @@ func (r *reading) filtered(ctx context.Context, lines *splitter) (next piece, er
 			}
 		}
 		if !line.IsAfter(r.skip) {
+			r.seen = r.seen || line.Position == r.skip
 			continue
+		}
+		if r.expected && !r.seen {
+			return piece{ended: true, err: errOtherRun}, nil
 		}
 		next.position = line.Position
 		if !r.omits(line) {
@@ -120,7 +132,7 @@ func (r *reading) endOf(lines *splitter) piece {
 		return piece{ended: true, err: lines.err}
 	}
 	end := piece{ended: true}
-	if line, ok := lines.remainder(); ok && line.IsAfter(r.skip) && !r.omits(line) {
+	if line, ok := lines.remainder(); ok && line.IsAfter(r.skip) && !r.omits(line) && (r.seen || !r.expected) {
 		line = copied(line)
 		end.remainder = &line
 	}
