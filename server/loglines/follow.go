@@ -420,6 +420,7 @@ func (s *stream) fail(ctx context.Context, log *containerLog, end piece) error {
 	case failure.IsWaiting && end.of.read.Previous && !s.options.Previous:
 		return s.skipRun(ctx, log)
 	case failure.IsWaiting:
+		log.initial = false // when it starts, it is read from its first line
 		s.release(log)
 		log.retry()
 		return s.awaitLog(ctx, log, failure.Reason, failure.Message)
