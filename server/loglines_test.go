@@ -159,4 +159,3 @@ func TestRevocation_EndsLinesThatAreNotRead(t *testing.T) {
 	rights.change(func() { rights.may = some() })
 	wantEnded(t, metrics, "permission_denied")
 }
-

@@ -7,7 +7,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/follow"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
 // resources implements kubeconnect.v1.ResourceService.
@@ -34,7 +37,7 @@ type reads struct {
 	liveLists  *fairqueue.Queue // slots to list at the API server
 }
 
-// watches has the handlers of Watch and WatchMany.
+// watches has the handlers of Watch, WatchMany and WatchCounts.
 type watches struct {
 	*reads
 	leases  leases
@@ -42,6 +45,8 @@ type watches struct {
 	metrics *edge.Metrics
 	streams *edge.Streams
 	sending *fairqueue.Queue // memory for the messages that streams send, by caller
+	counted *follow.Followers[*counts.State]
+	pages   *follow.Followers[*sorted.Objects]
 }
 
 // writes has the handlers of the RPCs that change objects.
@@ -55,6 +60,7 @@ func newResources(config Config, callers *edge.Callers) resources {
 		lists:      newListCache(),
 		liveLists:  newLiveLists(config.Limits),
 	}
+	followed := newFollowMemory(config.Metrics)
 	w := &watches{
 		reads:   r,
 		leases:  newLeases(config),
@@ -62,6 +68,8 @@ func newResources(config Config, callers *edge.Callers) resources {
 		metrics: config.Metrics,
 		streams: cmp.Or(config.Streams, edge.NewStreams(0)),
 		sending: newSendMemory(),
+		counted: follow.NewFollowers[*counts.State](followed),
+		pages:   follow.NewFollowers[*sorted.Objects](followed),
 	}
 	return resources{reads: r, watches: w, writes: &writes{c}}
 }

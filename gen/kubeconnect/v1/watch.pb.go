@@ -251,8 +251,9 @@ type WatchRequest struct {
 	// response leads to the page as it is at the response's version. Changes are combined,
 	// so that a page changes at most ten times a second. Between RESET and SYNCED the page is
 	// sent; afterwards
-	//   - an object that enters the page is ADDED, and an object that leaves it is DELETED,
-	//     also if only other objects have been created or deleted;
+	//   - an object that enters the page is ADDED, and an object that leaves it is DELETED (an
+	//     event with an index and no object), also if only other objects have been created or
+	//     deleted;
 	//   - an object that has changed is MODIFIED, and one that has only another place is MOVED.
 	//
 	// See Event.index for the places. WatchResponse.page has the total.
@@ -261,6 +262,10 @@ type WatchRequest struct {
 	// limit. It sends the difference to the page that the client has, and no RESET. A token of a
 	// page contains the versions of the objects that the client has: any replica can resume
 	// it, whatever has changed since.
+	//
+	// All streams with the same selection and order share one sorted set. Its memory is
+	// bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
+	// too many objects.
 	//
 	// From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
 	Limit int32 `protobuf:"varint,15,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -682,7 +687,7 @@ type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The type of the event.
 	Type EventType `protobuf:"varint,1,opt,name=type,proto3,enum=kubeconnect.v1.EventType" json:"type,omitempty"`
-	// The object; absent for RESET, SYNCED and BOOKMARK.
+	// The object; absent for RESET, SYNCED and BOOKMARK, and for DELETED in a page.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The version of the event itself. See EventType for SYNCED and BOOKMARK; the version of
 	// RESET has no meaning for callers.
@@ -698,6 +703,8 @@ type Event struct {
 	// matched the selection. If the object has no content (see WatchRequest.namespace and
 	// resume_token), both versions are the same, and the UID is set only if the service
 	// knows which object it was.
+	//
+	// In a page (see WatchRequest.limit) it is the version of the page that the event leads to.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The format of the patch, if the object's content (its struct or json) is a patch to
 	// the state of the object that this stream sent last. It is the format that
@@ -709,10 +716,11 @@ type Event struct {
 	// not fit into a Struct, its patches are json too. An object that changes from one form
 	// to the other is sent whole.
 	PatchFormat PatchFormat `protobuf:"varint,4,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
-	// Only in a page (see WatchRequest.limit), for ADDED, MODIFIED and MOVED: the place of the
-	// object in the page, from 0. Apply the events in order: remove a MODIFIED or MOVED object
-	// from its place, then insert the object at this index. After the last event of a response
-	// with a page state, the objects are in the order of the page.
+	// Only in a page (see WatchRequest.limit), for ADDED, MODIFIED, MOVED and DELETED: a place
+	// in the page, from 0. Apply the events in order. DELETED: remove the object at this index.
+	// MODIFIED and MOVED: remove the object from its place, then insert it at this index. ADDED:
+	// insert it at this index. After the last event of a response with a page state, the
+	// objects are in the order of the page.
 	Index         int32 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -788,7 +796,7 @@ type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The watches, 1 to 100. Each counts as one of the streams of the caller and of its
 	// credential: more watches than a caller, or one of its credentials, can have streams are
-	// INVALID_ARGUMENT.
+	// INVALID_ARGUMENT, and so are pages with limits of more than 1,000 objects together.
 	Watches []*WatchSpec `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
 	// The last token received: resume each watch after it, as in WatchRequest. The watches
 	// must be the same, in the same order.
