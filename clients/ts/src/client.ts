@@ -5,9 +5,17 @@ import {
   type AccessDecision,
   type AccessCheck,
 } from "./access.js";
+import type { Aggregate } from "./aggregate.js";
 import type { WriteBody } from "./body.js";
 import { unary, type CallOptions } from "./call.js";
-import { countFrom, countRequest, type CountOptions, type CountResult } from "./count.js";
+import {
+  countFrom,
+  countRequest,
+  requestedAggregates,
+  type CountOptions,
+  type CountResult,
+  type NoAggregates,
+} from "./count.js";
 import { createRequest, type CreateOptions, type CreateResult } from "./create.js";
 import {
   deleteCollectionRequest,
@@ -74,8 +82,14 @@ export interface Client {
    */
   watchMany<V extends object>(watches: WatchSpecs<V>, options?: WatchManyOptions): WatchMany<V>;
 
-  /** Counts the objects of a selection, in total and by the values of paths. Sends no objects. */
-  count(resource: string, options?: CountOptions): Promise<CountResult>;
+  /**
+   * Counts the objects of a selection, in total and by the values of paths, and computes
+   * aggregates of their values. Sends no objects.
+   */
+  count<const A extends readonly Aggregate[] = NoAggregates>(
+    resource: string,
+    options?: CountOptions<A>,
+  ): Promise<CountResult<A>>;
 
   /**
    * Returns the objects of a selection as the table that the API server prints for kubectl. The
@@ -186,9 +200,13 @@ export function createClient(transport: Transport): Client {
       return new WatchMany<V>(service, watches, options);
     },
 
-    async count(resource: string, options: CountOptions = {}) {
+    async count<const A extends readonly Aggregate[] = NoAggregates>(
+      resource: string,
+      options: CountOptions<A> = {},
+    ) {
       const request = countRequest(resource, options);
-      return countFrom(await unary(options, (call) => service.count(request, call)));
+      const response = await unary(options, (call) => service.count(request, call));
+      return countFrom(response, requestedAggregates(options));
     },
 
     table(resource: string, options: TableOptions = {}) {

@@ -7,12 +7,30 @@
 export { Code } from "@connectrpc/connect";
 
 export type { AccessDecision, AccessCheck } from "./access.js";
+export {
+  AggregateResult,
+  average,
+  max,
+  min,
+  sum,
+  type Aggregate,
+  type AggregateFunction,
+  type AggregateResults,
+  type AggregateValue,
+} from "./aggregate.js";
 export type { BearerToken } from "./bearer.js";
 export type { WriteBody } from "./body.js";
 export type { CallOptions, ReadOptions, StreamOptions } from "./call.js";
 export { createClient, type Client } from "./client.js";
 export { LiveCollection, type Changes } from "./collection.js";
-export type { CountOptions, CountResult, ObjectGroup } from "./count.js";
+export type {
+  CountOptions,
+  CountResult,
+  Counts,
+  CountSelection,
+  NoAggregates,
+  ObjectGroup,
+} from "./count.js";
 export type { CreateOptions, CreateResult } from "./create.js";
 export type {
   DeleteCollectionOptions,
