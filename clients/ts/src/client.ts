@@ -39,6 +39,8 @@ import { ResourceService } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { getRequest, GetResult, type GetOptions } from "./get.js";
 import { identityFrom, type Identity } from "./identity.js";
 import { List, type ListOptions } from "./list.js";
+import { LiveCounts, type WatchCountsOptions } from "./livecounts.js";
+import { LivePage, type LivePageOptions } from "./livepage.js";
 import { Log, type LogOptions } from "./log.js";
 import type { KubeValue, ObjectName } from "./object.js";
 import { patchRequest, type PatchOptions, type PatchResult } from "./patch.js";
@@ -90,6 +92,21 @@ export interface Client {
     resource: string,
     options?: CountOptions<A>,
   ): Promise<CountResult<A>>;
+
+  /**
+   * Counts as `count` does, and keeps the numbers current: a store of the counts, which can also be
+   * iterated. The stream is opened when the store is followed, and lasts.
+   */
+  watchCounts<const A extends readonly Aggregate[] = NoAggregates>(
+    resource: string,
+    options?: WatchCountsOptions<A>,
+  ): LiveCounts<A>;
+
+  /**
+   * Follows a page of the sorted selection, for tables of many objects: a store of the page, which
+   * can be scrolled, and iterated. The stream is opened when the store is followed, and lasts.
+   */
+  livePage<T = KubeValue>(resource: string, options?: LivePageOptions): LivePage<T>;
 
   /**
    * Returns the objects of a selection as the table that the API server prints for kubectl. The
@@ -207,6 +224,17 @@ export function createClient(transport: Transport): Client {
       const request = countRequest(resource, options);
       const response = await unary(options, (call) => service.count(request, call));
       return countFrom(response, requestedAggregates(options));
+    },
+
+    watchCounts<const A extends readonly Aggregate[] = NoAggregates>(
+      resource: string,
+      options: WatchCountsOptions<A> = {},
+    ) {
+      return new LiveCounts<A>(service, resource, options);
+    },
+
+    livePage<T>(resource: string, options: LivePageOptions = {}) {
+      return new LivePage<T>(service, resource, options);
     },
 
     table(resource: string, options: TableOptions = {}) {

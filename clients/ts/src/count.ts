@@ -51,7 +51,7 @@ export interface CountOptions<A extends readonly Aggregate[] = readonly Aggregat
 }
 
 /** A group of objects with the same values. */
-export interface ObjectGroup<A extends readonly Aggregate[] = NoAggregates> {
+export interface ObjectGroup<A extends readonly Aggregate[] = readonly Aggregate[]> {
   /** A value for each path of `groupBy`: a string, a number, a boolean, or null for none. */
   readonly values: readonly JsonValue[];
   readonly count: number;
@@ -60,7 +60,7 @@ export interface ObjectGroup<A extends readonly Aggregate[] = NoAggregates> {
 }
 
 /** The numbers of a selection at one version. */
-export interface Counts<A extends readonly Aggregate[] = NoAggregates> {
+export interface Counts<A extends readonly Aggregate[] = readonly Aggregate[]> {
   readonly resource: Resource;
   readonly total: number;
   /** The largest groups first, groups of equal size in order of their values. */
@@ -80,7 +80,9 @@ export interface Counts<A extends readonly Aggregate[] = NoAggregates> {
 }
 
 /** The result of a count. */
-export interface CountResult<A extends readonly Aggregate[] = NoAggregates> extends Counts<A> {
+export interface CountResult<
+  A extends readonly Aggregate[] = readonly Aggregate[],
+> extends Counts<A> {
   /** The number of groups that were left out because there were more than `maxGroups`. */
   readonly remainingGroupCount: number;
   readonly freshness: Freshness | undefined;

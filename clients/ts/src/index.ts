@@ -55,6 +55,9 @@ export type { Freshness } from "./freshness.js";
 export { GetResult, type GetOptions } from "./get.js";
 export type { Identity } from "./identity.js";
 export { List, type ListAll, type ListOptions, type ListPage } from "./list.js";
+export { LiveCounts, type WatchCountsOptions } from "./livecounts.js";
+export { LivePage, type LivePageOptions, type PageRange, type PageSnapshot } from "./livepage.js";
+export type { LiveStore, LiveStoreOptions } from "./livestore.js";
 export { Log, type LogOptions, type LogStream } from "./log.js";
 export {
   KubeObject,
