@@ -2,6 +2,7 @@ import { KubeconnectError } from "./error.js";
 import type { Object$ as ObjectMessage } from "./gen/kubeconnect/v1/object_pb.js";
 import { EventType, type Event } from "./gen/kubeconnect/v1/watch_pb.js";
 import { keptList } from "./kept.js";
+import { required } from "./message.js";
 import { KubeObject, type Resource } from "./object.js";
 
 /**
@@ -19,21 +20,23 @@ export class PageObjects<T> {
   }
 
   /**
-   * Applies an event to the copy. Throws with Code.DataLoss if the event does not apply: the object
-   * of a MOVED is unknown, or the index is outside of the page.
+   * Applies an event to the copy. Throws with Code.DataLoss if the event does not apply: its index
+   * is outside of the page, or the object of a MOVED is not in the page.
    */
-  apply(event: Event, resource: Resource): void {
-    if (event.type === EventType.RESET) this.#next = [];
-    if (event.object === undefined || !changes.has(event.type)) return;
-    const next = (this.#next ??= [...this.#page]);
-    const earlier = remove(next, event.object);
-    if (event.type === EventType.DELETED) return;
-    const object = this.#objectOf(event.type, event.object, { earlier, resource });
-    const fits = event.index >= 0 && event.index <= next.length;
-    if (object === undefined || !fits) {
-      throw KubeconnectError.dataLoss(`change of ${event.object.name} does not apply to the page`);
+  apply({ type, object, index }: Event, resource: Resource): void {
+    switch (type) {
+      case EventType.RESET:
+        this.#next = [];
+        break;
+      case EventType.DELETED:
+        if (this.#copy().splice(index, 1).length === 0) throw doesNotApply("a deletion");
+        break;
+      case EventType.ADDED:
+      case EventType.MODIFIED:
+      case EventType.MOVED:
+        this.#place(this.#objectOf(type, required(object, "the object"), resource), index);
+        break;
     }
-    next.splice(event.index, 0, object);
   }
 
   /** Makes the copy the page, and returns its objects: the same list if nothing has changed. */
@@ -48,13 +51,27 @@ export class PageObjects<T> {
     this.#next = undefined;
   }
 
-  /** Returns the object of an event; an object of the page in the same state remains itself. */
-  #objectOf(
-    type: EventType,
-    message: ObjectMessage,
-    { earlier, resource }: { earlier: KubeObject<T> | undefined; resource: Resource },
-  ): KubeObject<T> | undefined {
-    if (type === EventType.MOVED) return earlier;
+  #copy(): KubeObject<T>[] {
+    return (this.#next ??= [...this.#page]);
+  }
+
+  /** Removes an object from its place, and inserts it at another one. */
+  #place(object: KubeObject<T>, index: number): void {
+    const copy = this.#copy();
+    const earlier = indexOf(copy, object);
+    if (earlier >= 0) copy.splice(earlier, 1);
+    if (index > copy.length) throw doesNotApply(`the place of ${object.name}`);
+    copy.splice(index, 0, object);
+  }
+
+  /** Returns the object of an event. An object in a state that the page has is that of the page. */
+  #objectOf(type: EventType, message: ObjectMessage, resource: Resource): KubeObject<T> {
+    if (type === EventType.MOVED) {
+      const copy = this.#copy();
+      const moved = copy[indexOf(copy, message)];
+      if (moved === undefined) throw doesNotApply(`the place of ${message.name}`);
+      return moved;
+    }
     const known = this.#page[indexOf(this.#page, message)];
     return type === EventType.ADDED && known !== undefined && isSameState(known, message)
       ? known
@@ -62,24 +79,10 @@ export class PageObjects<T> {
   }
 }
 
-/** The types of the events that change a page. */
-const changes: ReadonlySet<EventType> = new Set([
-  EventType.ADDED,
-  EventType.MODIFIED,
-  EventType.DELETED,
-  EventType.MOVED,
-]);
-
 type Name = Pick<ObjectMessage, "namespace" | "name">;
 
 function indexOf(objects: readonly Name[], { namespace, name }: Name): number {
   return objects.findIndex((each) => each.name === name && each.namespace === namespace);
-}
-
-/** Removes an object and returns it; undefined if it is not in the list. */
-function remove<O extends Name>(objects: O[], name: Name): O | undefined {
-  const index = indexOf(objects, name);
-  return index < 0 ? undefined : objects.splice(index, 1)[0];
 }
 
 function isSameState(
@@ -87,4 +90,10 @@ function isSameState(
   { uid, resourceVersion }: ObjectMessage,
 ): boolean {
   return object.uid === uid && object.resourceVersion === resourceVersion;
+}
+
+function doesNotApply(change: string): KubeconnectError {
+  return KubeconnectError.dataLoss(
+    `the page does not match the service's: ${change} does not apply`,
+  );
 }

@@ -36,8 +36,8 @@ function added(name: string, index: number, version = "1"): ModelEvent {
   return { type: EventType.ADDED, object: pod(name, version), index };
 }
 
-function deleted(name: string): ModelEvent {
-  return { type: EventType.DELETED, object: pod(name) };
+function deleted(index: number): ModelEvent {
+  return { type: EventType.DELETED, index };
 }
 
 const reset: ModelEvent = { type: EventType.RESET };
@@ -134,7 +134,7 @@ suite("livePage", () => {
     const { page, leave, stream, streams } = await opened();
     const [a] = page.items;
     stream.send({ events: [bookmark], resumeToken: "2" });
-    stream.send({ events: [deleted("a"), added("c", 1)], resumeToken: "" }, lost);
+    stream.send({ events: [deleted(0), added("c", 1)], resumeToken: "" }, lost);
     const again = await streams.next();
     assert.equal(again.request.resumeToken, "2");
     assert.deepEqual(names(page), ["a", "b"]);
@@ -168,8 +168,8 @@ suite("livePage", () => {
     const next = await streams.next();
     const { offset, limit, resumeToken } = next.request;
     assert.deepEqual([offset, limit, resumeToken, isClosed], [1n, 2, "1", false]);
-    stream.send(complete("2", 9, 0, deleted("a"), added("z", 0)));
-    next.send(complete("3", 9, 1, deleted("a"), added("c", 1)));
+    stream.send(complete("2", 9, 0, deleted(0), added("z", 0)));
+    next.send(complete("3", 9, 1, deleted(0), added("c", 1)));
     await until(page, ({ scrolling }) => !scrolling);
     assert.deepEqual([names(page), page.offset], [["b", "c"], 1]);
     assert.equal(page.items[0], b);
@@ -193,13 +193,13 @@ suite("livePage", () => {
     page.scrollTo(1);
     const first = await streams.next();
     for (const offset of [2, 3, 4]) page.scrollTo(offset);
-    first.send(complete("2", 9, 1, deleted("a")));
+    first.send(complete("2", 9, 1, deleted(0)));
     const second = await streams.next();
     assert.deepEqual([second.request.offset, second.request.resumeToken], [4n, "2"]);
     await stream.closed;
     assert.equal(page.scrolling, true);
     assert.deepEqual(names(page), ["b"]);
-    second.send(complete("3", 9, 4, deleted("b"), added("e", 0)));
+    second.send(complete("3", 9, 4, deleted(0), added("e", 0)));
     await until(page, ({ scrolling }) => !scrolling);
     assert.deepEqual([names(page), page.offset, streams.waiting], [["e"], 4, 0]);
     leave();
@@ -213,7 +213,7 @@ suite("livePage", () => {
     await stream.closed;
     const again = await streams.next();
     assert.deepEqual([again.request.offset, again.request.resumeToken], [5n, "1"]);
-    again.send(complete("2", 5, 5, deleted("a"), deleted("b")));
+    again.send(complete("2", 5, 5, deleted(1), deleted(0)));
     await until(page, ({ scrolling }) => !scrolling);
     assert.deepEqual(names(page), []);
     leave();
@@ -364,6 +364,6 @@ class ModelService {
 
   /** Loses the stream within a change. */
   lose(): void {
-    this.#stream.send({ events: [deleted("p1"), added("p2", 0)] }, lost);
+    this.#stream.send({ events: [added("lost", 0), deleted(0)] }, lost);
   }
 }

@@ -14,8 +14,8 @@ export type ModelEvent = MessageInitShape<typeof EventSchema>;
 
 /**
  * Returns the events that lead from a page to another one, by the rule of the service: deletions
- * first; then each event has the index at which the object is inserted, after it was removed from
- * its earlier place.
+ * first, the last one first; then each event has the index at which the object is inserted, after
+ * it was removed from its earlier place.
  */
 export function eventsBetween(
   before: readonly ModelObject[],
@@ -23,10 +23,10 @@ export function eventsBetween(
 ): ModelEvent[] {
   const isIn = (page: readonly ModelObject[], { uid }: ModelObject): boolean =>
     page.some((each) => each.uid === uid);
-  const deleted = before.filter((object) => !isIn(after, object));
   const places = before.filter((object) => isIn(after, object));
+  const deleted = before.flatMap((object, index) => (isIn(after, object) ? [] : [index]));
   return [
-    ...deleted.map((object) => eventOf(EventType.DELETED, object)),
+    ...deleted.reverse().map((index) => ({ type: EventType.DELETED, index })),
     ...after.flatMap((object, index) => placed(places, object, index) ?? []),
   ];
 }
@@ -41,15 +41,10 @@ function placed(places: ModelObject[], object: ModelObject, index: number): Mode
   return last === index ? undefined : eventOf(EventType.MOVED, object, index);
 }
 
-function eventOf(type: EventType, { name, uid, version }: ModelObject, index = 0): ModelEvent {
+function eventOf(type: EventType, { name, uid, version }: ModelObject, index: number): ModelEvent {
   const object = pod(name, `${version}`, uid);
-  const hasContent = type === EventType.ADDED || type === EventType.MODIFIED;
-  return {
-    type,
-    index,
-    resourceVersion: `${version}`,
-    object: hasContent ? object : { ...object, content: { case: undefined } },
-  };
+  const head = { ...object, content: { case: undefined } };
+  return { type, index, object: type === EventType.MOVED ? head : object };
 }
 
 /** A generator of the same random numbers in each run (mulberry32). */
