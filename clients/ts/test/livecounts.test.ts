@@ -217,7 +217,7 @@ suite("watchCounts", () => {
     assert.deepEqual(states, ["connected", "lost", "connected", "closed"]);
   });
 
-  test("throws to iterations and tells subscribers when it is rejected, until the next one", async () => {
+  test("throws in iterations and has its error when it is rejected, until it is followed again", async () => {
     const { streams, client } = service();
     const counts = client.watchCounts("pods");
     assert.ok(counts instanceof LiveCounts);

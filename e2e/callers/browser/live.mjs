@@ -18,8 +18,8 @@ const { outputFiles } = await build({ entryPoints: [script], bundle: true, write
 await withPage(`${address}/favicon.svg`, async (page) => {
   await page.exposeFunction("report", report);
   await page.evaluate(outputFiles[0].text);
-  await page.evaluate(([subject, namespace]) => globalThis.follow(subject, namespace), [
-    subject,
-    namespace,
-  ]);
+  await page.evaluate(
+    ([subject, namespace]) => globalThis.follow(subject, namespace),
+    [subject, namespace],
+  );
 });
