@@ -186,7 +186,7 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * To scroll, start a new stream with the last resume_token and another offset, after or
    * limit. It sends the difference to the page that the client has, and no RESET. A token of a
    * page contains the versions of the objects that the client has: any replica can resume
-   * it, whatever has changed since.
+   * it, whatever has changed since, also the caller's permissions.
    *
    * All streams with the same selection and order share one sorted set. Its memory is
    * bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
