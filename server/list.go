@@ -2,16 +2,14 @@ package server
 
 import (
 	"context"
-	"errors"
 	"math"
-
-	"connectrpc.com/connect"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
 // listParams are the parsed fields of a request for a page of a list.
@@ -22,14 +20,12 @@ type listParams struct {
 	pageToken string // empty for the first page
 	query     string // see queryOf
 	view      encode.View
+	joins     []joinParams
 }
 
 func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listParams, err error) {
 	if err := encode.Check(request.GetEncoding()); err != nil {
 		return listParams{}, err
-	}
-	if len(request.GetJoins()) > 0 {
-		return listParams{}, connect.NewError(connect.CodeUnimplemented, errors.New("joins are not implemented yet"))
 	}
 	if request.GetPageSize() < 0 {
 		return listParams{}, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
@@ -46,7 +42,12 @@ func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListReques
 	if request.GetMetadataOnly() {
 		p.selectionParams = p.ofMetadata()
 	}
-	p.readsMetadata = p.readsMetadata && len(p.order.paths) == 0
+	p.readsMetadata = p.readsMetadata && len(p.order.paths) == 0 && len(request.GetJoins()) == 0
+	if err != nil {
+		return listParams{}, err
+	}
+	p.joins, err = r.parseJoins(request)
+	p.view.Joined = joinedBytes(p.joins)
 	return p, err
 }
 
@@ -60,7 +61,13 @@ func (r *reads) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := reserveResponse(ctx, list.memoryToSort()+params.view.Memory(list.candidates(params.pageSize))); err != nil {
+	if err := r.join(ctx, list, params); err != nil {
+		return nil, err
+	}
+	if err := reserveResponse(ctx, list.memoryToSort()+params.view.Memory(list.candidates(params.pageSize))+list.joined.Memory()); err != nil {
+		return nil, err
+	}
+	if err := r.followOwners(ctx, list, params); err != nil {
 		return nil, err
 	}
 	return r.respondWithPage(ctx, list, params)
@@ -84,7 +91,7 @@ func (r *reads) listFor(ctx context.Context, params listParams) (*pagedList, err
 
 // respondWithPage builds a page of a list, and sorts the list first if necessary.
 func (r *reads) respondWithPage(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
-	long := list.isLongToSort() || params.view.Capacity(list.candidates(params.pageSize)) > shortBytes
+	long := list.isLongToSort() || len(params.joins) > 0 || params.view.Capacity(list.candidates(params.pageSize)) > shortBytes
 	return respondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		if err := list.arrange(ctx); err != nil {
 			return nil, err
@@ -107,7 +114,8 @@ func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*
 	if err != nil {
 		return nil, err
 	}
-	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view)
+	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view, list.joined)
+	response.Warnings = append(response.Warnings, list.joined.Warnings()...)
 	if err != nil || added == len(objects) && !list.more {
 		return response, err
 	}
@@ -119,21 +127,27 @@ func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*
 	return response, nil
 }
 
-// addPage adds to response as many objects as fit in a page, and at least one. It returns the
-// number added.
-func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view encode.View) (int, error) {
+// addPage adds to response as many objects as fit in a page, and at least one, with the results of
+// joins. It returns the number added.
+func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view encode.View, joined *joins.Page) (int, error) {
 	page := make([]byte, 0, view.Capacity(objects))
+	var results []byte // of the joins of one object
 	count := 0
 	for _, object := range objects {
 		if err := yieldEvery(ctx, count); err != nil {
+			return 0, err
+		}
+		var full bool
+		var err error
+		if results, full, err = joined.Append(ctx, results[:0], object); err != nil {
 			return 0, err
 		}
 		limit := encode.MaxPageBytes
 		if count == 0 {
 			limit = math.MaxInt
 		}
-		longer, ok := encode.AppendListed(page, object, view, limit)
-		if !ok {
+		longer, fits := encode.AppendListed(page, object, results, view, limit)
+		if full || !fits {
 			break
 		}
 		page = longer

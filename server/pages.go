@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
 const (
@@ -23,13 +24,14 @@ const (
 
 // pagedList is a list that a page is taken from. It is owned by one call.
 type pagedList struct {
-	listResult           // all objects of the list, or those after token.last
-	token      pageToken // of the page
-	first      bool      // the page is the list's first
-	complete   bool      // the snapshot has all objects of the list
-	more       bool      // more objects follow those of the snapshot
-	order      order     // the order that the objects are still to be sorted in
-	hashed     bool      // the hash of the objects is still to be computed
+	listResult             // all objects of the list, or those after token.last
+	token      pageToken   // of the page
+	first      bool        // the page is the list's first
+	complete   bool        // the snapshot has all objects of the list
+	more       bool        // more objects follow those of the snapshot
+	order      order       // the order that the objects are still to be sorted in
+	hashed     bool        // the hash of the objects is still to be computed
+	joined     *joins.Page // nil for none
 }
 
 // firstOf returns the list that begins with a snapshot.

@@ -1,0 +1,265 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/joins"
+)
+
+// maxOwnerKinds bounds the kinds of owners that the joins of one call follow, because each costs
+// reviews of permissions, and may start a cache.
+const maxOwnerKinds = 16
+
+// relater resolves the joins of a call to the resources that they read. It is owned by the call.
+type relater struct {
+	*reads
+	params    selectionParams
+	listed    informerhub.Resource
+	freshness informerhub.Freshness // of the least current cache
+	warnings  []string
+	// ownerKinds is the number of kinds of owners that were followed.
+	ownerKinds int
+}
+
+// join adds the joins of a page to a list, for what the caller can read.
+func (r *reads) join(ctx context.Context, list *pagedList, params listParams) error {
+	if len(params.joins) == 0 {
+		return nil
+	}
+	relater := relater{reads: r, params: params.selectionParams, listed: list.resource, freshness: list.freshness}
+	var resolved []joins.Join
+	for _, join := range params.joins {
+		found, err := relater.resolve(ctx, join)
+		if err != nil {
+			return edge.WithPrefix(err, fmt.Sprintf("join %q", join.name))
+		}
+		resolved = append(resolved, found)
+	}
+	list.freshness, list.warnings = relater.freshness, append(list.warnings, relater.warnings...)
+	list.joined = joins.NewPage(resolved, reserveMore)
+	return nil
+}
+
+// resolve resolves a join.
+func (r *relater) resolve(ctx context.Context, join joinParams) (joins.Join, error) {
+	return onResource(ctx, r.cluster, join.resource, func(resource informerhub.Resource) (joins.Join, error) {
+		if !resource.Cacheable() {
+			return joins.Join{}, apierror.BadRequest("%s are not cached, and only the objects of a cache can be joined", resource.GroupResource())
+		}
+		relation, err := relationOf(join, r.listed, resource)
+		if err != nil {
+			return joins.Join{}, err
+		}
+		related, err := r.related(ctx, join.name, resource)
+		return joins.Join{Name: join.name, Relation: relation, Related: related, Filter: join.filter, View: join.view, Limit: join.limit}, err
+	})
+}
+
+// related returns a resource as the caller can read it.
+func (r *relater) related(ctx context.Context, join string, resource informerhub.Resource) (joins.Related, error) {
+	access := toList(resource, "", "")
+	if resource.Namespaced {
+		access.namespace = r.params.namespace
+	}
+	scope, err := r.rights.scope(ctx, edge.IdentityFrom(ctx), access)
+	if apierrors.IsForbidden(err) {
+		return joins.Related{Resource: resource, Namespaces: []string{}}, nil
+	}
+	if err != nil {
+		return joins.Related{}, err
+	}
+	cache, err := r.hub.Cache(ctx, resource)
+	if err != nil {
+		return joins.Related{}, err
+	}
+	if err := awaitVersion(ctx, cache, r.params.minVersion); err != nil {
+		return joins.Related{}, err
+	}
+	r.note(join, cache, access, scope)
+	return joins.Related{Resource: resource, Cache: cache, Namespaces: restriction(scope)}, nil
+}
+
+// note records how current a cache is, and warns if the objects of a cluster-scoped resource are
+// joined to those of only some namespaces.
+func (r *relater) note(join string, cache *informerhub.Cache, access accessRequest, scope auth.Namespaces) {
+	fresh := cache.Freshness()
+	r.freshness.Stale = r.freshness.Stale || fresh.Stale
+	if fresh.LastContact.Before(r.freshness.LastContact) {
+		r.freshness.LastContact = fresh.LastContact
+	}
+	if r.listed.Namespaced {
+		return
+	}
+	_, warnings := coverageOf(access, scope)
+	for _, warning := range warnings {
+		r.warnings = append(r.warnings, fmt.Sprintf("join %q: %s", join, warning))
+	}
+}
+
+// relationOf returns the relation of a join between two resources.
+func relationOf(join joinParams, listed, related informerhub.Resource) (joins.Relation, error) {
+	if err := checkJoinScopes(join.kind, listed, related); err != nil {
+		return nil, err
+	}
+	switch join.kind {
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY:
+		return relationAt(joins.NewNamedBy(join.path))
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMES:
+		return relationAt(joins.NewNames(join.path))
+	case kubeconnectv1.JoinType_JOIN_TYPE_SELECTED_BY:
+		return selectedByRows(listed)
+	case kubeconnectv1.JoinType_JOIN_TYPE_SUBJECT_OF:
+		field := aboutField[listed.GroupResource()]
+		if field == "" {
+			return nil, apierror.BadRequest("type SUBJECT_OF is for events: %s are not events", listed.Name)
+		}
+		return relationAt(joins.NewSubjectOf(field))
+	}
+	return joins.OwnerOf{}, nil
+}
+
+// relationAt returns a relation that depends on a path.
+func relationAt[R joins.Relation](relation R, err error) (joins.Relation, error) {
+	if err != nil {
+		return nil, apierror.BadRequest("path: %v", err)
+	}
+	return relation, nil
+}
+
+// checkJoinScopes rejects a join between resources of which only one is namespaced, where a name or a
+// selector alone does not say which objects are related.
+func checkJoinScopes(kind kubeconnectv1.JoinType, listed, related informerhub.Resource) error {
+	switch kind {
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, kubeconnectv1.JoinType_JOIN_TYPE_OWNER_OF:
+		if related.Namespaced && !listed.Namespaced {
+			return &scopeError{apierror.BadRequest("%s are namespaced, and %s are not: an object of these cannot name one of them", related.Name, listed.Name)}
+		}
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMES, kubeconnectv1.JoinType_JOIN_TYPE_SELECTED_BY:
+		if listed.Namespaced && !related.Namespaced {
+			return &scopeError{apierror.BadRequest("%s are namespaced, and %s are not: only objects in the same namespace can be related in this way", listed.Name, related.Name)}
+		}
+	}
+	return nil
+}
+
+// selectorFields are the fields that can contain an object's own selector.
+var selectorFields = func() *mask.Mask {
+	fields, err := mask.Parse([]string{"spec.selector", "spec.podSelector", "status.selector"})
+	if err != nil {
+		panic(err)
+	}
+	return fields
+}()
+
+// selectedByRows returns the relation of the objects of a resource to those that they select.
+func selectedByRows(listed informerhub.Resource) (joins.Relation, error) {
+	read := selectorOf(listed)
+	if read == nil {
+		return nil, apierror.BadRequest("type SELECTED_BY: %s have no selector", listed.Name)
+	}
+	return joins.SelectedBy(func(row *informerhub.Object) (text string, ok bool, err error) {
+		content, err := row.AppendMaskedJSON(nil, selectorFields)
+		if err != nil {
+			return "", false, err
+		}
+		selector, err := read.parse(content)
+		if err != nil || selector == nil {
+			return "", false, err
+		}
+		return selector.String(), true, nil
+	}), nil
+}
+
+// followOwners resolves the kinds of owners between the rows of a page and the related objects,
+// level by level. It sorts the list first if necessary.
+func (r *reads) followOwners(ctx context.Context, list *pagedList, params listParams) error {
+	page := list.joined
+	if !page.FollowsOwners() {
+		return nil
+	}
+	rows, err := inSlotIf(ctx, list.isLongToSort(), func(ctx context.Context) ([]*informerhub.Object, error) {
+		if err := list.arrange(ctx); err != nil {
+			return nil, err
+		}
+		return list.rowsFor(params)
+	})
+	if err != nil {
+		return err
+	}
+	relater := relater{reads: r, params: params.selectionParams, listed: list.resource, freshness: list.freshness}
+	for {
+		kinds, err := inSlotIf(ctx, len(rows) > objectsBetweenYields, func(ctx context.Context) ([]schema.GroupKind, error) {
+			return page.Unfollowed(ctx, rows)
+		})
+		if err != nil || len(kinds) == 0 {
+			list.freshness, list.warnings = relater.freshness, append(list.warnings, relater.warnings...)
+			return err
+		}
+		if err := relater.follow(ctx, page, kinds); err != nil {
+			return err
+		}
+	}
+}
+
+// follow adds the resources of owners of some kinds to a page.
+func (r *relater) follow(ctx context.Context, page *joins.Page, kinds []schema.GroupKind) error {
+	resources, err := r.hub.Resolver().ResolveKinds(ctx, kinds)
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		resource, served := resources[kind]
+		if !served || !resource.Cacheable() || r.isManyKinds() {
+			page.Follow(kind, nil)
+			continue
+		}
+		related, err := onResource(ctx, r.cluster, qualified(resource), func(resource informerhub.Resource) (joins.Related, error) {
+			return r.related(ctx, "", resource)
+		})
+		if err != nil {
+			return err
+		}
+		page.Follow(kind, &related)
+	}
+	return nil
+}
+
+// qualified returns the name of a resource with its group.
+func qualified(resource informerhub.Resource) string { return resource.GroupResource().String() }
+
+// isManyKinds reports whether owners of another kind are not followed, because there are too many
+// kinds. In that case it adds a warning.
+func (r *relater) isManyKinds() bool {
+	if r.ownerKinds++; r.ownerKinds <= maxOwnerKinds {
+		return false
+	}
+	if r.ownerKinds == maxOwnerKinds+1 {
+		r.warnings = append(r.warnings, fmt.Sprintf("some owners are not followed, because the objects have owners of more than %d kinds", maxOwnerKinds))
+	}
+	return true
+}
+
+// rowsFor returns the objects that can be in the page: at least all that fit.
+func (l *pagedList) rowsFor(params listParams) ([]*informerhub.Object, error) {
+	objects, err := l.next()
+	if err != nil {
+		return nil, err
+	}
+	limit, mostBytes := mostFor(params)
+	for i, object := range objects[:min(limit, len(objects))] {
+		if mostBytes -= object.Size(); mostBytes < 0 {
+			return objects[:i+1], nil
+		}
+	}
+	return objects[:min(limit, len(objects))], nil
+}
