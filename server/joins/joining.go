@@ -58,12 +58,12 @@ func (j *joining) result(ctx context.Context, row *informerhub.Object, left *int
 	}
 	objects, err := j.finder.find(ctx, row)
 	var refused *refusedError
+	var invalid *invalidError
 	switch {
 	case errors.As(err, &refused):
 		return j.refuse(refused.resource), nil
-	case errors.Is(err, errInvalid):
+	case errors.As(err, &invalid):
 		j.invalid.add(row, err)
-		err = nil
 	case err != nil:
 		return encode.Joined{}, err
 	}

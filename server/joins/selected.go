@@ -2,16 +2,14 @@ package joins
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// errInvalid reports that a row has an invalid selector.
-var errInvalid = errors.New("invalid selector")
+// invalidError reports that a row has an invalid selector.
+type invalidError struct{ error }
 
 // SelectedBy relates a row to the objects that its own selector selects. The function returns the
 // selector of a row in kubectl's syntax, and false if it has none.
@@ -30,7 +28,7 @@ type selectedFinder struct {
 func (f *selectedFinder) find(ctx context.Context, row *informerhub.Object) ([]*informerhub.Object, error) {
 	selector, ok, err := f.selector(row)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errInvalid, err)
+		return nil, &invalidError{err}
 	}
 	if !ok {
 		return nil, nil
@@ -40,7 +38,7 @@ func (f *selectedFinder) find(ctx context.Context, row *informerhub.Object) ([]*
 	selection, err := f.related.Cache.Select(ctx, query)
 	switch {
 	case apierrors.IsBadRequest(err):
-		return nil, fmt.Errorf("%w: %w", errInvalid, err)
+		return nil, &invalidError{err}
 	case err != nil:
 		return nil, err
 	}
