@@ -206,7 +206,7 @@ func podsAPI() *fakeAPI {
 
 // resourcesOf returns the handlers of a service on a fake API server, without gates and
 // interceptors.
-func resourcesOf(t *testing.T, api *fakeAPI, limits edge.Limits) resources {
+func resourcesOf(t testing.TB, api *fakeAPI, limits edge.Limits) resources {
 	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
