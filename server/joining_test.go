@@ -399,3 +399,51 @@ func TestJoins_ShowOnlyWhatTheCallerCanList(t *testing.T) {
 		})
 	}
 }
+
+// TestJoins_PageEndsWhenItsJoinsCostTooMuch lists deployments of which each selects all pods.
+func TestJoins_PageEndsWhenItsJoinsCostTooMuch(t *testing.T) {
+	const n = 400
+	api := manyJoined(n)
+	for _, deployment := range api.of["deployments"] {
+		deployment.(*appsv1.Deployment).Spec.Selector = &metav1.LabelSelector{}
+	}
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
+	request := &kubeconnectv1.ListRequest{Resource: "deployments", Encoding: asJSON, Joins: []*kubeconnectv1.Join{{Name: "j", Type: selectedOf, Resource: "pods"}}}
+	listed, pages := 0, 0
+	for {
+		page, err := s.resources.List(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range page.GetObjects() {
+			if count := object.GetJoined()[0].GetCount(); count != n {
+				t.Fatalf("%s has %d", object.GetName(), count)
+			}
+		}
+		listed += len(page.GetObjects())
+		pages++
+		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
+			break
+		}
+	}
+	if listed != n || pages < 2 {
+		t.Errorf("listed %d in %d pages, want %d in several", listed, pages, n)
+	}
+}
+
+// TestJoins_CostlyFiltersAreBounded lists an object with more related objects than a filter can be
+// evaluated for.
+func TestJoins_CostlyFiltersAreBounded(t *testing.T) {
+	const n = 3000
+	api := manyJoined(n)
+	for _, pod := range api.of["pods"] {
+		pod.(*corev1.Pod).Spec.NodeName = "n0"
+	}
+	costly := "!object.metadata.name.matches('" + strings.Repeat("(x+x+)+", 600) + "y')" // 4,000 for each
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
+	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "nodes", Encoding: asJSON, Joins: []*kubeconnectv1.Join{
+		{Name: "j", Type: names, Resource: "pods", Path: "spec.nodeName", Filter: costly}}})
+	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), `join "j": filter: the expression costs too much`) {
+		t.Errorf("returned %v", err)
+	}
+}

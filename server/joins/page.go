@@ -3,6 +3,7 @@ package joins
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -64,7 +65,7 @@ func (p *Page) Append(ctx context.Context, dst []byte, row *informerhub.Object) 
 			return dst, true, nil
 		}
 		if err != nil {
-			return dst, false, err
+			return dst, false, fmt.Errorf("join %q: %w", join.Name, err)
 		}
 		dst = encode.AppendJoined(dst, result)
 	}
