@@ -26,8 +26,10 @@ type Moment struct {
 	Epoch uint64
 	// Generation grows by one with each publication that contains a change.
 	Generation uint64
-	// Version is the version at which the state is true.
+	// Version is the version at which the state is true. Position is that of the watcher, whose version
+	// can be older: see [informerhub.Batch].
 	Version   string
+	Position  informerhub.Position
 	Freshness informerhub.Freshness
 	// Warnings are messages for people: the number of objects for which the filter has no value.
 	Warnings []string
@@ -95,15 +97,17 @@ func (f *Follower[S]) Wait(ctx context.Context, after Moment, interrupt <-chan s
 }
 
 // Reach blocks until the published state has reached a version that the cache has reached.
+// Reach returns early if the cache begins another history meanwhile.
 func (f *Follower[S]) Reach(ctx context.Context, version string) error {
-	for {
+	for epoch := uint64(0); ; {
 		at, published, err := f.current()
 		switch {
 		case err != nil:
 			return err
-		case !object.Older(at.Version, version):
+		case !object.Older(at.Version, version), epoch != 0 && at.Epoch != epoch:
 			return nil
 		}
+		epoch = at.Epoch
 		select {
 		case f.flush <- struct{}{}:
 		default: // another stream waits already

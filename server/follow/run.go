@@ -97,7 +97,7 @@ func (r *run[S]) read(ctx context.Context) (informerhub.Batch, error) {
 
 // add adds a batch to what is to be published.
 func (r *run[S]) add(ctx context.Context, batch informerhub.Batch) error {
-	r.next.Freshness = batch.Freshness
+	r.next.Freshness, r.next.Position = batch.Freshness, batch.Position
 	if len(batch.Warnings) > 0 {
 		r.next.Warnings = batch.Warnings
 	}

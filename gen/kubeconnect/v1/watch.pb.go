@@ -252,7 +252,7 @@ type WatchRequest struct {
 	// so that a page changes at most ten times a second. Between RESET and SYNCED the page is
 	// sent; afterwards
 	//   - an object that enters the page is ADDED, and an object that leaves it is DELETED,
-	//     also if only other objects have been created or deleted;
+	//     without content, also if only other objects have been created or deleted;
 	//   - an object that has changed is MODIFIED, and one that has only another place is MOVED.
 	//
 	// See Event.index for the places. WatchResponse.page has the total.
@@ -260,7 +260,8 @@ type WatchRequest struct {
 	// To scroll, start a new stream with the last resume_token and another offset, after or
 	// limit. It sends the difference to the page that the client has, and no RESET. A token of a
 	// page contains the versions of the objects that the client has: any replica can resume
-	// it, whatever has changed since.
+	// it, whatever has changed since. The first DELETED events after a resume have only an
+	// index and no object.
 	//
 	// From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
 	Limit int32 `protobuf:"varint,15,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -698,6 +699,8 @@ type Event struct {
 	// matched the selection. If the object has no content (see WatchRequest.namespace and
 	// resume_token), both versions are the same, and the UID is set only if the service
 	// knows which object it was.
+	//
+	// In a page (see WatchRequest.limit) it is the version of the page that the event leads to.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The format of the patch, if the object's content (its struct or json) is a patch to
 	// the state of the object that this stream sent last. It is the format that
@@ -709,10 +712,11 @@ type Event struct {
 	// not fit into a Struct, its patches are json too. An object that changes from one form
 	// to the other is sent whole.
 	PatchFormat PatchFormat `protobuf:"varint,4,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
-	// Only in a page (see WatchRequest.limit), for ADDED, MODIFIED and MOVED: the place of the
-	// object in the page, from 0. Apply the events in order: remove a MODIFIED or MOVED object
-	// from its place, then insert the object at this index. After the last event of a response
-	// with a page state, the objects are in the order of the page.
+	// Only in a page (see WatchRequest.limit), for ADDED, MODIFIED, MOVED and DELETED: a place
+	// in the page, from 0. Apply the events in order. DELETED: remove the object at this index.
+	// MODIFIED and MOVED: remove the object from its place, then insert it at this index. ADDED:
+	// insert it at this index. After the last event of a response with a page state, the
+	// objects are in the order of the page.
 	Index         int32 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
