@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -20,13 +19,18 @@ import (
 // reviews of permissions, and may start a cache.
 const maxOwnerKinds = 16
 
-// relater resolves the joins of a call to the resources that they read. It is owned by the call.
+// relater resolves joins to the resources that they read. It is owned by one call, or by one
+// goroutine of a stream.
 type relater struct {
 	*reads
-	params    selectionParams
-	listed    informerhub.Resource
-	freshness informerhub.Freshness // of the least current cache
-	warnings  []string
+	params selectionParams
+	listed informerhub.Resource
+	// scope returns the namespaces that a read of related objects can cover; none without the
+	// permission.
+	scope func(context.Context, accessRequest) (auth.Namespaces, error)
+
+	caches   []*informerhub.Cache // that the joins read
+	warnings []string
 	// ownerKinds is the number of kinds of owners that were followed.
 	ownerKinds int
 }
@@ -36,18 +40,49 @@ func (r *reads) join(ctx context.Context, list *pagedList, params listParams) er
 	if len(params.joins) == 0 {
 		return nil
 	}
-	relater := relater{reads: r, params: params.selectionParams, listed: list.resource, freshness: list.freshness}
+	list.relater = &relater{reads: r, params: params.selectionParams, listed: list.resource}
+	list.relater.scope = func(ctx context.Context, access accessRequest) (auth.Namespaces, error) {
+		return r.rights.scopeIfAny(ctx, edge.IdentityFrom(ctx), access)
+	}
+	resolved, err := list.relater.resolveAll(ctx, params.joins)
+	list.joined = joins.NewPage(resolved, reserveMore)
+	return err
+}
+
+// resolveAll resolves joins.
+func (r *relater) resolveAll(ctx context.Context, all []joinParams) ([]joins.Join, error) {
 	var resolved []joins.Join
-	for _, join := range params.joins {
-		found, err := relater.resolve(ctx, join)
+	for _, join := range all {
+		found, err := r.resolve(ctx, join)
 		if err != nil {
-			return edge.WithPrefix(err, fmt.Sprintf("join %q", join.name))
+			return nil, edge.WithPrefix(err, fmt.Sprintf("join %q", join.name))
 		}
 		resolved = append(resolved, found)
 	}
-	list.freshness, list.warnings = relater.freshness, append(list.warnings, relater.warnings...)
-	list.joined = joins.NewPage(resolved, reserveMore)
-	return nil
+	return resolved, nil
+}
+
+// allWarnings returns the warnings about the resources of the joins. It returns none for no joins.
+func (r *relater) allWarnings() []string {
+	if r == nil {
+		return nil
+	}
+	return r.warnings
+}
+
+// freshness returns the freshness of what the joins and another read are computed from.
+func (r *relater) freshness(other informerhub.Freshness) informerhub.Freshness {
+	if r == nil {
+		return other
+	}
+	for _, cache := range r.caches {
+		fresh := cache.Freshness()
+		other.Stale = other.Stale || fresh.Stale
+		if fresh.LastContact.Before(other.LastContact) {
+			other.LastContact = fresh.LastContact
+		}
+	}
+	return other
 }
 
 // resolve resolves a join.
@@ -71,12 +106,12 @@ func (r *relater) related(ctx context.Context, join string, resource informerhub
 	if resource.Namespaced {
 		access.namespace = r.params.namespace
 	}
-	scope, err := r.rights.scope(ctx, edge.IdentityFrom(ctx), access)
-	if apierrors.IsForbidden(err) {
-		return joins.Related{Resource: resource, Namespaces: []string{}}, nil
-	}
+	scope, err := r.scope(ctx, access)
 	if err != nil {
 		return joins.Related{}, err
+	}
+	if !scope.All && len(scope.Names) == 0 {
+		return joins.Related{Resource: resource, Namespaces: []string{}}, nil
 	}
 	cache, err := r.hub.Cache(ctx, resource)
 	if err != nil {
@@ -85,18 +120,13 @@ func (r *relater) related(ctx context.Context, join string, resource informerhub
 	if err := awaitVersion(ctx, cache, r.params.minVersion); err != nil {
 		return joins.Related{}, err
 	}
-	r.note(join, cache, access, scope)
+	r.caches = append(r.caches, cache)
+	r.warnOfCoverage(join, access, scope)
 	return joins.Related{Resource: resource, Cache: cache, Namespaces: restriction(scope)}, nil
 }
 
-// note records how current a cache is, and warns if the objects of a cluster-scoped resource are
-// joined to those of only some namespaces.
-func (r *relater) note(join string, cache *informerhub.Cache, access accessRequest, scope auth.Namespaces) {
-	fresh := cache.Freshness()
-	r.freshness.Stale = r.freshness.Stale || fresh.Stale
-	if fresh.LastContact.Before(r.freshness.LastContact) {
-		r.freshness.LastContact = fresh.LastContact
-	}
+// warnOfCoverage warns if the objects of only some namespaces are joined to cluster-scoped objects.
+func (r *relater) warnOfCoverage(join string, access accessRequest, scope auth.Namespaces) {
 	if r.listed.Namespaced {
 		return
 	}
@@ -180,11 +210,10 @@ func selectedByRows(listed informerhub.Resource) (joins.Relation, error) {
 	}), nil
 }
 
-// followOwners resolves the kinds of owners between the rows of a page and the related objects,
-// level by level. It sorts the list first if necessary.
+// followOwners resolves the kinds of owners between the objects of a page and their related objects.
+// It sorts the list first if necessary.
 func (r *reads) followOwners(ctx context.Context, list *pagedList, params listParams) error {
-	page := list.joined
-	if !page.FollowsOwners() {
+	if !list.joined.FollowsOwners() {
 		return nil
 	}
 	rows, err := inSlotIf(ctx, list.isLongToSort(), func(ctx context.Context) ([]*informerhub.Object, error) {
@@ -196,16 +225,19 @@ func (r *reads) followOwners(ctx context.Context, list *pagedList, params listPa
 	if err != nil {
 		return err
 	}
-	relater := relater{reads: r, params: params.selectionParams, listed: list.resource, freshness: list.freshness}
+	return list.relater.followOwners(ctx, list.joined, rows)
+}
+
+// followOwners resolves the kinds of owners between rows and their related objects, level by level.
+func (r *relater) followOwners(ctx context.Context, page *joins.Page, rows []*informerhub.Object) error {
 	for {
 		kinds, err := inSlotIf(ctx, len(rows) > objectsBetweenYields, func(ctx context.Context) ([]schema.GroupKind, error) {
 			return page.Unfollowed(ctx, rows)
 		})
 		if err != nil || len(kinds) == 0 {
-			list.freshness, list.warnings = relater.freshness, append(list.warnings, relater.warnings...)
 			return err
 		}
-		if err := relater.follow(ctx, page, kinds); err != nil {
+		if err := r.follow(ctx, page, kinds); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListReques
 	if err != nil {
 		return listParams{}, err
 	}
-	p.joins, err = r.parseJoins(request)
+	p.joins, err = r.parseListJoins(request)
 	p.view.Joined = joinedBytes(p.joins)
 	return p, err
 }
@@ -103,6 +103,7 @@ func (r *reads) respondWithPage(ctx context.Context, list *pagedList, params lis
 
 func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.coverage()
+	warnings, list.freshness = append(warnings, list.relater.allWarnings()...), list.relater.freshness(list.freshness)
 	response := &kubeconnectv1.ListResponse{
 		Resource:        encode.ShownKind(encode.Kind(list.resource), params.metadataOnly),
 		ResourceVersion: list.token.position.Version,

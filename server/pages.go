@@ -33,6 +33,7 @@ type pagedList struct {
 	order      sorted.Order // the order that the objects are still to be sorted in
 	hashed     bool         // the hash of the objects is still to be computed
 	joined     *joins.Page  // nil for none
+	relater    *relater     // of joined; nil for none
 }
 
 // firstOf returns the list that begins with a snapshot.

@@ -110,3 +110,8 @@ func (r Related) owner(owned *informerhub.Object, owner object.Owner, ok bool) *
 func (p *Page) FollowsOwners() bool {
 	return p != nil && slices.ContainsFunc(p.joins, func(j *joining) bool { _, ok := j.finder.(*ownerFinder); return ok })
 }
+
+// Followed returns the kinds that [Page.Follow] has been called for.
+func (p *Page) Followed() []schema.GroupKind {
+	return slices.SortedFunc(maps.Keys(p.between), compareKinds)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,9 +16,9 @@ import (
 const (
 	// maxExamined is the number of related objects after which a page is full.
 	maxExamined = 100_000
-	// maxRowBytes bounds the related objects that are returned for a row, so that the row fits into
+	// MaxRowBytes bounds the related objects that are returned for a row, so that the row fits into
 	// a message together with the largest object.
-	maxRowBytes = 128 << 10
+	MaxRowBytes = 128 << 10
 	// stepsBetweenYields is the number of related objects that are examined between two yields.
 	stepsBetweenYields = 32
 )
@@ -49,6 +50,17 @@ func NewPage(joins []Join, reserve func(ctx context.Context, bytes int) error) *
 	return p
 }
 
+// Next returns a page of the same joins, which follows the same owners.
+func (p *Page) Next() *Page {
+	definitions := make([]Join, len(p.joins))
+	for i, join := range p.joins {
+		definitions[i] = join.Join
+	}
+	next := NewPage(definitions, p.reserve)
+	next.between = p.between
+	return next
+}
+
 // Append appends the results of all joins for a row to the fields of the row's message. If full is
 // set, the page ends before the row.
 func (p *Page) Append(ctx context.Context, dst []byte, row *informerhub.Object) (longer []byte, full bool, err error) {
@@ -58,7 +70,7 @@ func (p *Page) Append(ctx context.Context, dst []byte, row *informerhub.Object) 
 	if p.rows > 0 && p.examined >= maxExamined {
 		return dst, true, nil
 	}
-	left := maxRowBytes
+	left := MaxRowBytes
 	for _, join := range p.joins {
 		result, err := join.result(ctx, row, &left)
 		if errors.Is(err, errFull) && p.rows > 0 {
@@ -99,4 +111,23 @@ func (p *Page) examine(ctx context.Context) error {
 		return nil
 	}
 	return fairqueue.Yield(ctx)
+}
+
+// Identity identifies the resources that the joins read, and the namespaces that the caller can list
+// them in.
+func (p *Page) Identity() string {
+	var text strings.Builder
+	for _, join := range p.joins {
+		text.WriteString(join.Related.identity())
+	}
+	for _, kind := range p.Followed() {
+		if related := p.between[kind]; related != nil {
+			text.WriteString(kind.String() + related.identity())
+		}
+	}
+	return text.String()
+}
+
+func (r Related) identity() string {
+	return fmt.Sprintf("%v %p %t %q\n", r.Resource, r.Cache, r.Namespaces == nil, r.Namespaces)
 }

@@ -13,14 +13,18 @@ export const file_kubeconnect_v1_join: GenFile = /*@__PURE__*/
   fileDesc("ChlrdWJlY29ubmVjdC92MS9qb2luLnByb3RvEg5rdWJlY29ubmVjdC52MSKLAQoESm9pbhIMCgRuYW1lGAEgASgJEiYKBHR5cGUYAiABKA4yGC5rdWJlY29ubmVjdC52MS5Kb2luVHlwZRIQCghyZXNvdXJjZRgDIAEoCRIMCgRwYXRoGAQgASgJEg4KBmZpZWxkcxgFIAMoCRIOCgZmaWx0ZXIYBiABKAkSDQoFbGltaXQYByABKAUqnwEKCEpvaW5UeXBlEhkKFUpPSU5fVFlQRV9VTlNQRUNJRklFRBAAEhYKEkpPSU5fVFlQRV9OQU1FRF9CWRABEhMKD0pPSU5fVFlQRV9OQU1FUxACEhYKEkpPSU5fVFlQRV9PV05FUl9PRhADEhkKFUpPSU5fVFlQRV9TRUxFQ1RFRF9CWRAEEhgKFEpPSU5fVFlQRV9TVUJKRUNUX09GEAViBnByb3RvMw");
 
 /**
- * Join adds the related objects of another resource to each object of a list. The caller
- * must be allowed to list the other resource: see JoinedObjects.not_permitted. The result is
- * in Object.joined.
+ * Join adds the related objects of another resource to each object of a list, or of the page of
+ * a watch. The caller must be allowed to list the other resource: see
+ * JoinedObjects.not_permitted. The result is in Object.joined.
  *
- * The rows are those of the list's snapshot. Related objects are read from the cache when
- * the page is made, and have the versions of that moment: they can be newer or older than
- * the list's version, but not older than ListRequest.min_resource_version. So a later page
- * can have newer related objects than an earlier one.
+ * In a list, the rows are those of the list's snapshot. Related objects are read from the cache
+ * when the page is made, and each has its own version: it can be newer or older than the list's,
+ * but is not older than ListRequest.min_resource_version. So a later page can have newer related
+ * objects than an earlier one. The response's freshness is that of the least current cache.
+ *
+ * In a watch, a row is sent as MODIFIED when its related objects have changed. Changes of related
+ * objects are combined: a stream looks for them at most once a second, and less often if that
+ * would take more than a twentieth of a processor. See WatchRequest.joins.
  *
  * @generated from message kubeconnect.v1.Join
  */
@@ -93,7 +97,7 @@ export const JoinSchema: GenMessage<Join> = /*@__PURE__*/
 
 /**
  * JoinType is how the related objects of a join relate to a row. A row is an object of the
- * list.
+ * list, or of the page of a watch.
  *
  * @generated from enum kubeconnect.v1.JoinType
  */
@@ -118,7 +122,8 @@ export enum JoinType {
   /**
    * The objects that name the row at `path`: the pods of a claim by
    * "spec.volumes[*].persistentVolumeClaim.claimName", the pods of a node by
-   * "spec.nodeName". Those of a namespaced row are in its namespace.
+   * "spec.nodeName". Those of a namespaced row are in its namespace. INVALID_ARGUMENT if only
+   * the listed resource is namespaced.
    *
    * @generated from enum value: JOIN_TYPE_NAMES = 2;
    */
@@ -127,7 +132,9 @@ export enum JoinType {
   /**
    * The nearest owner that is of `resource`: the deployment of a pod, through its replica
    * set. Only the owner that is the controller is followed, on each level, and at most five
-   * levels. An owner between that is of a resource which is not cached ends the search.
+   * levels. An owner between of a resource that is not cached ends the search. Owners between
+   * of at most 16 kinds are followed; a warning reports if there are more. INVALID_ARGUMENT if
+   * only the related resource is namespaced.
    *
    * @generated from enum value: JOIN_TYPE_OWNER_OF = 3;
    */
@@ -136,7 +143,9 @@ export enum JoinType {
   /**
    * The objects that the row's own selector selects: the pods of a deployment or service.
    * Those of a namespaced row are in its namespace. A row without a selector has none.
-   * INVALID_ARGUMENT if objects of the listed resource have no selector.
+   * Neither has a row with an invalid selector; a warning contains their number.
+   * INVALID_ARGUMENT if objects of the listed resource have no selector, and if only the listed
+   * resource is namespaced.
    *
    * @generated from enum value: JOIN_TYPE_SELECTED_BY = 4;
    */
@@ -144,7 +153,8 @@ export enum JoinType {
 
   /**
    * The object that the row, an event, is about. Only for resource "events". An event about
-   * an object of another resource than `resource` has none.
+   * an object of another resource than `resource` has none, and so has an event about an
+   * object that was deleted, even if another one now has its name.
    *
    * @generated from enum value: JOIN_TYPE_SUBJECT_OF = 5;
    */
