@@ -76,13 +76,18 @@ func (r *relater) freshness(other informerhub.Freshness) informerhub.Freshness {
 		return other
 	}
 	for _, cache := range r.caches {
-		fresh := cache.Freshness()
-		other.Stale = other.Stale || fresh.Stale
-		if fresh.LastContact.Before(other.LastContact) {
-			other.LastContact = fresh.LastContact
-		}
+		other = leastFresh(other, cache.Freshness())
 	}
 	return other
+}
+
+// leastFresh returns the freshness of what is computed from two sources.
+func leastFresh(a, b informerhub.Freshness) informerhub.Freshness {
+	least := informerhub.Freshness{Stale: a.Stale || b.Stale, LastContact: a.LastContact}
+	if b.LastContact.Before(a.LastContact) {
+		least.LastContact = b.LastContact
+	}
+	return least
 }
 
 // resolve resolves a join.

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"slices"
 	"time"
 
@@ -46,6 +45,7 @@ type liveJoins struct {
 	identity   string        // of what the joins read
 
 	revisions []informerhub.Revision // of the caches when all objects were joined last
+	fresh     informerhub.Freshness  // of the caches when they had these revisions last
 	checkAt   time.Time              // when the caches are looked at again
 	warnings  []string
 }
@@ -78,7 +78,7 @@ func (l *liveJoins) freshness(page informerhub.Freshness) informerhub.Freshness 
 	if l == nil {
 		return page
 	}
-	return l.relater.freshness(page)
+	return leastFresh(page, l.fresh)
 }
 
 func (l *liveJoins) allWarnings() []string {
@@ -135,10 +135,10 @@ func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, 
 			known[object.object] = object.joined
 		}
 	}
-	began, revisions := time.Now(), l.currentRevisions()
+	began, fresh, revisions := time.Now(), l.currentFreshness(), l.currentRevisions()
 	results, err := l.join(ctx, objects, known)
 	if all && err == nil {
-		l.revisions, l.checkAt = revisions, time.Now().Add(max(joinInterval, joinShare*time.Since(began)))
+		l.fresh, l.revisions, l.checkAt = fresh, revisions, time.Now().Add(max(joinInterval, joinShare*time.Since(began)))
 	}
 	return results, err
 }
@@ -155,7 +155,16 @@ func (l *liveJoins) isDue(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	l.checkAt = time.Now().Add(joinInterval)
-	return !slices.Equal(l.revisions, l.currentRevisions()), nil
+	fresh := l.currentFreshness()
+	if !slices.Equal(l.revisions, l.currentRevisions()) {
+		return true, nil
+	}
+	l.fresh = fresh
+	return false, nil
+}
+
+func (l *liveJoins) currentFreshness() informerhub.Freshness {
+	return l.relater.freshness(informerhub.Freshness{LastContact: time.Now()})
 }
 
 func (l *liveJoins) currentRevisions() []informerhub.Revision {
@@ -222,13 +231,20 @@ func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, al
 	})
 }
 
-var errJoinsTooLarge = apierror.BadRequest("%s", fmt.Sprintf("the joins of the page have too many or too large related objects, more than %d MiB: "+
-	"give a smaller limit, fewer fields, or call List at an interval", maxJoinedPageBytes>>20))
+var errJoinsTooLarge = apierror.BadRequest("the joins of the page have too many or too large related objects: at most %d MiB in all: "+
+	"give a smaller limit, fewer fields, or call List at an interval", maxJoinedPageBytes>>20)
 
 // isPermitted reports whether the caller still has the permissions that the results of joins depend
 // on.
 func (p *livePage) isPermitted() bool {
 	return p == nil || p.joined == nil || p.joined.lease.coversRelated(p.joined.permitted)
+}
+
+// release releases the results of joins in the last batch, which has been sent.
+func (p *livePage) release() {
+	if p != nil {
+		p.places = nil
+	}
 }
 
 // joinedBytes returns the size of the results of joins in the last batch.

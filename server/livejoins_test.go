@@ -208,8 +208,7 @@ func TestLiveJoins_InvalidOnesAreRejected(t *testing.T) {
 	}
 }
 
-// TestLiveJoins_TooManyRelatedObjectsEndTheStream watches a page of which each object selects all
-// pods.
+// TestLiveJoins_TooManyRelatedObjectsEndTheStream watches a page with large related objects.
 func TestLiveJoins_TooManyRelatedObjectsEndTheStream(t *testing.T) {
 	api := liveJoinedAPI()
 	for i := range 100 {

@@ -238,6 +238,7 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 		return err
 	}
 	defer held.release()
+	defer w.page.release()
 	for encoded, err := range s.encoderOf(w, batch).Responses(ctx) {
 		if err != nil {
 			return err

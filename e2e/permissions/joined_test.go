@@ -161,3 +161,45 @@ func TestJoins_NodesNeedAPermission(t *testing.T) {
 	revoke()
 	until(0, false)
 }
+
+// TestLiveJoins_FollowPermissions grants and revokes the permission for the joined resource while a
+// page is watched. After the client has seen that the permission is lost, no related object follows.
+func TestLiveJoins_FollowPermissions(t *testing.T) {
+	t.Parallel()
+	ctx := kit.Deadline(t)
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	kit.CreateUnscheduledPod(ctx, t, namespace, "a")
+	write := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
+	write.Create("a", nil)
+	account := kit.NewAccount(ctx, t, namespace, "reader")
+	client := account.Calling(kit.StartForCallers(t), harness.Connect).Resources
+	account.GrantIn(namespace, "pods", kit.Rule("pods", "list", "watch"))
+	kit.Eventually(ctx, t, "the permission is effective", func() error {
+		_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace})
+		return err
+	})
+	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: namespace, Limit: 10, Joins: []*kubeconnectv1.Join{
+		{Name: "config", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, Resource: "configmaps", Path: "metadata.name", Fields: []string{"data"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	until := func(count int64, permitted bool) {
+		t.Helper()
+		for stream.Receive() {
+			for _, event := range stream.Msg().GetEvents() {
+				for _, joined := range event.GetObject().GetJoined() {
+					if joined.GetCount() == count && joined.GetNotPermitted() != permitted {
+						return
+					}
+				}
+			}
+		}
+		t.Fatalf("the stream ended with %v", stream.Err())
+	}
+	until(0, false)
+	account.GrantIn(namespace, "config", kit.Rule("configmaps", "list"))
+	until(1, true)
+	account.RevokeIn(namespace, "config")
+	until(0, false)
+}

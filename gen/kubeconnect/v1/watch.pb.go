@@ -217,7 +217,7 @@ type WatchRequest struct {
 	// the token is older than all that the service can reconstruct, the stream resyncs,
 	// beginning with RESET.
 	//
-	// The resource, namespace, name, selectors, filter, fields, metadata_only and related
+	// The resource, namespace, name, selectors, filter, fields, joins, metadata_only and related
 	// must be those of the token's stream; otherwise the call fails with INVALID_ARGUMENT,
 	// as for a truncated or modified token and for a token of a WatchMany. The encoding can
 	// be another one. If patch_format is set, and the token's stream had no patches or
@@ -278,9 +278,9 @@ type WatchRequest struct {
 	After *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
 	// Related objects to send with each object, as in ListRequest. Only with limit: without one,
 	// each change of a related object could change any number of objects; call List at an interval,
-	// or watch the other resource too, for example with WatchMany. The joined objects of all
-	// objects of the page may need 2 MiB, and their joins may look at 100,000 related objects: more
-	// are INVALID_ARGUMENT.
+	// or watch the other resource too, for example with WatchMany. The joined objects of a page may
+	// need 2 MiB, its joins may look at 100,000 related objects, and the names that NAMES finds may
+	// need 16 MiB: more are INVALID_ARGUMENT.
 	//
 	// A row whose joined objects have changed is MODIFIED. If only these have changed, the event
 	// can have the version of an earlier BOOKMARK. A patch (see patch_format) is of the object
