@@ -46,7 +46,7 @@ type liveJoins struct {
 
 	revisions []informerhub.Revision // of the caches when all objects were joined last
 	fresh     informerhub.Freshness  // of the caches when they had these revisions last
-	checkAt   time.Time              // when the caches are looked at again
+	checkAt   time.Time              // when the revisions are compared next
 	warnings  []string
 }
 

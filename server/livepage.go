@@ -378,15 +378,11 @@ func (p *livePage) keepVersions(next []heldObject) []heldObject {
 	return next
 }
 
-// eventOf returns the event of a change. Objects that leave the page have no content.
+// eventOf returns the event of a change. For an object that leaves the page, its place is enough.
 func (p *livePage) eventOf(change pageChange) informerhub.Event {
 	event := informerhub.Event{Type: change.kind}
-	switch from := change.from.object; {
-	case change.kind == informerhub.Deleted && from != nil:
-		event.Object = from.HeadOnly()
-	case change.kind == informerhub.Deleted:
-	default:
-		event.Object, event.Before = change.to.object.Masked(p.fields), from.Masked(p.fields)
+	if change.kind != informerhub.Deleted {
+		event.Object, event.Before = change.to.object.Masked(p.fields), change.from.object.Masked(p.fields)
 	}
 	return event
 }

@@ -179,16 +179,20 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * response leads to the page as it is at the response's version. Changes are combined,
    * so that a page changes at most ten times a second. Between RESET and SYNCED the page is
    * sent; afterwards
-   * - an object that enters the page is ADDED, and an object that leaves it is DELETED,
-   *   without content, also if only other objects have been created or deleted;
+   * - an object that enters the page is ADDED, and an object that leaves it is DELETED (an
+   *   event with an index and no object), also if only other objects have been created or
+   *   deleted;
    * - an object that has changed is MODIFIED, and one that has only another place is MOVED.
    * See Event.index for the places. WatchResponse.page has the total.
    *
    * To scroll, start a new stream with the last resume_token and another offset, after or
    * limit. It sends the difference to the page that the client has, and no RESET. A token of a
    * page contains the versions of the objects that the client has: any replica can resume
-   * it, whatever has changed since. The first DELETED events after a resume have only an
-   * index and no object.
+   * it, whatever has changed since.
+   *
+   * All streams with the same selection and order share one sorted set. Its memory is
+   * bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
+   * too many objects.
    *
    * From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
    *
@@ -407,7 +411,7 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
   type: EventType;
 
   /**
-   * The object; absent for RESET, SYNCED and BOOKMARK.
+   * The object; absent for RESET, SYNCED and BOOKMARK, and for DELETED in a page.
    *
    * @generated from field: kubeconnect.v1.Object object = 2;
    */
@@ -478,7 +482,7 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
    * The watches, 1 to 100. Each counts as one of the streams of the caller and of its
    * credential: more watches than a caller, or one of its credentials, can have streams are
-   * INVALID_ARGUMENT.
+   * INVALID_ARGUMENT, and so are pages with limits of more than 1,000 objects together.
    *
    * @generated from field: repeated kubeconnect.v1.WatchSpec watches = 1;
    */
