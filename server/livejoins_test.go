@@ -46,9 +46,7 @@ func (c *liveJoined) until(want string) {
 	for {
 		response := receive(c.t, c.stream)
 		c.apply(response)
-		for _, warning := range response.GetWarnings() {
-			c.last = append(c.last, warning)
-		}
+		c.last = append(c.last, response.GetWarnings()...)
 		for _, event := range response.GetEvents() {
 			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
 				c.last = append(c.last, fmt.Sprint(event.GetObject().GetName(), " modified ", event.GetPatchFormat()))
