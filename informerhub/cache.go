@@ -151,16 +151,6 @@ func (c *Cache) watchFrom(version string) string {
 	return version
 }
 
-// Revision identifies the objects of a cache: it changes whenever they change.
-type Revision struct{ epoch, last uint64 }
-
-// Revision returns the current revision of the cache.
-func (c *Cache) Revision() Revision {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return Revision{c.feed.epoch.id, c.feed.last}
-}
-
 // reachedVersion returns the version that the cache has reached; empty before the first snapshot.
 func (c *Cache) reachedVersion() string {
 	c.mu.RLock()
