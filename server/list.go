@@ -139,17 +139,19 @@ func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects 
 		if err := yieldEvery(ctx, count); err != nil {
 			return 0, err
 		}
-		var full bool
-		var err error
-		if results, full, err = joined.Append(ctx, results[:0], object); err != nil {
+		more, full, err := joined.Append(ctx, results[:0], object)
+		if err != nil {
 			return 0, err
+		}
+		if results = more; full {
+			break
 		}
 		limit := encode.MaxPageBytes
 		if count == 0 {
 			limit = math.MaxInt
 		}
-		longer, fits := encode.AppendListed(page, object, results, view, limit)
-		if full || !fits {
+		longer, ok := encode.AppendListed(page, object, results, view, limit)
+		if !ok {
 			break
 		}
 		page = longer
