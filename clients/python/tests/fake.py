@@ -18,7 +18,15 @@ from google.rpc import status_pb2 as rpc_status
 from kubeconnect.k8s.core.v1 import Pod, PodSpec
 from kubeconnect.k8s.meta.v1 import ObjectMeta
 from kubeconnect.v1 import access_service_pb2 as access_pb
-from kubeconnect.v1 import consistency_pb2, object_pb2, read_pb2, table_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import (
+    consistency_pb2,
+    object_pb2,
+    read_pb2,
+    table_pb2,
+    watch_counts_pb2,
+    watch_pb2,
+    write_pb2,
+)
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1.access_service_pb2_grpc import (
@@ -74,7 +82,14 @@ class Silence:
     """Silence on a stream until its client disconnects."""
 
 
-Step = watch_pb2.WatchResponse | watch_pb2.WatchManyResponse | Failure | Silence | End
+Step = (
+    watch_pb2.WatchResponse
+    | watch_pb2.WatchManyResponse
+    | watch_counts_pb2.WatchCountsResponse
+    | Failure
+    | Silence
+    | End
+)
 
 
 @dataclass
@@ -259,9 +274,16 @@ class FakeService(
     ) -> Iterator[watch_pb2.WatchResponse]:
         yield from self._play(request, context)  # type: ignore[misc]
 
+    def WatchCounts(
+        self, request: watch_counts_pb2.WatchCountsRequest, context: grpc.ServicerContext
+    ) -> Iterator[watch_counts_pb2.WatchCountsResponse]:
+        yield from self._play(request, context)  # type: ignore[misc]
+
     def _play(
         self, request: object, context: grpc.ServicerContext
-    ) -> Iterator[watch_pb2.WatchResponse | watch_pb2.WatchManyResponse]:
+    ) -> Iterator[
+        watch_pb2.WatchResponse | watch_pb2.WatchManyResponse | watch_counts_pb2.WatchCountsResponse
+    ]:
         self._begin(request, context)
         disconnected = threading.Event()
 

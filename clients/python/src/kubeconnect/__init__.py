@@ -8,6 +8,7 @@ arguments that several calls share are described at ``Client``.
 """
 
 from kubeconnect._access import AccessCheck, AccessDecision, Identity
+from kubeconnect._aggregates import AggregateResult, Average, Max, Min, Sum
 from kubeconnect._columns import Column
 from kubeconnect._connection import Connection
 from kubeconnect._counts import CountResult, ObjectGroup
@@ -43,6 +44,7 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._leases import LeadershipLost
 from kubeconnect._logs import LogStream
 from kubeconnect._objects import Object, Resource
+from kubeconnect._pages import Page, PageChange, PageChangeType
 from kubeconnect._queue_state import QueueShutDown
 from kubeconnect._reads import Consistency, GetResult, Source
 from kubeconnect._reconciling import ObjectKey, owner_reference
@@ -52,6 +54,7 @@ from kubeconnect._sync import (
     Client,
     Controller,
     LeaderElector,
+    LivePage,
     Log,
     ObjectList,
     Store,
@@ -59,6 +62,7 @@ from kubeconnect._sync import (
     Subscription,
     Table,
     Watch,
+    WatchCounts,
     WatchMany,
     WorkQueue,
     connect,
@@ -81,7 +85,9 @@ from kubeconnect.v1.status_pb2 import Status, StatusCause
 __all__ = [
     "AccessCheck",
     "AccessDecision",
+    "AggregateResult",
     "AlreadyExists",
+    "Average",
     "CacheState",
     "Cancelled",
     "Client",
@@ -111,14 +117,20 @@ __all__ = [
     "KubeconnectError",
     "LeaderElector",
     "LeadershipLost",
+    "LivePage",
     "Log",
     "LogStream",
+    "Max",
+    "Min",
     "NotFound",
     "Object",
     "ObjectEvent",
     "ObjectGroup",
     "ObjectKey",
     "ObjectList",
+    "Page",
+    "PageChange",
+    "PageChangeType",
     "PatchResult",
     "PatchType",
     "PropagationPolicy",
@@ -137,6 +149,7 @@ __all__ = [
     "Stores",
     "StreamEvent",
     "Subscription",
+    "Sum",
     "Table",
     "TableColumn",
     "TableRow",
@@ -148,6 +161,7 @@ __all__ = [
     "UpdateResult",
     "WaitTimeout",
     "Watch",
+    "WatchCounts",
     "WatchMany",
     "WatchSpec",
     "WorkQueue",

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import overload
 
+from kubeconnect._aggregates import Aggregates, messages_of
 from kubeconnect._columns import Fields, kept
 from kubeconnect._counts import CountResult
 from kubeconnect._kinds import KindMessage
@@ -183,6 +184,7 @@ class Reads(Calls):
         filter: str | None = None,
         related: Relation | None = None,
         group_by: Iterable[str] | None = None,
+        aggregates: Aggregates | None = None,
         max_groups: int | None = None,
         min_resource_version: str | None = None,
         consistency: ConsistencyLike = Consistency.CACHED,
@@ -192,6 +194,9 @@ class Reads(Calls):
         """Count the objects that match, in total and grouped by the values of paths.
 
         ``group_by`` are up to 8 paths as in ``fields``: ["spec.nodeName", "status.phase"].
+        ``aggregates`` are up to 8 values to compute, in total and for each group, by names that you
+        choose: {"cpu": Sum("spec.containers[*].resources.requests.cpu")}. See ``Sum``,
+        ``Average``, ``Min`` and ``Max``.
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
         the default is 1,000, and the limit 10,000.
         """
@@ -203,6 +208,7 @@ class Reads(Calls):
             filter=filter,
             related=related.to_message() if related else None,
             group_by=paths(group_by),
+            aggregates=messages_of(aggregates),
             max_groups=max_groups,
             min_resource_version=min_resource_version,
             consistency=Consistency.number_of(consistency),
@@ -211,7 +217,7 @@ class Reads(Calls):
         response = self._transport.read(
             self._transport.resources.Count, request, deadline(timeout, self._timeout)
         )
-        return CountResult.from_message(response)
+        return CountResult.from_message(response, tuple(request.group_by), tuple(aggregates or ()))
 
     def table(
         self,

@@ -20,13 +20,22 @@ from kubeconnect.testing._selectors import (
     label_matches,
     selector_matches,
 )
-from kubeconnect.v1 import object_pb2, read_pb2, relation_pb2, table_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import (
+    object_pb2,
+    read_pb2,
+    relation_pb2,
+    table_pb2,
+    watch_counts_pb2,
+    watch_pb2,
+    write_pb2,
+)
 
 Selecting: TypeAlias = (
     read_pb2.ListRequest
     | read_pb2.CountRequest
     | watch_pb2.WatchRequest
     | watch_pb2.WatchSpec
+    | watch_counts_pb2.WatchCountsRequest
     | table_pb2.GetTableRequest
     | write_pb2.DeleteCollectionRequest
 )
@@ -35,8 +44,11 @@ Filters: TypeAlias = Mapping[str, Callable[[Any], object]]
 """The functions that evaluate the filters of a test, by their expression."""
 
 _NOT_SELECTING = (
+    "after",
     "encoding",
+    "limit",
     "min_resource_version",
+    "offset",
     "page_size",
     "page_token",
     "patch_format",
