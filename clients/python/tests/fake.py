@@ -116,6 +116,7 @@ class FakeService(
     certified: list[str] = field(default_factory=list)  # the name in each client certificate
     freshness: consistency_pb2.Freshness | None = None
     namespaces: list[str] = field(default_factory=list)
+    aggregates: list[read_pb2.AggregateResult] = field(default_factory=list)
     steps: deque[Step] = field(default_factory=deque)
     changed: threading.Condition = field(default_factory=threading.Condition)
     stuck: bool = False
@@ -186,13 +187,16 @@ class FakeService(
         self._begin(request, context)
         names = Counter(each.name[:1] for each in self.objects)
         groups = [
-            read_pb2.ObjectGroup(values=[Value(string_value=name)], count=count)
+            read_pb2.ObjectGroup(
+                values=[Value(string_value=name)], count=count, aggregates=self.aggregates
+            )
             for name, count in names.most_common(request.max_groups or None)
         ]
         return read_pb2.CountResponse(
             resource=PODS,
             total_count=len(self.objects),
             groups=groups if request.group_by else [],
+            aggregates=self.aggregates,
             remaining_group_count=len(names) - len(groups),
             resource_version=SNAPSHOT,
             freshness=self.freshness,

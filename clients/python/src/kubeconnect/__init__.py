@@ -8,7 +8,7 @@ arguments that several calls share are described at ``Client``.
 """
 
 from kubeconnect._access import AccessCheck, AccessDecision, Identity
-from kubeconnect._aggregates import AggregateResult, Average, Max, Min, Sum
+from kubeconnect._aggregates import Aggregate, AggregateResult, Average, Max, Min, Sum
 from kubeconnect._columns import Column
 from kubeconnect._connection import Connection
 from kubeconnect._counts import CountResult, ObjectGroup
@@ -85,6 +85,7 @@ from kubeconnect.v1.status_pb2 import Status, StatusCause
 __all__ = [
     "AccessCheck",
     "AccessDecision",
+    "Aggregate",
     "AggregateResult",
     "AlreadyExists",
     "Average",

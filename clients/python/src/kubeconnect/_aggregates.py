@@ -16,7 +16,9 @@ from kubeconnect.v1 import read_pb2 as pb
 
 
 @dataclass(frozen=True)
-class _Aggregate:
+class Aggregate:
+    """A value that a count computes: see ``Sum``, ``Average``, ``Min`` and ``Max``."""
+
     path: str
     """The path of the values, as in ``fields``. All values of an object are included, such as
     those of each of its containers."""
@@ -28,7 +30,7 @@ class _Aggregate:
         return checked(pb.Aggregate)(function=self._function, path=self.path)
 
 
-class Sum(_Aggregate):
+class Sum(Aggregate):
     """The sum of the numbers and quantities ("500m", "2Gi") at a path:
     ``Sum("spec.containers[*].resources.requests.cpu")``.
     """
@@ -36,13 +38,13 @@ class Sum(_Aggregate):
     _function = pb.AGGREGATE_FUNCTION_SUM
 
 
-class Average(_Aggregate):
+class Average(Aggregate):
     """The sum of the numbers and quantities at a path, divided by their number."""
 
     _function = pb.AGGREGATE_FUNCTION_AVERAGE
 
 
-class Min(_Aggregate):
+class Min(Aggregate):
     """The smallest number or quantity at a path, or the first string in the order of
     ``order_by``: ``Min("metadata.creationTimestamp")`` is the oldest time.
     """
@@ -50,7 +52,7 @@ class Min(_Aggregate):
     _function = pb.AGGREGATE_FUNCTION_MIN
 
 
-class Max(_Aggregate):
+class Max(Aggregate):
     """The largest number or quantity at a path, or the last string in the order of ``order_by``.
     Strings come after numbers and quantities.
     """
@@ -58,7 +60,7 @@ class Max(_Aggregate):
     _function = pb.AGGREGATE_FUNCTION_MAX
 
 
-Aggregates: TypeAlias = Mapping[str, "Sum | Average | Min | Max"]
+Aggregates: TypeAlias = Mapping[str, Aggregate]
 """Aggregates by the names that the caller chooses."""
 
 
@@ -94,8 +96,8 @@ def messages_of(aggregates: Aggregates | None) -> list[pb.Aggregate]:
     return [_checked(name, each).to_message() for name, each in (aggregates or {}).items()]
 
 
-def _checked(name: str, aggregate: object) -> _Aggregate:
-    if not isinstance(aggregate, _Aggregate):
+def _checked(name: str, aggregate: object) -> Aggregate:
+    if not isinstance(aggregate, Aggregate):
         raise TypeError(f"the aggregate {name} is a Sum, Average, Min or Max, not {aggregate!r}")
     return aggregate
 
