@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import grpc
 
@@ -13,6 +12,9 @@ from kubeconnect._errors import Internal
 from kubeconnect._requests import checked
 from kubeconnect._values import plain
 from kubeconnect.v1 import read_pb2 as pb
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class AggregateResult:
     @classmethod
     def from_message(cls, message: pb.AggregateResult) -> AggregateResult:
         """Return the result for the API's message."""
+        from decimal import Decimal  # slow to import
+
         exact = Decimal(message.exact) if message.exact else None
         value = plain(message.value)
         return cls(value, exact, message.value_count, message.omitted_value_count)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kubeconnect.k8s import _quantity
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 _MAY_BE_QUANTITY = re.compile(r"[0-9+.-][^eE]*([eE][+-]?0*[0-9]{0,3})?", re.ASCII)
@@ -31,6 +31,8 @@ def quantity(text: str) -> Decimal | None:
     """Return the number of a quantity; None for another text."""
     if len(text) > _MAX_QUANTITY_LENGTH or not _MAY_BE_QUANTITY.fullmatch(text):
         return None
+    from kubeconnect.k8s import _quantity  # slow to import
+
     try:
         return _quantity.parse(text).value
     except ValueError:
