@@ -78,7 +78,7 @@ var rules = []rule{
 		because: "only the binary uses server",
 	},
 	{
-		folders: []string{"server/edge", "server/encode", "server/scalar", "server/write", "server/internal"}, testing: true,
+		folders: []string{"server/edge", "server/encode", "server/follow", "server/scalar", "server/sorted", "server/write", "server/internal"}, testing: true,
 		exactly: []string{module + "server"},
 		because: "the handlers use the parts of server, and no part knows the handlers",
 	},
@@ -86,6 +86,16 @@ var rules = []rule{
 		folders: []string{"server/encode"}, testing: true,
 		imports: []string{module + "auth", module + "server/edge", module + "server/write", connect, metrics},
 		because: "encode knows objects and messages, and neither calls nor callers",
+	},
+	{
+		folders: []string{"server/follow"}, testing: true,
+		imports: []string{module + "gen", module + "auth", module + "server", connect, metrics},
+		because: "follow knows objects and states, and neither calls nor callers",
+	},
+	{
+		folders: []string{"server/sorted"}, testing: true,
+		imports: []string{module + "gen", module + "auth", module + "server/edge", module + "server/encode", module + "server/follow", connect, metrics},
+		because: "an order compares objects, whatever is done with them",
 	},
 	{
 		folders: []string{"server/scalar"}, testing: true,

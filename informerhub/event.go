@@ -40,6 +40,10 @@ type Batch struct {
 	Events []Event
 	// Position is after the last event.
 	Position Position
+	// Through is the version of the last change of the resource, in this selection or not, that was
+	// read for the batch. It is newer than Position if that change is a deletion, and others may have
+	// been deleted at its version.
+	Through string
 	// Freshness is the freshness of the cache when the batch was read.
 	Freshness Freshness
 	// Warnings are messages for the user of the stream: the number of objects for which the filter
@@ -72,6 +76,12 @@ func (b Batch) PositionAfter(i int) (Position, bool) {
 	return position, true
 }
 
+// HasSteps reports whether the events are the steps since the previous batch, each with the state of
+// the object before it. It is false in snapshots, in latest states, and in a switch to another
+// selection. If a stream can be resumed after the batch (see PositionAfter), the steps lead to the
+// selection's content at Through.
+func (b Batch) HasSteps() bool { return !b.snapshot && !b.compacted && !b.rescoped }
+
 // Sizes returns the approximate bytes of objects that the batch retains, and those that its largest
 // event retains.
 func (b Batch) Sizes() (all, largest int) {
@@ -86,6 +96,13 @@ func (b Batch) Sizes() (all, largest int) {
 // hasSyncedOrBookmark reports whether an event of the batch is a Synced or a Bookmark.
 func (b Batch) hasSyncedOrBookmark() bool {
 	return slices.ContainsFunc(b.Events, func(e Event) bool { return e.Type == Synced || e.Type == Bookmark })
+}
+
+// bookmark returns a batch with a Bookmark after a batch without events.
+func (b Batch) bookmark() Batch {
+	following := bookmark(b.Position, b.Freshness)
+	following.Through = b.Through
+	return following
 }
 
 // bookmark returns a batch with a Bookmark: everything up to its position has been delivered.

@@ -276,6 +276,9 @@ func (s *Selection) useNameCondition(requirement fields.Requirement) {
 	}
 }
 
+// Key is a text that is equal for equal selections of one cache.
+func (s *Selection) Key() string { return s.key }
+
 func (s *Selection) selectsAll() bool {
 	return !s.limited && s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0 &&
 		s.onlyNames == nil && s.filter == nil

@@ -48,6 +48,7 @@ type Watcher struct {
 
 	lastBatchAt    time.Time // when Next last returned
 	bookmarkDue    bool      // a Bookmark follows as soon as there is nothing else
+	flushing       bool      // see Flush
 	warner         warner
 	unresumable    bool       // the stream cannot be resumed after the last returned batch
 	nextSelection  *Selection // the selection to switch to; nil if there is none
@@ -62,6 +63,14 @@ func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
 	}
 	return &Watcher{cache: c, selection: sel, options: options}
 }
+
+// Flush makes the next calls of Next return without waiting: first all changes up to the feed's end,
+// also those that are held back during a burst, and then, if there were none, a Bookmark. After
+// that, IsFlushing reports false and Next waits again.
+func (w *Watcher) Flush() { w.flushing = true }
+
+// IsFlushing reports whether changes that were there at the last call of Flush may be pending.
+func (w *Watcher) IsFlushing() bool { return w.flushing }
 
 // Close removes the watcher from the cache.
 func (w *Watcher) Close() {
@@ -130,6 +139,7 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 		case err != nil:
 			return Batch{}, err
 		case len(batch.Events) > 0:
+			w.flushing = w.flushing && next.more
 			return batch, nil
 		case next.more && ctx.Err() == nil:
 			continue // nothing for this selection; there is more
@@ -137,8 +147,9 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 			return Batch{}, context.Cause(ctx)
 		case next.ended != nil:
 			return Batch{}, next.ended
-		case w.bookmarkDue || w.unresumable:
-			return bookmark(batch.Position, batch.Freshness), nil
+		case w.bookmarkDue || w.unresumable || w.flushing:
+			w.flushing = false
+			return batch.bookmark(), nil
 		}
 		select {
 		case <-next.advanced:

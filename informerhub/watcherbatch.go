@@ -86,7 +86,7 @@ func (w *Watcher) sharedBatch(ctx context.Context, result readResult) Batch {
 
 func batchOf(result readResult) Batch {
 	return Batch{
-		Position: result.position, Freshness: result.freshness,
+		Position: result.position, Through: result.through, Freshness: result.freshness,
 		unresumable: result.unresumable, compacted: result.catchUp != nil,
 	}
 }

@@ -19,6 +19,7 @@ type readResult struct {
 	backfilled []latest // deletions that may be among them
 	part       *snapshotPart
 	position   Position
+	through    string // see Batch
 	// freshness is the cache's freshness at the time of the read.
 	freshness   Freshness
 	more        bool        // there is more to read
@@ -110,6 +111,7 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 		return w.advanceLocked(result, end)
 	}
 	last := changes[len(changes)-1]
+	result.through = last.version
 	result.batchKey.to, result.unresumable = last.seq, last.seq != last.step
 	result.position = feed.position(time.Now())
 	result.position.Version = last.closes
@@ -141,9 +143,9 @@ func (w *Watcher) pendingLocked(end feedEnd) iter.Seq[*change] {
 
 // endLocked returns the end up to which the watcher may read: the feed's end, or the group's end
 // while the group is held. A watcher that has already read further, because latest states extend to
-// the feed's end, is not held.
+// the feed's end, is not held, and neither is one that flushes.
 func (w *Watcher) endLocked() feedEnd {
-	if throttle := w.group.throttle; throttle.active && w.cursor <= throttle.end.seq {
+	if throttle := w.group.throttle; throttle.active && w.cursor <= throttle.end.seq && !w.flushing {
 		return throttle.end
 	}
 	return w.cache.feed.end()
@@ -154,7 +156,7 @@ func (w *Watcher) advanceLocked(result readResult, end feedEnd) readResult {
 	feed := w.cache.feed
 	w.epoch, w.cursor = feed.epoch.id, end.seq
 	result.position = feed.position(time.Now())
-	result.position.Version = end.closed
+	result.position.Version, result.through = end.closed, end.version
 	result.freshness = w.cache.freshnessLocked()
 	result.advanced = w.group.batches.done
 	result.ended = w.cache.state.ended

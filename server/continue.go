@@ -111,7 +111,7 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 // take returns the objects of a selection as they were at the list's version, starting after the
 // token's last object where the order allows it.
 func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, error) {
-	if len(c.params.order.paths) == 0 && found.related.owner == nil {
+	if c.params.order.Paths() == 0 && found.related.owner == nil {
 		limit, mostBytes := mostFor(c.params)
 		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, limit, mostBytes)
 		found.snapshot = informerhub.Snapshot{Objects: objects}
@@ -183,7 +183,7 @@ func (c *continuation) cachedFor(ctx context.Context) *pagedList {
 // cacheList caches a list that is expensive to create and of which another page may be requested.
 // It reports whether the next page takes no longer than this one.
 func (r *reads) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
-	if !list.complete || len(params.order.paths) == 0 && !list.unshared && list.related.owner == nil {
+	if !list.complete || params.order.Paths() == 0 && !list.unshared && list.related.owner == nil {
 		return true
 	}
 	return r.lists.add(list.token.keyFor(ctx), edge.CallerKey(edge.IdentityFrom(ctx)), list.listResult)

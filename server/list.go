@@ -9,12 +9,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
 // listParams are the parsed fields of a request for a page of a list.
 type listParams struct {
 	snapshotParams
-	order     order
+	order     sorted.Order
 	pageSize  int    // 0 for as many objects as fit
 	pageToken string // empty for the first page
 	query     string // see queryOf
@@ -33,14 +34,14 @@ func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListReques
 	if p.view.Fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
 		return listParams{}, err
 	}
-	if p.order, err = parseOrder(request.GetOrderBy()); err != nil {
+	if p.order, err = sorted.Parse(request.GetOrderBy()); err != nil {
 		return listParams{}, err
 	}
 	p.snapshotParams, err = r.parseSnapshot(request)
 	if request.GetMetadataOnly() {
 		p.selectionParams = p.ofMetadata()
 	}
-	p.readsMetadata = p.readsMetadata && len(p.order.paths) == 0
+	p.readsMetadata = p.readsMetadata && p.order.Paths() == 0
 	return p, err
 }
 

@@ -14,55 +14,8 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
-
-func TestParseOrder_ParsesPathsAndDirections(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                      "",
-		"metadata.name":                         "metadata.name",
-		" metadata.name  desc ":                 "-metadata.name",
-		"status.phase,spec.a ASC":               "status.phase spec.a",
-		"{.status.phase} desc,$.spec.a asc, .b": "-status.phase spec.a b",
-		"metadata.labels['a,b'] desc,x":         "-metadata.labels['a,b'] x",
-		`metadata.labels["a desc"],x`:           "metadata.labels['a desc'] x",
-		`metadata.labels['it\'s, so'],x`:        `metadata.labels['it\'s, so'] x`,
-		"spec.desc":                             "spec.desc",
-	} {
-		t.Run(text, func(t *testing.T) {
-			o, err := parseOrder(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for i, path := range o.paths {
-				got = append(got, map[bool]string{true: "-"}[o.descending[i]]+path.String())
-			}
-			if strings.Join(got, " ") != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
-}
-
-func TestParseOrder_RejectsInvalidOrders(t *testing.T) {
-	for text, says := range map[string]string{
-		",":                               "names no field",
-		"desc":                            "names no field",
-		"a,":                              "names no field",
-		"a desc desc":                     "['name']",
-		"a b":                             "['name']",
-		"a[*].b":                          "several values",
-		"a.*":                             "several values",
-		"a[0]":                            "single elements",
-		"a['b":                            "quote is not closed",
-		strings.Repeat("a,", 8) + "a":     "9 paths",
-		strings.Repeat("a", 16<<10) + "a": "bytes",
-	} {
-		if _, err := parseOrder(text); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.20q returned %v, not %q", text, err, says)
-		}
-	}
-}
 
 // FuzzOrder parses any order_by, or returns a bad request.
 func FuzzOrder(f *testing.F) {
@@ -71,28 +24,28 @@ func FuzzOrder(f *testing.F) {
 	}
 	object := objecttest.PodObject(f, objecttest.Pod("a", 1))
 	f.Fuzz(func(t *testing.T, text string) {
-		o, err := parseOrder(text)
+		o, err := sorted.Parse(text)
 		if err == nil {
-			_, err = o.sort(t.Context(), []*informerhub.Object{object, object})
+			_, err = sortObjects(t.Context(), o, []*informerhub.Object{object, object})
 		}
 		if err != nil && !apierrors.IsBadRequest(err) {
 			t.Errorf("returned %v, which is not a BadRequest", err)
 		}
-		if len(o.paths) > maxOrderPaths {
-			t.Errorf("%d paths", len(o.paths))
+		if o.Paths() > 8 {
+			t.Errorf("%d paths", o.Paths())
 		}
 	})
 }
 
 func sortedNames(t *testing.T, text string, objects ...*informerhub.Object) ([]string, error) {
 	t.Helper()
-	o, err := parseOrder(text)
+	o, err := sorted.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sorted, err := o.sort(t.Context(), objects)
+	inOrder, err := sortObjects(t.Context(), o, objects)
 	var names []string
-	for _, object := range sorted {
+	for _, object := range inOrder {
 		names = append(names, object.Name())
 	}
 	return names, err
@@ -135,13 +88,13 @@ func TestOrder_SortingEndsWhenTheClientDisconnects(t *testing.T) {
 	for i := range 3 * comparisonsBetweenYields {
 		objects = append(objects, objecttest.PodObject(t, objecttest.Pod(fmt.Sprint("pod-", i), i)))
 	}
-	o, err := parseOrder("metadata.name")
+	o, err := sorted.Parse("metadata.name")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, looks := range []int{0, 1, 5} { // at the first, while keys are read, and while they are compared
 		ctx := &leaving{Context: t.Context(), looks: looks}
-		if sorted, err := o.sort(ctx, objects); !errors.Is(err, context.Canceled) || sorted != nil {
+		if sorted, err := sortObjects(ctx, o, objects); !errors.Is(err, context.Canceled) || sorted != nil {
 			t.Errorf("after %d checks: %d objects, %v", looks, len(sorted), err)
 		}
 	}
@@ -181,12 +134,12 @@ func BenchmarkSort(b *testing.B) {
 	}
 	for _, text := range []string{"metadata.name desc", "spec.nodeName", "status.phase,metadata.creationTimestamp desc"} {
 		b.Run(text, func(b *testing.B) {
-			o, err := parseOrder(text)
+			o, err := sorted.Parse(text)
 			if err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := o.sort(b.Context(), slices.Clone(objects)); err != nil {
+				if _, err := sortObjects(b.Context(), o, slices.Clone(objects)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
 const (
@@ -23,13 +24,13 @@ const (
 
 // pagedList is a list that a page is taken from. It is owned by one call.
 type pagedList struct {
-	listResult           // all objects of the list, or those after token.last
-	token      pageToken // of the page
-	first      bool      // the page is the list's first
-	complete   bool      // the snapshot has all objects of the list
-	more       bool      // more objects follow those of the snapshot
-	order      order     // the order that the objects are still to be sorted in
-	hashed     bool      // the hash of the objects is still to be computed
+	listResult              // all objects of the list, or those after token.last
+	token      pageToken    // of the page
+	first      bool         // the page is the list's first
+	complete   bool         // the snapshot has all objects of the list
+	more       bool         // more objects follow those of the snapshot
+	order      sorted.Order // the order that the objects are still to be sorted in
+	hashed     bool         // the hash of the objects is still to be computed
 }
 
 // firstOf returns the list that begins with a snapshot.
@@ -87,16 +88,16 @@ func mostFor(params listParams) (objects, bytes int) {
 }
 
 // memoryToSort estimates the memory to sort the list.
-func (l *pagedList) memoryToSort() int { return l.order.memoryFor(l.snapshot.Objects) }
+func (l *pagedList) memoryToSort() int { return memoryToSort(l.order, l.snapshot.Objects) }
 
 func (l *pagedList) isLongToSort() bool {
-	return (len(l.order.paths) > 0 || l.hashed) && len(l.snapshot.Objects) > objectsBetweenYields
+	return (l.order.Paths() > 0 || l.hashed) && len(l.snapshot.Objects) > objectsBetweenYields
 }
 
 // candidates returns the objects that the page is taken from: the next ones, or all of a list that
 // is still to be sorted.
 func (l *pagedList) candidates(pageSize int) []*informerhub.Object {
-	if len(l.order.paths) > 0 {
+	if l.order.Paths() > 0 {
 		return l.snapshot.Objects
 	}
 	objects, _ := l.next()
@@ -123,11 +124,11 @@ func (l *pagedList) arrange(ctx context.Context) error {
 		}
 		l.token.objects = objects
 	}
-	objects, err := l.order.sort(ctx, l.snapshot.Objects)
+	objects, err := sortObjects(ctx, l.order, l.snapshot.Objects)
 	if err != nil {
 		return err
 	}
-	l.snapshot.Objects, l.order = objects, order{}
+	l.snapshot.Objects, l.order = objects, sorted.Order{}
 	return nil
 }
 

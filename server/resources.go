@@ -8,6 +8,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/follow"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
 // resources implements kubeconnect.v1.ResourceService.
@@ -42,6 +44,7 @@ type watches struct {
 	metrics *edge.Metrics
 	streams *edge.Streams
 	sending *fairqueue.Queue // memory for the messages that streams send, by caller
+	pages   *follow.Followers[*sorted.Objects]
 }
 
 // writes has the handlers of the RPCs that change objects.
@@ -62,6 +65,7 @@ func newResources(config Config, callers *edge.Callers) resources {
 		metrics: config.Metrics,
 		streams: cmp.Or(config.Streams, edge.NewStreams(0)),
 		sending: newSendMemory(),
+		pages:   follow.NewFollowers[*sorted.Objects](newFollowMemory()),
 	}
 	return resources{reads: r, watches: w, writes: &writes{c}}
 }

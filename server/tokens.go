@@ -21,7 +21,8 @@ import (
 // served state, see served; a position (informerhub.Position); and a checksum. The served state
 // contains a hash of the operator's generation, if there is one; the API version; a hash of the
 // namespaces that the caller could read, if these were not all; a hash of the result of a relation,
-// if there is one; and the encoding of the objects that patches apply to, if there are patches. A
+// if there is one; and the encoding of the objects that patches apply to, if there are patches. In
+// the token of a watch with a page, the objects of the page follow the position. A
 // token contains no secret and needs none: it says where to continue, never what its bearer can
 // read.
 const (
@@ -39,6 +40,7 @@ type tokens struct {
 	scope      string // empty for all namespaces
 	related    string // empty if the watch has no relation
 	patched    string // what patches apply to; empty without patches
+	page       []byte // the objects of the page that the client has (see appendPage); empty if the watch has no page
 }
 
 // withScope returns the tokens of the same watch in a scope.
@@ -115,6 +117,7 @@ func (t tokens) Write(position informerhub.Position) string {
 	token = appendText(token, position.Version)
 	token = binary.BigEndian.AppendUint64(token, position.Epoch)
 	token = binary.BigEndian.AppendUint64(token, uint64(position.Issued))
+	token = append(token, t.page...)
 	token = binary.BigEndian.AppendUint32(token, crc32.ChecksumIEEE(token))
 	return base64.RawURLEncoding.EncodeToString(token)
 }
@@ -124,30 +127,41 @@ func (t tokens) Write(position informerhub.Position) string {
 // version, the caller can read other namespaces now, or it requests patches and does not have the
 // objects that they apply to.
 func (t tokens) read(token string) (*informerhub.Position, error) {
+	position, page, err := t.readPage(token)
+	if err == nil && len(page) > 0 {
+		return nil, errOtherWatch
+	}
+	return position, err
+}
+
+var errOtherWatch = apierror.BadRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields, order and relation must be the same")
+
+// readPage is like read, and returns the objects of the page that the client has, too.
+func (t tokens) readPage(token string) (position *informerhub.Position, page []byte, err error) {
 	if token == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	fields, ok := openToken(token, tokenFormat)
 	if !ok || len(fields) < selectionBytes {
-		return nil, apierror.BadRequest("invalid resume_token: truncated or modified; watch without it")
+		return nil, nil, apierror.BadRequest("invalid resume_token: truncated or modified; watch without it")
 	}
 	selection, fields := fields[:selectionBytes], fields[selectionBytes:]
 	served, fields, _ := cutText(fields)
 	version, fields, _ := cutText(fields)
-	if len(fields) != 16 || !isVersion(version) {
-		return nil, apierror.BadRequest("invalid resume_token: watch without it")
+	if len(fields) < 16 || !isVersion(version) {
+		return nil, nil, apierror.BadRequest("invalid resume_token: watch without it")
 	}
 	if !slices.Equal(selection, t.selection) {
-		return nil, apierror.BadRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields and relation must be the same")
+		return nil, nil, errOtherWatch
 	}
 	if !t.canResumeFrom(served) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	return &informerhub.Position{
 		Version: version,
 		Epoch:   binary.BigEndian.Uint64(fields),
 		Issued:  int64(binary.BigEndian.Uint64(fields[8:])),
-	}, nil
+	}, fields[16:], nil
 }
 
 // openToken returns the bytes between a token's format and its checksum. It returns false if either

@@ -22,8 +22,18 @@ type watch struct {
 	metadataOnly bool   // objects are reduced to their metadata
 	query        informerhub.Query
 	scope        auth.Namespaces // the scope in query
-	watcher      *informerhub.Watcher
+	watcher      watcher
+	page         *livePage // watcher, if the watch has a page
 	tokens       tokens
+}
+
+// watcher is the source of the events of a watch: an [informerhub.Watcher] or a livePage. Its methods
+// are described there.
+type watcher interface {
+	NextUntil(ctx context.Context, interrupt <-chan struct{}) (informerhub.Batch, error)
+	Rescope(next *informerhub.Selection)
+	Restart(next *informerhub.Selection)
+	Close()
 }
 
 // join attaches the watch to its cache.
@@ -51,15 +61,15 @@ func (w *watch) close() {
 
 // rescope switches the watch to the current scope of its lease.
 func (w *watch) rescope(ctx context.Context) error {
-	return w.switchScope(ctx, (*informerhub.Watcher).Rescope)
+	return w.switchScope(ctx, watcher.Rescope)
 }
 
 // restart starts a snapshot of the current scope of the lease.
 func (w *watch) restart(ctx context.Context) error {
-	return w.switchScope(ctx, (*informerhub.Watcher).Restart)
+	return w.switchScope(ctx, watcher.Restart)
 }
 
-func (w *watch) switchScope(ctx context.Context, switchTo func(*informerhub.Watcher, *informerhub.Selection)) error {
+func (w *watch) switchScope(ctx context.Context, switchTo func(watcher, *informerhub.Selection)) error {
 	w.scope = w.lease.scope
 	w.query.Namespaces = restriction(w.scope)
 	selection, err := w.cache.Select(ctx, w.query)
@@ -85,9 +95,15 @@ type eventSender struct {
 	memory   sendMemory
 	sent     prometheus.Counter
 
-	response         kubeconnectv1.WatchResponse // the next message
-	deliveredThrough *informerhub.Position       // position up to which everything has been sent; nil if there is none
-	lastContact      time.Time                   // the newest contact time that was sent
+	response    kubeconnectv1.WatchResponse // the next message
+	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
+	lastContact time.Time                   // the newest contact time that was sent
+}
+
+// delivery is the progress of a client.
+type delivery struct {
+	position informerhub.Position
+	token    string // to resume with
 }
 
 // follow sends the watcher's batches until the client disconnects or the watch ends.
@@ -132,7 +148,7 @@ func (s *eventSender) followScope(ctx context.Context, w *watch) error {
 	if err := s.part.Settle(false); err != nil {
 		return err
 	}
-	s.deliveredThrough = nil // no position in the new scope corresponds to what was sent
+	s.delivered = nil // no position in the new scope corresponds to what was sent
 	s.setKind(w.metadataOnly, w.lease)
 	return w.rescope(ctx)
 }
@@ -162,13 +178,12 @@ func (s *eventSender) renew(ctx context.Context, w *watch) error {
 
 // withhold sends a stale bookmark: the stream has not advanced since its lease was last renewed.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
-	if s.deliveredThrough != nil {
+	if s.delivered != nil {
 		s.response.Freshness = encode.Freshness(s.staleFreshness(w.lease.renewedAt, w.cache.Freshness().LastContact))
-		batch := informerhub.Batch{
-			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.deliveredThrough.Version}},
-			Position: *s.deliveredThrough,
-		}
-		if err := s.sendEncoded(ctx, nil, edge.Guard{}, s.encoderOf(w, batch).Bookmark()); err != nil {
+		batch := informerhub.Batch{Events: []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.delivered.position.Version}}}
+		bookmark := encode.Events{Batch: batch, Tokens: &w.tokens}.Bookmark()
+		bookmark.Token = s.delivered.token
+		if err := s.sendEncoded(ctx, nil, edge.Guard{}, bookmark); err != nil {
 			return err
 		}
 	}
@@ -204,7 +219,7 @@ func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batc
 	err := s.sendBatch(ctx, w, batch, freshness)
 	if errors.Is(err, errNarrowed) {
 		s.response.Reset()
-		s.deliveredThrough = nil
+		s.delivered = nil
 		return w.restart(ctx)
 	}
 	return err
@@ -231,17 +246,22 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 			return err
 		}
 		s.sent.Add(float64(encoded.Count))
-		s.deliveredThrough = nil
+		s.delivered = nil
 		if position, ok := batch.PositionAfter(encoded.Last); ok {
-			s.deliveredThrough = &position
+			s.delivered = &delivery{position, encoded.Token}
 		}
 	}
-	return s.part.Settle(s.deliveredThrough != nil)
+	return s.part.Settle(s.delivered != nil)
 }
 
 func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) encode.Events {
 	size, _ := batch.Sizes()
-	return encode.Events{Batch: batch, Encoding: s.encoding, Patches: s.patches, Tokens: &w.tokens, Heavy: size >= encode.HeavyBatch}
+	events := encode.Events{Batch: batch, Encoding: s.encoding, Patches: s.patches, Tokens: &w.tokens, Heavy: size >= encode.HeavyBatch}
+	if w.page != nil {
+		events.Places = w.page.places
+		w.tokens.page = w.page.token()
+	}
+	return events
 }
 
 // sendPermitted sends a message under a valid lease. It renews the lease first if that is due.
@@ -254,6 +274,9 @@ func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemo
 			return errNarrowed
 		}
 		s.response.Freshness = freshness
+		if w.page != nil && encoded.Token != "" {
+			s.response.Page = w.page.changedState
+		}
 		if err := s.sendEncoded(ctx, w.lease, edge.Guard{Awaited: held.awaited}, encoded); !errors.Is(err, errDue) {
 			return err
 		}

@@ -24,6 +24,7 @@ type watchParams struct {
 	fields      *mask.Mask
 	encoding    kubeconnectv1.Encoding
 	patches     kubeconnectv1.PatchFormat
+	page        *pageParams       // nil for all objects
 	resumeToken string            // validated when the watch has its resource; see tokens.read
 	hash        [sha256.Size]byte // of what the watch selects, without the resource
 }
@@ -39,24 +40,31 @@ func (r *reads) parseWatch(request *kubeconnectv1.WatchRequest) (p watchParams, 
 	if p.fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
 		return watchParams{}, err
 	}
+	if p.page, err = parsePage(request); err != nil {
+		return watchParams{}, err
+	}
 	p.selectionParams, err = r.parseSelection(request)
 	if request.GetMetadataOnly() {
 		p.selectionParams = p.ofMetadata()
 	}
-	p.hash = hashSelection(request, p.fields)
+	p.hash = hashSelection(request, p.fields, p.page)
 	return p, err
 }
 
 // hashSelection returns a hash of the fields of a request that determine which objects a watch
 // selects, and what it sends of them. The resource is left out, because it has several spellings,
 // and the relation, which is known when it is resolved.
-func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask) [sha256.Size]byte {
+func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask, page *pageParams) [sha256.Size]byte {
 	selects := proto.CloneOf(request)
 	if fields != nil {
 		selects.Fields = []string{fields.String()}
 	}
 	selects.Resource, selects.Related = "", nil
 	selects.ResumeToken, selects.MinResourceVersion, selects.RequireAllNamespaces = "", "", false // they select nothing
+	selects.Limit, selects.Offset, selects.After = min(selects.GetLimit(), 1), 0, nil             // a page can be scrolled
+	if page != nil {
+		selects.OrderBy = page.order.String()
+	}
 	selects.Encoding, selects.PatchFormat = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, encode.WholeObject
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	return sha256.Sum256(text)
@@ -134,6 +142,9 @@ func (w *watches) follow(ctx context.Context, starting *startingWatch) (*watch, 
 		tokens: tokensFor(resource, params).inGeneration(w.generation).relatedBy(related).withScope(lease.scope),
 	}
 	started.query.Name, started.query.Fields = params.name, params.fields
+	if params.page != nil {
+		return w.followPage(ctx, starting, started)
+	}
 	since, err := started.tokens.read(params.resumeToken)
 	if err != nil {
 		return nil, err

@@ -78,6 +78,10 @@ func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv
 		PatchFormat:          watch.GetPatchFormat(),
 		MinResourceVersion:   watch.GetMinResourceVersion(),
 		RequireAllNamespaces: watch.GetRequireAllNamespaces(),
+		Limit:                watch.GetLimit(),
+		OrderBy:              watch.GetOrderBy(),
+		Offset:               watch.GetOffset(),
+		After:                watch.GetAfter(),
 		ResumeToken:          resumeToken,
 	}
 }

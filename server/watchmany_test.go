@@ -312,6 +312,10 @@ func someValue(of protoreflect.Message, field protoreflect.FieldDescriptor) prot
 		return protoreflect.ValueOfEnum(1)
 	case field.Kind() == protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(true)
+	case field.Kind() == protoreflect.Int32Kind:
+		return protoreflect.ValueOfInt32(1)
+	case field.Kind() == protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(1)
 	}
 	return protoreflect.ValueOfString("a")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
 // loops are the loops of handlers over many objects.
@@ -26,7 +27,7 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 	t.Helper()
 	list := func(orderBy string, view encode.View) func(context.Context) error {
 		s := &reads{lists: newListCache()}
-		order, err := parseOrder(orderBy)
+		order, err := sorted.Parse(orderBy)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,15 +19,24 @@ var (
 	eventObject         = FieldNumber(&kubeconnectv1.Event{}, "object")
 	eventVersion        = FieldNumber(&kubeconnectv1.Event{}, "resource_version")
 	eventPatch          = FieldNumber(&kubeconnectv1.Event{}, "patch_format")
+	eventIndex          = FieldNumber(&kubeconnectv1.Event{}, "index")
 )
 
 // MaxEventsBytes is the size of several events at which a message is sent and not filled further. A
 // message with one event can be larger.
 const MaxEventsBytes = 64 << 10
 
-// Events encodes the events of a batch as responses. All fields but Patches and Heavy are required.
+// Place is the place of an event's object in a page.
+type Place struct {
+	Index int
+	Moved bool // the object has another place, and is otherwise unchanged
+}
+
+// Events encodes the events of a batch as responses. All fields but Places, Patches and Heavy are
+// required.
 type Events struct {
 	Batch    informerhub.Batch
+	Places   []Place // of the events, if the watch has a page; such a batch is not shared
 	Encoding kubeconnectv1.Encoding
 	Patches  kubeconnectv1.PatchFormat // the patch format of events whose Before is known
 	Tokens   Tokens
@@ -138,10 +147,18 @@ func (e Events) Bookmark() Response { return e.begin().response() }
 type responseEncoder struct {
 	Events
 	buffer  []byte
-	next    int    // index of the next event
-	encoded bool   // object and patch belong to the next event
+	next    int  // index of the next event
+	encoded bool // event is the next event
+	event   encodedEvent
+}
+
+// encodedEvent is an event with its encoded object.
+type encodedEvent struct {
+	kind    kubeconnectv1.EventType
 	object  []byte // nil if it has none
+	version string
 	patch   kubeconnectv1.PatchFormat
+	index   int // see Place
 }
 
 func (e Events) begin() *responseEncoder {
@@ -150,12 +167,21 @@ func (e Events) begin() *responseEncoder {
 
 func (r *responseEncoder) done() bool { return r.next == len(r.Batch.Events) }
 
-// encode encodes the object of the next event.
+// encode encodes the next event.
 func (r *responseEncoder) encode() {
-	if !r.encoded {
-		r.object, r.patch = r.Events.object(r.Batch.Events[r.next])
-		r.encoded = true
+	if r.encoded {
+		return
 	}
+	event := r.Batch.Events[r.next]
+	r.encoded, r.event = true, encodedEvent{kind: eventTypes[event.Type], version: event.ResourceVersion}
+	if len(r.Places) > 0 {
+		r.event.index = r.Places[r.next].Index
+	}
+	if len(r.Places) > 0 && r.Places[r.next].Moved {
+		r.event.kind, r.event.object = kubeconnectv1.EventType_EVENT_TYPE_MOVED, headObject(event.Object)
+		return
+	}
+	r.event.object, r.event.patch = r.Events.object(event)
 }
 
 // response returns the next response, which is valid until the following call.
@@ -166,11 +192,10 @@ func (r *responseEncoder) response() Response {
 	first := r.next
 	for ; !r.done(); r.next++ {
 		r.encode()
-		event := r.Batch.Events[r.next]
-		if size := eventSize(event, r.object, r.patch); len(r.buffer) > 0 && len(r.buffer)+size > MaxEventsBytes {
+		if size := r.event.size(); len(r.buffer) > 0 && len(r.buffer)+size > MaxEventsBytes {
 			break
 		}
-		r.buffer, r.encoded = appendEvent(r.buffer, event, r.object, r.patch), false
+		r.buffer, r.encoded = r.event.append(r.buffer), false
 	}
 	last := r.next - 1
 	return Response{r.buffer, r.tokenAfter(last), last, r.next - first}
@@ -212,34 +237,43 @@ func (e Events) tokenAfter(last int) string {
 	return e.Tokens.Write(position)
 }
 
-// appendEvent appends an event, with its encoded object, to a response.
-func appendEvent(dst []byte, event informerhub.Event, object []byte, patch kubeconnectv1.PatchFormat) []byte {
+// append appends the event to a response.
+func (e *encodedEvent) append(dst []byte) []byte {
 	dst = protowire.AppendTag(dst, watchResponseEvents, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(eventSize(event, object, patch)))
-	dst = protowire.AppendTag(dst, eventType, protowire.VarintType)
-	dst = protowire.AppendVarint(dst, uint64(eventTypes[event.Type]))
-	if event.Object != nil {
-		dst = AppendField(dst, eventObject, object)
+	dst = protowire.AppendVarint(dst, uint64(e.size()))
+	dst = appendNumber(dst, eventType, uint64(e.kind))
+	if e.object != nil {
+		dst = AppendField(dst, eventObject, e.object)
 	}
 	dst = protowire.AppendTag(dst, eventVersion, protowire.BytesType)
-	dst = protowire.AppendString(dst, event.ResourceVersion)
-	if patch != WholeObject {
-		dst = protowire.AppendTag(dst, eventPatch, protowire.VarintType)
-		dst = protowire.AppendVarint(dst, uint64(patch))
-	}
-	return dst
+	dst = protowire.AppendString(dst, e.version)
+	dst = appendNumber(dst, eventPatch, uint64(e.patch))
+	return appendNumber(dst, eventIndex, uint64(e.index))
 }
 
-func eventSize(event informerhub.Event, object []byte, patch kubeconnectv1.PatchFormat) int {
-	size := protowire.SizeTag(eventType) + protowire.SizeVarint(uint64(eventTypes[event.Type])) +
-		protowire.SizeTag(eventVersion) + protowire.SizeBytes(len(event.ResourceVersion))
-	if event.Object != nil {
-		size += protowire.SizeTag(eventObject) + protowire.SizeBytes(len(object))
-	}
-	if patch != WholeObject {
-		size += protowire.SizeTag(eventPatch) + protowire.SizeVarint(uint64(patch))
+func (e *encodedEvent) size() int {
+	size := sizeOfNumber(eventType, uint64(e.kind)) + sizeOfNumber(eventPatch, uint64(e.patch)) + sizeOfNumber(eventIndex, uint64(e.index)) +
+		protowire.SizeTag(eventVersion) + protowire.SizeBytes(len(e.version))
+	if e.object != nil {
+		size += protowire.SizeTag(eventObject) + protowire.SizeBytes(len(e.object))
 	}
 	return size
+}
+
+// appendNumber appends a field with a number, unless it is 0, which is the default.
+func appendNumber(dst []byte, field protowire.Number, number uint64) []byte {
+	if number == 0 {
+		return dst
+	}
+	return protowire.AppendVarint(protowire.AppendTag(dst, field, protowire.VarintType), number)
+}
+
+// sizeOfNumber returns the number of bytes that appendNumber appends.
+func sizeOfNumber(field protowire.Number, number uint64) int {
+	if number == 0 {
+		return 0
+	}
+	return protowire.SizeTag(field) + protowire.SizeVarint(number)
 }
 
 // eventTypes are the types of events, as the proto has them.

@@ -190,3 +190,12 @@ func (s Value) Encode() *structpb.Value {
 	}
 	return structpb.NewNumberValue(s.value)
 }
+
+// Size estimates the memory of the value in bytes.
+func (s Value) Size() int {
+	size := 40 + len(s.text)
+	if s.exact != nil {
+		size += 128
+	}
+	return size
+}

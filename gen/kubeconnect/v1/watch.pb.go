@@ -251,8 +251,9 @@ type WatchRequest struct {
 	// response leads to the page as it is at the response's version. Changes are combined,
 	// so that a page changes at most ten times a second. Between RESET and SYNCED the page is
 	// sent; afterwards
-	//   - an object that enters the page is ADDED, and an object that leaves it is DELETED,
-	//     also if only other objects have been created or deleted;
+	//   - an object that enters the page is ADDED, and an object that leaves it is DELETED (an
+	//     event with an index and no object), also if only other objects have been created or
+	//     deleted;
 	//   - an object that has changed is MODIFIED, and one that has only another place is MOVED.
 	//
 	// See Event.index for the places. WatchResponse.page has the total.
@@ -682,7 +683,7 @@ type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The type of the event.
 	Type EventType `protobuf:"varint,1,opt,name=type,proto3,enum=kubeconnect.v1.EventType" json:"type,omitempty"`
-	// The object; absent for RESET, SYNCED and BOOKMARK.
+	// The object; absent for RESET, SYNCED and BOOKMARK, and for DELETED in a page.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The version of the event itself. See EventType for SYNCED and BOOKMARK; the version of
 	// RESET has no meaning for callers.
@@ -698,6 +699,8 @@ type Event struct {
 	// matched the selection. If the object has no content (see WatchRequest.namespace and
 	// resume_token), both versions are the same, and the UID is set only if the service
 	// knows which object it was.
+	//
+	// In a page (see WatchRequest.limit) it is the version of the page that the event leads to.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The format of the patch, if the object's content (its struct or json) is a patch to
 	// the state of the object that this stream sent last. It is the format that
@@ -709,10 +712,11 @@ type Event struct {
 	// not fit into a Struct, its patches are json too. An object that changes from one form
 	// to the other is sent whole.
 	PatchFormat PatchFormat `protobuf:"varint,4,opt,name=patch_format,json=patchFormat,proto3,enum=kubeconnect.v1.PatchFormat" json:"patch_format,omitempty"`
-	// Only in a page (see WatchRequest.limit), for ADDED, MODIFIED and MOVED: the place of the
-	// object in the page, from 0. Apply the events in order: remove a MODIFIED or MOVED object
-	// from its place, then insert the object at this index. After the last event of a response
-	// with a page state, the objects are in the order of the page.
+	// Only in a page (see WatchRequest.limit), for ADDED, MODIFIED, MOVED and DELETED: a place
+	// in the page, from 0. Apply the events in order. DELETED: remove the object at this index.
+	// MODIFIED and MOVED: remove the object from its place, then insert it at this index. ADDED:
+	// insert it at this index. After the last event of a response with a page state, the
+	// objects are in the order of the page.
 	Index         int32 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

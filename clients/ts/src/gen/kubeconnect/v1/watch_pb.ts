@@ -177,8 +177,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * response leads to the page as it is at the response's version. Changes are combined,
    * so that a page changes at most ten times a second. Between RESET and SYNCED the page is
    * sent; afterwards
-   * - an object that enters the page is ADDED, and an object that leaves it is DELETED,
-   *   also if only other objects have been created or deleted;
+   * - an object that enters the page is ADDED, and an object that leaves it is DELETED (an
+   *   event with an index and no object), also if only other objects have been created or
+   *   deleted;
    * - an object that has changed is MODIFIED, and one that has only another place is MOVED.
    * See Event.index for the places. WatchResponse.page has the total.
    *
@@ -388,7 +389,7 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
   type: EventType;
 
   /**
-   * The object; absent for RESET, SYNCED and BOOKMARK.
+   * The object; absent for RESET, SYNCED and BOOKMARK, and for DELETED in a page.
    *
    * @generated from field: kubeconnect.v1.Object object = 2;
    */
@@ -410,6 +411,8 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
    * resume_token), both versions are the same, and the UID is set only if the service
    * knows which object it was.
    *
+   * In a page (see WatchRequest.limit) it is the version of the page that the event leads to.
+   *
    * @generated from field: string resource_version = 3;
    */
   resourceVersion: string;
@@ -430,10 +433,11 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
   patchFormat: PatchFormat;
 
   /**
-   * Only in a page (see WatchRequest.limit), for ADDED, MODIFIED and MOVED: the place of the
-   * object in the page, from 0. Apply the events in order: remove a MODIFIED or MOVED object
-   * from its place, then insert the object at this index. After the last event of a response
-   * with a page state, the objects are in the order of the page.
+   * Only in a page (see WatchRequest.limit), for ADDED, MODIFIED, MOVED and DELETED: a place
+   * in the page, from 0. Apply the events in order. DELETED: remove the object at this index.
+   * MODIFIED and MOVED: remove the object from its place, then insert it at this index. ADDED:
+   * insert it at this index. After the last event of a response with a page state, the
+   * objects are in the order of the page.
    *
    * @generated from field: int32 index = 5;
    */

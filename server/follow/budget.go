@@ -1,0 +1,96 @@
+package follow
+
+import (
+	"errors"
+	"sync"
+)
+
+// ErrMemory reports that a state needs more memory than the caller, or all callers together, can use.
+var ErrMemory = errors.New("not enough memory for what the stream follows")
+
+// Limits bound the memory of states, in bytes.
+type Limits struct {
+	Total     int
+	PerCaller int
+}
+
+// Budget is the memory that followers share. It is safe for concurrent use.
+type Budget struct {
+	limits   Limits
+	shortage []func() // release memory of followers without streams; set before the first use
+
+	mu       sync.Mutex // guards the fields below; no other lock is taken while it is held
+	total    int
+	byCaller map[string]int
+}
+
+// NewBudget returns a budget with the given limits.
+func NewBudget(limits Limits) *Budget {
+	return &Budget{limits: limits, byCaller: make(map[string]int)}
+}
+
+// onShortage adds a function that is called when memory is short.
+func (b *Budget) onShortage(release func()) { b.shortage = append(b.shortage, release) }
+
+// add changes the memory that a caller uses. It returns false, and changes nothing, if that would
+// exceed a limit.
+func (b *Budget) add(caller string, bytes int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bytes > 0 && (b.total+bytes > b.limits.Total || b.byCaller[caller]+bytes > b.limits.PerCaller) {
+		return false
+	}
+	b.total += bytes
+	if b.byCaller[caller] += bytes; b.byCaller[caller] == 0 {
+		delete(b.byCaller, caller)
+	}
+	return true
+}
+
+// charge is the part of a budget that one follower uses.
+type charge struct {
+	budget *Budget
+	caller string
+
+	mu       sync.Mutex // guards the fields below; Budget.mu is taken while it is held
+	bytes    int
+	released bool
+}
+
+// resize changes the charge to a number of bytes. If there is not enough memory, it ends followers
+// without streams, and fails with ErrMemory if that does not help.
+func (c *charge) resize(bytes int) error {
+	if c.tryResize(bytes) {
+		return nil
+	}
+	for _, release := range c.budget.shortage {
+		release()
+	}
+	if c.tryResize(bytes) {
+		return nil
+	}
+	return ErrMemory
+}
+
+func (c *charge) tryResize(bytes int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.released {
+		return true
+	}
+	if !c.budget.add(c.caller, bytes-c.bytes) {
+		return false
+	}
+	c.bytes = bytes
+	return true
+}
+
+// release ends the charge.
+func (c *charge) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.released {
+		c.budget.add(c.caller, -c.bytes)
+		c.bytes, c.released = 0, true
+	}
+}

@@ -1,0 +1,137 @@
+package follow
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+)
+
+// State is what is computed from the objects of a selection. Its methods are called by one goroutine
+// at a time.
+type State interface {
+	// Change applies one change of the selection. before is nil for an object that was added, and
+	// after for one that was removed. generation is the one that the change is published as; 0 while
+	// the state is filled with a snapshot. After an error the state is discarded.
+	Change(before, after *informerhub.Object, generation uint64) error
+	// Bytes estimates the memory of the state.
+	Bytes() int
+}
+
+// Moment is what a published state is computed from.
+type Moment struct {
+	// Epoch identifies the state. It grows when a new state was filled with a snapshot.
+	Epoch uint64
+	// Generation grows by one with each publication that contains a change.
+	Generation uint64
+	// Version is the version at which the state is true. Position is that of the watcher, whose version
+	// can be older: see [informerhub.Batch].
+	Version   string
+	Position  informerhub.Position
+	Freshness informerhub.Freshness
+	// Warnings are messages for people: the number of objects for which the filter has no value.
+	Warnings []string
+}
+
+// isAfter reports whether a stream that has read another moment has something to read.
+func (m Moment) isAfter(other Moment) bool {
+	return m.Epoch != other.Epoch || m.Generation != other.Generation || m.Freshness.Stale != other.Freshness.Stale
+}
+
+// Follower keeps one state true.
+type Follower[S State] struct {
+	// Set once.
+	all     *Followers[S]
+	key     key
+	private bool
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the goroutine has ended
+	flush   chan struct{} // has an element when Reach waits
+	charge  charge
+
+	streams int         // guarded by all.mu
+	idle    *time.Timer // guarded by all.mu; ends the follower; nil while a stream has joined it
+
+	mu        sync.RWMutex // guards the fields below; no other lock is taken while it is held
+	state     S
+	at        Moment
+	published chan struct{} // closed and replaced at each publication
+	err       error         // why nothing is published any more
+}
+
+// Read calls read with the published state and its moment. The state does not change while read
+// runs, and must not be used after that. Read must return soon: publications wait for it. Read fails
+// with the error that ended the follower.
+func (f *Follower[S]) Read(read func(state S, at Moment)) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.err == nil {
+		read(f.state, f.at)
+	}
+	return f.err
+}
+
+// Wait blocks until there is something to read after a moment: a change, or a change of whether the
+// cache is stale. The zero Moment is before the first publication. Wait fails with
+// [informerhub.ErrInterrupted] once interrupt is closed, with the error that ended the follower, and
+// with the cause of ctx.
+func (f *Follower[S]) Wait(ctx context.Context, after Moment, interrupt <-chan struct{}) error {
+	for {
+		at, published, err := f.current()
+		switch {
+		case err != nil:
+			return err
+		case at.Epoch > 0 && at.isAfter(after):
+			return nil
+		}
+		select {
+		case <-published:
+		case <-interrupt:
+			return informerhub.ErrInterrupted
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Reach blocks until the published state has reached a version that the cache has reached.
+// Reach returns early if the cache begins another history meanwhile.
+func (f *Follower[S]) Reach(ctx context.Context, version string) error {
+	for epoch := uint64(0); ; {
+		at, published, err := f.current()
+		switch {
+		case err != nil:
+			return err
+		case !object.Older(at.Version, version), epoch != 0 && at.Epoch != epoch:
+			return nil
+		}
+		epoch = at.Epoch
+		select {
+		case f.flush <- struct{}{}:
+		default: // another stream waits already
+		}
+		select {
+		case <-published:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// current returns the published moment, and a channel that is closed at the next publication.
+func (f *Follower[S]) current() (at Moment, published <-chan struct{}, err error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.at, f.published, f.err
+}
+
+// Leave ends the use of the follower by one stream. If the cache is private, Leave returns when
+// nothing uses the cache any more.
+func (f *Follower[S]) Leave() {
+	f.all.leave(f)
+	if f.private {
+		<-f.ended
+	}
+}

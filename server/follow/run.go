@@ -1,0 +1,226 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// Interval is the minimum time between two publications. The first change after a quiet time is
+// published at once.
+const Interval = 100 * time.Millisecond
+
+// run is the goroutine of a follower. It owns all fields.
+type run[S State] struct {
+	*Follower[S]
+	selection *informerhub.Selection
+	create    func() S
+	watcher   *informerhub.Watcher
+
+	snapshot    map[string]*informerhub.Object // of a snapshot that is being read, by key; nil if there is none
+	filled      *S                             // made of a snapshot and not published; nil if there is none
+	pending     []informerhub.Event            // steps that were read and not published
+	next        Moment                         // after the pending steps
+	due         bool                           // next can be published
+	urgent      bool                           // a stream waits in Reach
+	publishedAt time.Time
+}
+
+// errStopped reports that a follower has ended because no stream had joined it.
+var errStopped = errors.New("the follower has ended")
+
+// follow reads and publishes changes until the watcher fails or the context ends.
+func (r *run[S]) follow(ctx context.Context) {
+	defer close(r.ended)
+	defer r.watcher.Close()
+	for {
+		if err := r.step(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = errStopped
+			}
+			r.fail(err)
+			return
+		}
+	}
+}
+
+// fail ends the follower with an error.
+func (r *run[S]) fail(err error) {
+	r.all.forget(r.Follower)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var none S
+	r.err, r.state = err, none
+	close(r.published)
+}
+
+// step reads a batch, and publishes what was read if it is time for that.
+func (r *run[S]) step(ctx context.Context) error {
+	batch, err := r.read(ctx)
+	switch {
+	case errors.Is(err, informerhub.ErrInterrupted):
+		r.watcher.Flush()
+		r.urgent = true
+		return nil
+	case err != nil && r.due && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		return r.publish()
+	case err != nil:
+		return err
+	}
+	if err := r.add(ctx, batch); err != nil {
+		return err
+	}
+	if r.due && r.isTime() {
+		return r.publish()
+	}
+	return nil
+}
+
+// isTime reports whether pending changes must not wait any longer.
+func (r *run[S]) isTime() bool {
+	return r.urgent && !r.watcher.IsFlushing() || r.filled != nil || time.Since(r.publishedAt) >= Interval
+}
+
+// read returns the next batch. If something can be published, it waits until the interval since the
+// previous publication has passed.
+func (r *run[S]) read(ctx context.Context) (informerhub.Batch, error) {
+	if r.due {
+		waitCtx, cancel := context.WithDeadline(ctx, r.publishedAt.Add(Interval))
+		defer cancel()
+		ctx = waitCtx
+	}
+	return r.watcher.NextUntil(ctx, r.flush)
+}
+
+// add adds a batch to what is to be published.
+func (r *run[S]) add(ctx context.Context, batch informerhub.Batch) error {
+	r.next.Freshness, r.next.Position = batch.Freshness, batch.Position
+	if len(batch.Warnings) > 0 {
+		r.next.Warnings = batch.Warnings
+	}
+	switch {
+	case batch.Events[0].Type == informerhub.Reset:
+		r.snapshot, r.pending, r.filled, r.due = make(map[string]*informerhub.Object), nil, nil, false
+		return r.addToSnapshot(ctx, batch)
+	case r.snapshot != nil:
+		return r.addToSnapshot(ctx, batch)
+	case !isKnown(batch):
+		r.watcher.Restart(r.selection)
+		return nil
+	}
+	r.addSteps(batch)
+	return nil
+}
+
+// isKnown reports whether the state before each change of a batch is known.
+func isKnown(batch informerhub.Batch) bool {
+	for _, event := range batch.Events {
+		if event.Type == informerhub.Modified && event.Before == nil {
+			return false
+		}
+	}
+	return batch.HasSteps()
+}
+
+func (r *run[S]) addSteps(batch informerhub.Batch) {
+	for _, event := range batch.Events {
+		if event.Object != nil {
+			r.pending = append(r.pending, event)
+		}
+	}
+	if batch.Through != "" {
+		r.next.Version = batch.Through
+	}
+	_, r.due = batch.PositionAfter(len(batch.Events) - 1)
+}
+
+// addToSnapshot adds a batch of a snapshot. After its last part, a new state is filled with it.
+func (r *run[S]) addToSnapshot(ctx context.Context, batch informerhub.Batch) error {
+	for _, event := range batch.Events {
+		switch event.Type {
+		case informerhub.Added, informerhub.Modified:
+			r.snapshot[event.Object.Key()] = event.Object
+		case informerhub.Deleted:
+			delete(r.snapshot, event.Object.Key())
+		case informerhub.Synced:
+			return r.fill(ctx, event.ResourceVersion)
+		}
+	}
+	return r.charge.resize(len(r.snapshot) * snapshotEntryBytes)
+}
+
+// snapshotEntryBytes estimates the memory of an entry of a snapshot that is being read.
+const snapshotEntryBytes = 128
+
+// stepsBetweenYields is the number of changes between two checks whether others wait for the
+// processor and whether there is still memory.
+const stepsBetweenYields = 256
+
+// fill fills a new state with the snapshot, which is that of a version.
+func (r *run[S]) fill(ctx context.Context, version string) error {
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	state, filled := r.create(), 0
+	for _, object := range r.snapshot {
+		if filled++; filled%stepsBetweenYields == 0 {
+			if err := errors.Join(fairqueue.Yield(ctx), r.charge.resize(len(r.snapshot)*snapshotEntryBytes+state.Bytes())); err != nil {
+				return err
+			}
+		}
+		if err := state.Change(nil, object, 0); err != nil {
+			return err
+		}
+	}
+	r.snapshot, r.filled, r.due = nil, &state, true
+	r.next.Version = version
+	r.next.Epoch++
+	return nil
+}
+
+// publish applies the pending changes to the state and shows it to the streams.
+func (r *run[S]) publish() error {
+	if err := r.apply(); err != nil {
+		return err
+	}
+	r.pending, r.filled, r.due, r.publishedAt = nil, nil, false, time.Now()
+	r.urgent = r.urgent && r.watcher.IsFlushing()
+	return r.charge.resize(r.state.Bytes())
+}
+
+func (r *run[S]) apply() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.filled != nil {
+		r.state = *r.filled
+	}
+	if r.filled != nil || len(r.pending) > 0 {
+		r.next.Generation++
+	}
+	for _, event := range r.pending {
+		before, after := states(event)
+		if err := r.state.Change(before, after, r.next.Generation); err != nil {
+			return err
+		}
+	}
+	r.at = r.next
+	close(r.published)
+	r.published = make(chan struct{})
+	return nil
+}
+
+// states returns the states of an object before and after an event.
+func states(event informerhub.Event) (before, after *informerhub.Object) {
+	switch event.Type {
+	case informerhub.Added:
+		return nil, event.Object
+	case informerhub.Deleted:
+		return event.Object, nil
+	}
+	return event.Before, event.Object
+}

@@ -1,0 +1,351 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/follow"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
+)
+
+// livePage is the source of the events of a watch with a page. The sorted objects belong to a
+// follower, which all streams with the same selection and order share. The page reads its range after
+// each publication, and compares it with the objects that the client has. It is owned by the
+// goroutine that follows the watch.
+type livePage struct {
+	// Set once.
+	pages  *follow.Followers[*sorted.Objects]
+	cache  *informerhub.Cache
+	caller string // is charged for the memory of the sorted objects
+	params pageParams
+	fields *mask.Mask // of the objects that are sent; nil for all fields
+
+	selection *informerhub.Selection
+	follower  *follow.Follower[*sorted.Objects] // nil before it has joined the selection's
+	reached   string                            // the version that the next follower must reach; empty for any
+	reset     bool                              // the next batch begins with Reset
+	anchor    *sorted.Entry                     // of params.after, at its last place; nil before it was found
+
+	// What the client has after the last batch.
+	held     []heldObject
+	state    *kubeconnectv1.PageState
+	at       follow.Moment
+	warnings []string
+
+	// Of the last batch.
+	places       []encode.Place
+	changedState *kubeconnectv1.PageState // nil if neither the page nor its state has changed
+	bookmarkAt   time.Time                // of the last batch with Synced or Bookmark
+}
+
+// pageContent is what a page reads at once.
+type pageContent struct {
+	objects []*informerhub.Object
+	offset  int
+	total   int
+	at      follow.Moment
+}
+
+// followPage starts a watch of a page in the scope of its lease.
+func (w *watches) followPage(ctx context.Context, starting *startingWatch, started *watch) (*watch, error) {
+	params, resource := starting.params, starting.lease.request.resource
+	if !resource.Cacheable() {
+		return nil, apierror.BadRequest("%s are not cached, and a page needs a cache: watch without limit, or call List at an interval", resource.Name)
+	}
+	position, held, err := started.tokens.readPage(params.resumeToken)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := w.hub.Cache(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	starting.cache.Store(cache)
+	if err := awaitVersion(ctx, cache, params.minVersion); err != nil {
+		return nil, err
+	}
+	started.cache, started.endCache, started.query.Fields = cache, func() {}, nil
+	page := &livePage{
+		pages: w.pages, cache: cache, caller: edge.CallerKey(starting.lease.caller.Identity),
+		params: *params.page, fields: params.fields, reached: params.minVersion, reset: true,
+	}
+	if position != nil {
+		if err := page.resume(ctx, *position, held); err != nil {
+			return nil, err
+		}
+	}
+	if page.selection, err = cache.Select(ctx, started.query); err != nil {
+		return nil, err
+	}
+	started.watcher, started.page = page, page
+	return started, page.join(ctx)
+}
+
+// resume continues a page of another stream at a position, unless the position lies in a history that
+// was undone.
+func (p *livePage) resume(ctx context.Context, position informerhub.Position, held []byte) error {
+	offset, objects, err := parseHeld(held)
+	if err != nil {
+		return err
+	}
+	switch err := p.cache.AwaitPosition(ctx, position, patience); {
+	case errors.Is(err, informerhub.ErrUndone):
+		return nil
+	case err != nil:
+		return err
+	}
+	p.held, p.state, p.reset = objects, &kubeconnectv1.PageState{Offset: int64(offset)}, false
+	p.reached = newer(p.reached, position.Version)
+	return nil
+}
+
+// newer returns the newer one of two versions; an empty one is older than all others.
+func newer(a, b string) string {
+	if a == "" || b != "" && object.Older(a, b) {
+		return b
+	}
+	return a
+}
+
+// join joins the follower of the selection.
+func (p *livePage) join(ctx context.Context) error {
+	question := follow.Question{Cache: p.cache, Selection: p.selection, State: "sorted by " + p.params.order.String(), Caller: p.caller}
+	follower, err := p.pages.Join(ctx, question, func() *sorted.Objects {
+		objects, _ := sorted.NewObjects(p.params.order) // parsePage has checked the order
+		return objects
+	})
+	if err != nil {
+		return followError(err)
+	}
+	if p.reached != "" {
+		if err := follower.Reach(ctx, p.reached); err != nil {
+			follower.Leave()
+			return followError(err)
+		}
+	}
+	p.follower, p.reached, p.bookmarkAt = follower, "", time.Time{}
+	return nil
+}
+
+// followError returns the error of a follower for its callers.
+func followError(err error) error {
+	if errors.Is(err, follow.ErrMemory) {
+		return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge,
+			"not enough memory to follow the selection: select fewer objects, or close other streams")
+	}
+	return err
+}
+
+// Rescope implements watcher. The next batch has the difference between the pages of both selections.
+func (p *livePage) Rescope(next *informerhub.Selection) {
+	p.Close()
+	p.selection, p.reached = next, p.at.Version
+}
+
+// Restart implements watcher.
+func (p *livePage) Restart(next *informerhub.Selection) {
+	p.Rescope(next)
+	p.reset = true
+}
+
+// Close implements watcher.
+func (p *livePage) Close() {
+	if p.follower != nil {
+		p.follower.Leave()
+		p.follower = nil
+	}
+}
+
+// NextUntil implements watcher: see [informerhub.Watcher.NextUntil].
+func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (informerhub.Batch, error) {
+	if p.follower == nil {
+		if err := p.join(ctx); err != nil {
+			return informerhub.Batch{}, err
+		}
+	}
+	for {
+		if err := p.wait(ctx, interrupt); err != nil {
+			return informerhub.Batch{}, followError(err)
+		}
+		content, err := p.read()
+		if err != nil {
+			return informerhub.Batch{}, err
+		}
+		if batch := p.batch(content); len(batch.Events) > 0 {
+			return batch, nil
+		}
+	}
+}
+
+// wait blocks until there is something to read, or a bookmark is due.
+func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
+	quiet, cancel := context.WithDeadline(ctx, p.bookmarkAt.Add(bookmarkInterval))
+	defer cancel()
+	err := p.follower.Wait(quiet, p.at, interrupt)
+	if err != nil && ctx.Err() == nil && quiet.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// read reads the range of the page from the sorted objects.
+func (p *livePage) read() (content pageContent, err error) {
+	failed := p.follower.Read(func(objects *sorted.Objects, at follow.Moment) {
+		if content.offset, err = p.place(objects); err == nil {
+			content.at, content.total = at, objects.Len()
+			content.objects = objects.Range(content.offset, p.params.limit)
+		}
+	})
+	if failed != nil {
+		return pageContent{}, followError(failed)
+	}
+	return content, err
+}
+
+// place returns the number of objects before the page.
+func (p *livePage) place(objects *sorted.Objects) (int, error) {
+	after := p.params.after
+	if after == nil {
+		return min(p.params.offset, objects.Len()), nil
+	}
+	if entry, ok := objects.Find(after.Namespace, after.Name); ok {
+		p.anchor = &entry
+		return objects.IndexOf(entry) + 1, nil
+	}
+	switch {
+	case p.anchor != nil:
+		return objects.IndexOf(*p.anchor), nil
+	case p.state != nil:
+		return min(int(p.state.GetOffset()), objects.Len()), nil
+	}
+	return 0, apierrors.NewNotFound(p.cache.Resource().GroupResource(), after.Name)
+}
+
+// batch returns the difference between a page and what the client has; without events if there is
+// none and no bookmark is due.
+func (p *livePage) batch(content pageContent) informerhub.Batch {
+	if p.at.Version != "" && object.Older(content.at.Version, p.at.Version) {
+		p.reset = true // the cluster's store was restored from a backup
+	}
+	batch := informerhub.Batch{Position: content.at.Position, Freshness: content.at.Freshness}
+	batch.Position.Version = content.at.Version
+	if !slices.Equal(p.warnings, content.at.Warnings) {
+		batch.Warnings, p.warnings = content.at.Warnings, content.at.Warnings
+	}
+	batch.Events, p.places = p.events(content)
+	p.setState(content, len(batch.Events) > 0)
+	if last, ok := p.lastEvent(content, len(batch.Events) > 0); ok {
+		batch.Events = append(batch.Events, informerhub.Event{Type: last, ResourceVersion: content.at.Version})
+		p.places, p.bookmarkAt = append(p.places, encode.Place{}), time.Now()
+	}
+	p.at, p.reset = content.at, false
+	return batch
+}
+
+// setState sets the state of the page in the next response, if the page or its state has changed.
+func (p *livePage) setState(content pageContent, changed bool) {
+	state := &kubeconnectv1.PageState{TotalCount: int64(content.total), Offset: int64(content.offset), ResourceVersion: content.at.Version}
+	p.changedState = nil
+	if changed || p.at.Epoch == 0 || state.GetTotalCount() != p.state.GetTotalCount() || state.GetOffset() != p.state.GetOffset() {
+		p.changedState = state
+	}
+	p.state = state
+}
+
+// lastEvent returns the type of the event without an object that ends a batch; false if it has none.
+func (p *livePage) lastEvent(content pageContent, changed bool) (informerhub.EventType, bool) {
+	switch {
+	case p.reset:
+		return informerhub.Synced, true
+	case p.changedState != nil && !changed, content.at.Freshness.Stale != p.at.Freshness.Stale, time.Since(p.bookmarkAt) >= bookmarkInterval:
+		return informerhub.Bookmark, true
+	}
+	return 0, false
+}
+
+// events returns the events that lead the client to a page, and their places.
+func (p *livePage) events(content pageContent) (events []informerhub.Event, places []encode.Place) {
+	add := func(event informerhub.Event, place encode.Place) {
+		event.ResourceVersion = content.at.Version
+		events, places = append(events, event), append(places, place)
+	}
+	if p.reset {
+		p.held = nil
+		add(informerhub.Event{Type: informerhub.Reset}, encode.Place{})
+	}
+	if p.hasExactly(content.objects) {
+		return events, places
+	}
+	next := p.heldNext(content.objects)
+	for _, change := range pageDifference(p.held, next, p.isSame) {
+		add(p.eventOf(change), change.place)
+	}
+	p.held = p.keepVersions(next)
+	return events, places
+}
+
+// hasExactly reports whether the client has exactly these objects, which is usual.
+func (p *livePage) hasExactly(objects []*informerhub.Object) bool {
+	return slices.EqualFunc(p.held, objects, func(held heldObject, object *informerhub.Object) bool { return held.object == object })
+}
+
+// heldNext returns the objects of the next page as the client will have them.
+func (p *livePage) heldNext(objects []*informerhub.Object) []heldObject {
+	next := make([]heldObject, len(objects))
+	for i, object := range objects {
+		if i < len(p.held) && p.held[i].object == object {
+			next[i] = p.held[i]
+		} else {
+			next[i] = heldOf(object)
+		}
+	}
+	return next
+}
+
+// isSame reports whether the next state of an object is the same for the client as the one that it
+// has.
+func (p *livePage) isSame(held, next heldObject) bool {
+	if held.object == nil {
+		return held.version == next.version
+	}
+	return held.object == next.object || object.EqualUnder(p.fields, held.object, next.object)
+}
+
+// keepVersions returns the objects of the next page with the versions that the client has: an object
+// that is the same for the client has not been sent again.
+func (p *livePage) keepVersions(next []heldObject) []heldObject {
+	known := make(map[objectID]heldObject, len(p.held))
+	for _, held := range p.held {
+		known[held.id] = held
+	}
+	for i, object := range next {
+		if held, ok := known[object.id]; ok && p.isSame(held, object) {
+			next[i].version = held.version
+		}
+	}
+	return next
+}
+
+// eventOf returns the event of a change. For an object that leaves the page, its place is enough.
+func (p *livePage) eventOf(change pageChange) informerhub.Event {
+	event := informerhub.Event{Type: change.kind}
+	if change.kind != informerhub.Deleted {
+		event.Object, event.Before = change.to.object.Masked(p.fields), change.from.object.Masked(p.fields)
+	}
+	return event
+}
+
+// token returns the part of a resume token that has the objects of the page.
+func (p *livePage) token() []byte { return appendHeld(nil, int(p.state.GetOffset()), p.held) }

@@ -1,0 +1,301 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+)
+
+// podHistory changes the pods of a fake API server at random, and keeps the pods of each version.
+type podHistory struct {
+	api *fakeAPI
+
+	mu       sync.Mutex // guards the fields below
+	version  int
+	pods     map[string]*corev1.Pod
+	versions map[string]map[string]*corev1.Pod
+}
+
+func newPodHistory(pods int) *podHistory {
+	h := &podHistory{api: &fakeAPI{events: make(chan any)}, version: 10, pods: make(map[string]*corev1.Pod), versions: make(map[string]map[string]*corev1.Pod)}
+	for i := range pods {
+		pod := randomPod(fmt.Sprint("pod-", i), 5)
+		h.pods[pod.Name] = pod
+		h.api.objects = append(h.api.objects, pod)
+	}
+	h.api.version = "10"
+	h.versions["10"] = maps.Clone(h.pods)
+	return h
+}
+
+func randomPod(name string, version int) *corev1.Pod {
+	pod := objecttest.Pod(name, version)
+	pod.Spec.NodeName = fmt.Sprint("node-", rand.N(4))
+	pod.Status.Message = fmt.Sprint(rand.N(3))
+	return pod
+}
+
+// change makes a random change.
+func (h *podHistory) change() {
+	h.mu.Lock()
+	h.version++
+	pod := randomPod(fmt.Sprint("pod-", rand.N(30)), h.version)
+	kind := "ADDED"
+	switch _, exists := h.pods[pod.Name]; {
+	case exists && rand.N(3) == 0:
+		kind = "DELETED"
+		delete(h.pods, pod.Name)
+	case exists:
+		kind = "MODIFIED"
+		h.pods[pod.Name] = pod
+	default:
+		h.pods[pod.Name] = pod
+	}
+	h.versions[strconv.Itoa(h.version)] = maps.Clone(h.pods)
+	h.mu.Unlock()
+	h.api.events <- watchEvent{kind, pod}
+}
+
+// sorted returns the pods of a version by node, in descending order, and name.
+func (h *podHistory) sorted(version string) []*corev1.Pod {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.SortedFunc(maps.Values(h.versions[version]), func(a, b *corev1.Pod) int {
+		return cmp.Or(-cmp.Compare(a.Spec.NodeName, b.Spec.NodeName), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// pageClient holds a page as a client does.
+type pageClient struct {
+	t      *testing.T
+	held   []*kubeconnectv1.Object
+	state  *kubeconnectv1.PageState
+	token  string
+	resets int
+}
+
+// apply applies the events of a response.
+func (c *pageClient) apply(response *kubeconnectv1.WatchResponse) {
+	c.t.Helper()
+	for _, event := range response.GetEvents() {
+		c.applyEvent(event)
+	}
+	if response.GetPage() != nil {
+		c.state = response.GetPage()
+	}
+	if !isWaiting(response) {
+		c.token = response.GetResumeToken()
+	}
+}
+
+func (c *pageClient) applyEvent(event *kubeconnectv1.Event) {
+	c.t.Helper()
+	at := int(event.GetIndex())
+	name := func(object *kubeconnectv1.Object) bool { return object.GetName() == event.GetObject().GetName() }
+	switch event.GetType() {
+	case kubeconnectv1.EventType_EVENT_TYPE_RESET:
+		c.held = nil
+		c.resets++
+	case kubeconnectv1.EventType_EVENT_TYPE_ADDED:
+		if slices.ContainsFunc(c.held, name) {
+			c.t.Errorf("%v is added twice", event)
+		}
+		c.held = slices.Insert(c.held, at, event.GetObject())
+	case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+		c.held = slices.Delete(c.held, at, at+1)
+	case kubeconnectv1.EventType_EVENT_TYPE_MODIFIED, kubeconnectv1.EventType_EVENT_TYPE_MOVED:
+		from := slices.IndexFunc(c.held, name)
+		object := c.held[from]
+		if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
+			object = event.GetObject()
+		}
+		c.held = slices.Insert(slices.Delete(c.held, from, from+1), at, object)
+	}
+}
+
+// shown returns the names and the nodes of pods.
+func (c *pageClient) shown() (pods []string) {
+	for _, object := range c.held {
+		node := object.GetStruct().GetFields()["spec"].GetStructValue().GetFields()["nodeName"].GetStringValue()
+		pods = append(pods, object.GetName()+" "+node)
+	}
+	return pods
+}
+
+// check compares the page with the pods of its version.
+func (c *pageClient) check(h *podHistory, request *kubeconnectv1.WatchRequest) {
+	c.t.Helper()
+	pods := h.sorted(c.state.GetResourceVersion())
+	offset := min(int(request.GetOffset()), len(pods))
+	if after := request.GetAfter(); after != nil {
+		at := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Name == after.GetName() })
+		if at < 0 {
+			offset = int(c.state.GetOffset()) // its last place, which the model does not know
+		} else {
+			offset = at + 1
+		}
+	}
+	var want []string
+	for _, pod := range pods[offset:min(offset+int(request.GetLimit()), len(pods))] {
+		want = append(want, pod.Name+" "+pod.Spec.NodeName)
+	}
+	if got := c.shown(); !slices.Equal(got, want) {
+		c.t.Fatalf("at %v the page is\n%s\nwant\n%s", c.state, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if c.state.GetTotalCount() != int64(len(pods)) || c.state.GetOffset() != int64(offset) {
+		c.t.Fatalf("the state is %v, want %d pods and %d before the page", c.state, len(pods), offset)
+	}
+}
+
+// TestLivePage_IsThatOfItsVersion scrolls a page at random while the pods change, with and without
+// masks, and compares it with the pods after each response.
+func TestLivePage_IsThatOfItsVersion(t *testing.T) {
+	for _, request := range []*kubeconnectv1.WatchRequest{
+		{},
+		{Fields: []string{"spec.nodeName"}},
+		{Fields: []string{"spec.nodeName"}, PatchFormat: kubeconnectv1.PatchFormat_PATCH_FORMAT_UNSPECIFIED, LabelSelector: "!other"},
+	} {
+		h := newPodHistory(20)
+		s := newService(t, h.api, auth.KubeconfigAuthenticator{})
+		done := make(chan struct{})
+		t.Cleanup(func() { <-done })
+		stop := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					h.change()
+				}
+			}
+		}()
+		client := &pageClient{t: t}
+		request.Resource, request.OrderBy = "pods", "spec.nodeName desc"
+		for range 20 {
+			client.follow(s, h, request, 1+rand.N(3))
+		}
+		close(stop)
+		if client.resets != 1 {
+			t.Errorf("%v was reset %d times", request, client.resets)
+		}
+	}
+}
+
+// follow follows another range for some responses with a state.
+func (c *pageClient) follow(s *service, h *podHistory, selection *kubeconnectv1.WatchRequest, responses int) {
+	c.t.Helper()
+	request := proto.CloneOf(selection)
+	request.Limit, request.ResumeToken = int32(1+rand.N(12)), c.token
+	if rand.N(2) == 0 || len(c.held) == 0 {
+		request.Offset = int64(rand.N(25))
+	} else {
+		request.After = &kubeconnectv1.ObjectName{Namespace: "default", Name: c.held[rand.N(len(c.held))].GetName()}
+	}
+	stream, err := s.resources.Watch(c.t.Context(), request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	for responses > 0 {
+		response := receive(c.t, stream)
+		if c.apply(response); response.GetPage() != nil {
+			c.check(h, request)
+			responses--
+		}
+	}
+}
+
+func TestLivePage_ParametersAreChecked(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	after := &kubeconnectv1.ObjectName{Namespace: "default", Name: "a"}
+	for says, request := range map[string]*kubeconnectv1.WatchRequest{
+		"invalid limit -1":        {Limit: -1},
+		"invalid limit 501":       {Limit: 501},
+		"need a limit":            {OrderBy: "metadata.name"},
+		"and after need a limit":  {After: after},
+		"invalid offset -1":       {Limit: 1, Offset: -1},
+		"offset and after":        {Limit: 1, Offset: 1, After: after},
+		"after.name is required":  {Limit: 1, After: &kubeconnectv1.ObjectName{}},
+		"several values":          {Limit: 1, OrderBy: "spec.containers[*].image"},
+		"is an object":            {Limit: 1, OrderBy: "spec"},
+		`pods "nosuch" not found`: {Limit: 1, After: &kubeconnectv1.ObjectName{Namespace: "default", Name: "nosuch"}},
+		"invalid resume_token":    {Limit: 1, ResumeToken: "nonsense"},
+	} {
+		request.Resource = "pods"
+		stream, err := s.resources.Watch(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for stream.Receive() {
+		}
+		code := connect.CodeOf(stream.Err())
+		if !strings.Contains(fmt.Sprint(stream.Err()), says) || code != connect.CodeInvalidArgument && code != connect.CodeNotFound {
+			t.Errorf("%v: %v, want %q", request, stream.Err(), says)
+		}
+		_ = stream.Close()
+	}
+}
+
+// TestLivePage_TokensBelongToTheirSelection verifies that a page resumes with another range, and with
+// nothing else that is different.
+func TestLivePage_TokensBelongToTheirSelection(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	first := func(request *kubeconnectv1.WatchRequest) (*kubeconnectv1.WatchResponse, error) {
+		request.Resource = "pods"
+		stream, err := s.resources.Watch(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = stream.Close() }()
+		for stream.Receive() {
+			if !isWaiting(stream.Msg()) {
+				return stream.Msg(), nil
+			}
+		}
+		return nil, stream.Err()
+	}
+	page, err := first(&kubeconnectv1.WatchRequest{Limit: 1, OrderBy: "metadata.name desc"})
+	if err != nil || eventsOf(page) != "RESET ADDED:b SYNCED" {
+		t.Fatalf("the page begins with %v, %v", page, err)
+	}
+	for want, request := range map[string]*kubeconnectv1.WatchRequest{
+		"BOOKMARK":                 {Limit: 1, OrderBy: "metadata.name desc"},
+		"DELETED ADDED:a BOOKMARK": {Limit: 1, Offset: 1, OrderBy: "{.metadata.name} desc"},
+		"ADDED:a BOOKMARK":         {Limit: 5, OrderBy: "metadata.name desc"},
+		"DELETED BOOKMARK":         {Limit: 5, Offset: 7, OrderBy: "metadata.name desc"},
+	} {
+		request.ResumeToken = page.GetResumeToken()
+		got, err := first(request)
+		if err != nil || eventsOf(got) != want || got.GetPage() == nil {
+			t.Errorf("%v continues with %v, %v; want %s", request, got, err, want)
+		}
+	}
+	for _, request := range []*kubeconnectv1.WatchRequest{
+		{Limit: 1},
+		{Limit: 1, OrderBy: "metadata.name"},
+		{},
+		{Limit: 1, OrderBy: "metadata.name desc", LabelSelector: "a"},
+		{Limit: 1, OrderBy: "metadata.name desc", Fields: []string{"spec"}},
+	} {
+		request.ResumeToken = page.GetResumeToken()
+		if got, err := first(request); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%v continues with %v, %v", request, got, err)
+		}
+	}
+}
