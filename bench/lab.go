@@ -28,6 +28,7 @@ var comparisons = []comparison{
 	{"patches", (*lab).comparePatches},
 	{"fanout", (*lab).compareFanOut},
 	{"crowd", (*lab).compareCrowd},
+	{"live", (*lab).compareLive},
 	{"delay", (*lab).compareDelay},
 	{"upstream", (*lab).compareUpstream},
 	{"rights", (*lab).compareRights},
