@@ -51,9 +51,14 @@ def placed(
 ) -> watch_pb2.Event:
     """Return an event of a page."""
     found = pod(name, version=version)
-    if type in (watch_pb2.EVENT_TYPE_MOVED, watch_pb2.EVENT_TYPE_DELETED):
+    if type == watch_pb2.EVENT_TYPE_MOVED:
         found = object_pb2.Object(namespace="demo", name=name, uid=f"uid-{name}")
     return watch_pb2.Event(type=type, object=found, index=index, resource_version=version)
+
+
+def left(index: int) -> watch_pb2.Event:
+    """Return the event of an object that leaves its place on a page."""
+    return watch_pb2.Event(type=watch_pb2.EVENT_TYPE_DELETED, index=index, resource_version="9")
 
 
 def state(total: int, offset: int = 0, version: str = "9") -> watch_pb2.PageState:

@@ -13,10 +13,10 @@ from kubeconnect._page_session import PageSession
 from kubeconnect._pages import AnyPage, Place
 from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import event, pod
-from tests.live import FRESH, STALE, page, placed, state
+from tests.live import FRESH, STALE, left, page, placed, state
 
 ADDED, MODIFIED = pb.EVENT_TYPE_ADDED, pb.EVENT_TYPE_MODIFIED
-MOVED, DELETED = pb.EVENT_TYPE_MOVED, pb.EVENT_TYPE_DELETED
+MOVED = pb.EVENT_TYPE_MOVED
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
 BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "9")
@@ -48,7 +48,7 @@ def names(found: AnyPage | None) -> str:
     return "".join(each.name for each in found.objects)
 
 
-def changes(found: AnyPage | None) -> list[tuple[str, str, int | None]]:
+def changes(found: AnyPage | None) -> list[tuple[str, str, int]]:
     assert found is not None
     return [(each.type.name, each.object.name, each.index) for each in found.changes]
 
@@ -67,20 +67,19 @@ def test_the_first_page() -> None:
     ("events", "expected", "expected_changes"),
     [
         pytest.param(
-            [placed(DELETED, "b"), placed(ADDED, "d", 2)],
+            [left(1), placed(ADDED, "d", 2)],
             "acd",
-            [("DELETED", "b", None), ("ADDED", "d", 2)],
+            [("DELETED", "b", 1), ("ADDED", "d", 2)],
             id="an object leaves, and another one enters",
         ),
         pytest.param([placed(MOVED, "c", 0)], "cab", [("MOVED", "c", 0)], id="an object moves"),
         pytest.param(
             [placed(MODIFIED, "a", 2, "10")], "bca", [("MODIFIED", "a", 2)], id="it changes"
         ),
-        pytest.param([placed(DELETED, "x")], "abc", [], id="an unknown object is deleted"),
     ],
 )
 def test_the_events_change_the_page(
-    events: list[pb.Event], expected: str, expected_changes: list[tuple[str, str, int | None]]
+    events: list[pb.Event], expected: str, expected_changes: list[tuple[str, str, int]]
 ) -> None:
     found = received(session(FIRST), page("t2", *events, state=state(6)))
     assert names(found) == expected
@@ -95,11 +94,11 @@ def test_an_object_that_moves_keeps_its_content() -> None:
 
 def test_a_page_in_several_messages_is_returned_when_it_is_complete() -> None:
     live = session(FIRST)
-    assert received(live, page("", placed(DELETED, "a"))) is None
+    assert received(live, page("", left(0))) is None
     assert live.request.resume_token == ""
     found = received(live, page("t2", placed(ADDED, "d", 2), state=state(4)))
     assert names(found) == "bcd"
-    assert changes(found) == [("DELETED", "a", None), ("ADDED", "d", 2)]
+    assert changes(found) == [("DELETED", "a", 0), ("ADDED", "d", 2)]
     assert live.request.resume_token == "t2"
 
 
@@ -128,15 +127,15 @@ def test_the_changes_of_a_page_that_is_sent_anew_are_the_difference() -> None:
     found = received(live, page("t2", *anew[1:], SYNCED, state=state(5)))
     assert names(found) == "cbd"
     assert changes(found) == [
-        ("DELETED", "a", None),
+        ("DELETED", "a", 0),
         ("MOVED", "c", 0),
         ("MODIFIED", "b", 1),
         ("ADDED", "d", 2),
     ]
     again = page("t3", RESET, *anew, SYNCED, state=state(5))
     assert received(live, again) is None
-    found = received(live, page("t4", placed(DELETED, "d"), state=state(4)))
-    assert changes(found) == [("DELETED", "d", None)]
+    found = received(live, page("t4", left(2), state=state(4)))
+    assert changes(found) == [("DELETED", "d", 2)]
 
 
 def test_an_object_that_was_created_again_is_another_one() -> None:
@@ -145,7 +144,7 @@ def test_an_object_that_was_created_again_is_another_one() -> None:
     other.object.uid = "other"
     anew = [other, placed(ADDED, "b", 1), placed(ADDED, "c", 2)]
     found = received(live, page("t2", RESET, *anew, SYNCED, state=state(5)))
-    assert changes(found) == [("DELETED", "a", None), ("ADDED", "a", 0)]
+    assert changes(found) == [("DELETED", "a", 0), ("ADDED", "a", 0)]
 
 
 def test_the_request_has_the_place() -> None:
@@ -175,11 +174,11 @@ def test_an_object_without_a_namespace(after: Any) -> None:
 def test_a_page_of_the_place_before_is_not_returned() -> None:
     live = session(FIRST)
     live.scroll(1, None, None)
-    assert received(live, page("t2", placed(DELETED, "a"), state=state(4))) is None
+    assert received(live, page("t2", left(0), state=state(4))) is None
     assert live.open().resume_token == "t2"
     found = received(live, page("t3", state=state(4, offset=1)))
     assert names(found) == "bc"
-    assert changes(found) == [("DELETED", "a", None)]
+    assert changes(found) == [("DELETED", "a", 0)]
 
 
 def test_the_first_page_at_another_place_is_returned_also_if_it_is_the_same() -> None:
@@ -191,10 +190,21 @@ def test_the_first_page_at_another_place_is_returned_also_if_it_is_the_same() ->
     assert changes(found) == []
 
 
-def test_an_event_that_does_not_fit_makes_the_service_send_the_page_anew() -> None:
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (placed(MOVED, "x"), "x is not on the page"),
+        (placed(MODIFIED, "x"), "x is not on the page"),
+        (placed(ADDED, "x", 4), "x has the place 4"),
+        (left(3), "there is no object at 3"),
+    ],
+)
+def test_an_event_that_does_not_fit_makes_the_service_send_the_page_anew(
+    wrong: pb.Event, problem: str
+) -> None:
     live = session(FIRST)
-    with pytest.raises(Internal, match="x was moved, and is not on the page"):
-        live.receive(page("t2", placed(MOVED, "x"), state=state(5)))
+    with pytest.raises(Internal, match=problem):
+        live.receive(page("t2", wrong, state=state(5)))
     assert live.request.resume_token == ""
 
 
@@ -203,7 +213,7 @@ def test_an_empty_selection_is_reported_once() -> None:
     assert names(received(live, page("t1", RESET, SYNCED, state=state(0)))) == ""
     assert live.take_empty() is not None
     received(live, page("t2", placed(ADDED, "a"), state=state(1)))
-    received(live, page("t3", placed(DELETED, "a"), state=state(0)))
+    received(live, page("t3", left(0), state=state(0)))
     assert live.take_empty() is None
     assert live.selection == "page of pods"
 

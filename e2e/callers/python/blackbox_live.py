@@ -10,7 +10,17 @@ from blackbox_common import LIMIT_SECONDS, World, equal, labeled, raises
 from blackbox_watches import relabel
 
 import kubeconnect
-from kubeconnect import Average, CountResult, LivePage, Max, Min, Page, PageChangeType, Sum
+from kubeconnect import (
+    Average,
+    CountResult,
+    LivePage,
+    Max,
+    Min,
+    Page,
+    PageChange,
+    PageChangeType,
+    Sum,
+)
 from kubeconnect.k8s.core.v1 import ConfigMap
 
 T = TypeVar("T")
@@ -136,18 +146,20 @@ class Mirror:
         """Wait for the page with these objects, and check that its changes lead to it."""
         for page in self._live:
             for change in page.changes:
-                self._apply(change.type, change.object, change.index)
+                self._apply(change)
             equal([each.name for each in self._copy], [each.name for each in page.objects])
             found = [each.name for each in page.objects]
             if found == list(names) and total in (None, page.total):
                 return page
         raise AssertionError("the page has ended")
 
-    def _apply(self, type: PageChangeType, obj: Any, index: int | None) -> None:
-        if type is not PageChangeType.ADDED:
-            self._copy = [each for each in self._copy if each.name != obj.name]
-        if index is not None:
-            self._copy.insert(index, obj)
+    def _apply(self, change: PageChange[Any]) -> None:
+        if change.type is PageChangeType.DELETED:
+            equal(self._copy.pop(change.index).name, change.object.name)
+            return
+        if change.type is not PageChangeType.ADDED:
+            self._copy = [each for each in self._copy if each.name != change.object.name]
+        self._copy.insert(change.index, change.object)
 
 
 def page_of(world: World, **options: Any) -> LivePage[Any]:

@@ -94,32 +94,36 @@ class PageReader(StreamReader):
         if event.type == pb.EVENT_TYPE_RESET:
             self._items, self._changes = [], []
             self._is_new, self._is_complete = True, False
-        elif event.type in (pb.EVENT_TYPE_ADDED, pb.EVENT_TYPE_MODIFIED):
-            item = _Item(event.object, self._decode(event, self.resource))
-            self._remove(event.object)
-            self._insert(item, event)
+        elif event.type == pb.EVENT_TYPE_ADDED:
+            self._insert(self._item(event), event)
+        elif event.type == pb.EVENT_TYPE_MODIFIED:
+            self._remove(event)
+            self._insert(self._item(event), event)
         elif event.type == pb.EVENT_TYPE_MOVED:
-            self._insert(self._found(self._remove(event.object), event), event)
-        elif event.type == pb.EVENT_TYPE_DELETED and (gone := self._remove(event.object)):
-            self._note(PageChange(PageChangeType.DELETED, gone.object, None))
+            self._insert(self._remove(event), event)
+        elif event.type == pb.EVENT_TYPE_DELETED:
+            self._delete(event.index)
 
-    def _remove(self, message: object_pb2.Object) -> _Item | None:
-        key = (message.namespace, message.name)
+    def _item(self, event: pb.Event) -> _Item:
+        return _Item(event.object, self._decode(event, self.resource))
+
+    def _remove(self, event: pb.Event) -> _Item:
+        key = (event.object.namespace, event.object.name)
         for index, item in enumerate(self._items):
             if item.key == key:
                 return self._items.pop(index)
-        return None
-
-    def _found(self, item: _Item | None, event: pb.Event) -> _Item:
-        if item is None:
-            self._is_complete = False
-            problem = f"invalid response: {event.object.name} was moved, and is not on the page"
-            raise Internal(grpc.StatusCode.INTERNAL, problem)
-        return item
+        raise _does_not_fit(f"{event.object.name} is not on the page")
 
     def _insert(self, item: _Item, event: pb.Event) -> None:
+        if event.index > len(self._items):
+            raise _does_not_fit(f"{item.message.name} has the place {event.index}")
         self._items.insert(event.index, item)
         self._note(PageChange(PageChangeType(event.type), item.object, event.index))
+
+    def _delete(self, index: int) -> None:
+        if index >= len(self._items):
+            raise _does_not_fit(f"there is no object at {index}")
+        self._note(PageChange(PageChangeType.DELETED, self._items.pop(index).object, index))
 
     def _note(self, change: PageChange[Any]) -> None:
         self._is_complete = False
@@ -127,15 +131,17 @@ class PageReader(StreamReader):
             self._changes.append(change)
 
 
+def _does_not_fit(problem: str) -> Internal:
+    return Internal(grpc.StatusCode.INTERNAL, f"invalid response: {problem}")
+
+
 def _difference(before: list[_Item], after: list[_Item]) -> Iterator[PageChange[Any]]:
     """Iterate over the changes that lead from one page to another."""
-    kept = {item.key: item.message.uid for item in after}
-    items: list[_Item] = []
-    for item in before:
-        if kept.get(item.key) == item.message.uid:
-            items.append(item)
-        else:
-            yield PageChange(PageChangeType.DELETED, item.object, None)
+    kept = {(item.key, item.message.uid) for item in after}
+    items = list(before)
+    for index in reversed(range(len(items))):
+        if (items[index].key, items[index].message.uid) not in kept:
+            yield PageChange(PageChangeType.DELETED, items.pop(index).object, index)
     for index, item in enumerate(after):
         place = next((n for n in range(index, len(items)) if items[n].key == item.key), None)
         if place is None:

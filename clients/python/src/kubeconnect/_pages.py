@@ -31,15 +31,16 @@ class PageChangeType(enum.Enum):
 @dataclass(frozen=True)
 class PageChange(Generic[T]):
     """One change of a page. To change a copy of the page in the same way, apply the changes in
-    order: remove a MODIFIED, MOVED or DELETED object, then insert an object that has an ``index``.
+    order: remove the object of a DELETED at its ``index``, remove a MODIFIED or MOVED object from
+    its place, and insert all but DELETED ones at their ``index``.
     """
 
     type: PageChangeType
     """The type of the change."""
     object: T
     """The object; for DELETED its last state on the page."""
-    index: int | None
-    """The place of the object on the page after this change, from 0; None for DELETED."""
+    index: int
+    """The place of the object on the page, from 0: after this change, or of a DELETED before it."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from kubeconnect.k8s.core.v1 import Pod
 from kubeconnect.v1 import watch_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON, ENCODING_PROTOBUF
 from tests.fake import Failure, FakeService, Silence, encoded, event, pod
-from tests.live import FRESH, page, placed, state
+from tests.live import FRESH, left, page, placed, state
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
@@ -76,7 +76,7 @@ async def test_resumes_a_lost_stream(client: AsyncClient, service: FakeService) 
     service.play(
         FIRST,
         Failure(grpc.StatusCode.UNAVAILABLE),
-        page("t2", placed(pb.EVENT_TYPE_DELETED, "a"), state=state(4)),
+        page("t2", left(0), state=state(4)),
     )
     async with client.live_page("pods", limit=2) as live:
         await anext(live)
@@ -85,7 +85,7 @@ async def test_resumes_a_lost_stream(client: AsyncClient, service: FakeService) 
 
 
 async def test_scrolls_to_another_page(client: AsyncClient, service: FakeService) -> None:
-    gone = [placed(pb.EVENT_TYPE_DELETED, name) for name in "ab"]
+    gone = [left(1), left(0)]
     second = page("t2", *gone, placed(pb.EVENT_TYPE_ADDED, "c"), state=state(5, offset=2))
     service.play(FIRST, Silence(), second, Silence(), page("t3", state=state(5)))
     async with client.live_page("pods", limit=2) as live:
@@ -150,7 +150,7 @@ async def test_has_messages(client: AsyncClient, service: FakeService) -> None:
 async def test_a_page_with_an_unreadable_message_raises(
     client: AsyncClient, service: FakeService
 ) -> None:
-    gone = [placed(pb.EVENT_TYPE_DELETED, name) for name in "ab"]
+    gone = [left(1), left(0)]
     service.play(FIRST, page("t2", *gone, state=state(0)))
     async with client.live_page(Pod) as live:
         with pytest.raises(UnreadableObject):

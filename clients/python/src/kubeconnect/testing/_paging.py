@@ -116,13 +116,12 @@ class PageWatcher(Watcher):
 
     def _differences(self, contents: list[Content]) -> Iterator[watch_pb2.Event]:
         """Iterate over the events that lead from the page that the client has to another one."""
-        wanted = {_key_of(each): each["metadata"]["uid"] for each in contents}
-        items = []
-        for each in self._page or []:
-            if wanted.get(_key_of(each)) == each["metadata"]["uid"]:
-                items.append(each)
-            else:
-                yield self._gone(each)
+        wanted = {(_key_of(each), each["metadata"]["uid"]) for each in contents}
+        items = list(self._page or [])
+        for index in reversed(range(len(items))):
+            if (_key_of(items[index]), items[index]["metadata"]["uid"]) not in wanted:
+                items.pop(index)
+                yield self._left(index)
         for index, content in enumerate(contents):
             places = range(index, len(items))
             place = next((n for n in places if _key_of(items[n]) == _key_of(content)), None)
@@ -146,10 +145,10 @@ class PageWatcher(Watcher):
         event.index = index
         return event
 
-    def _gone(self, content: Content) -> watch_pb2.Event:
+    def _left(self, index: int) -> watch_pb2.Event:
         version = str(self._cluster.visible)
         return watch_pb2.Event(
-            type=watch_pb2.EVENT_TYPE_DELETED, object=_identity(content), resource_version=version
+            type=watch_pb2.EVENT_TYPE_DELETED, index=index, resource_version=version
         )
 
 
