@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"math"
+
+	"connectrpc.com/connect"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -25,6 +28,9 @@ type listParams struct {
 func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listParams, err error) {
 	if err := encode.Check(request.GetEncoding()); err != nil {
 		return listParams{}, err
+	}
+	if len(request.GetJoins()) > 0 {
+		return listParams{}, connect.NewError(connect.CodeUnimplemented, errors.New("joins are not implemented yet"))
 	}
 	if request.GetPageSize() < 0 {
 		return listParams{}, apierror.BadRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
