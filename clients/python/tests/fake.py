@@ -117,6 +117,7 @@ class FakeService(
     freshness: consistency_pb2.Freshness | None = None
     namespaces: list[str] = field(default_factory=list)
     aggregates: list[read_pb2.AggregateResult] = field(default_factory=list)
+    page_warnings: list[str] = field(default_factory=list)  # of the pages of a list
     steps: deque[Step] = field(default_factory=deque)
     changed: threading.Condition = field(default_factory=threading.Condition)
     stuck: bool = False
@@ -177,9 +178,14 @@ class FakeService(
             remaining_item_count=remaining,
             freshness=self.freshness,
             source=source_of(request),
-            warnings=["2 left out"] if request.filter else [],
+            warnings=self._warnings_of(request),
             namespaces=self.namespaces,
         )
+
+    def _warnings_of(self, request: read_pb2.ListRequest) -> list[str]:
+        if self.page_warnings:
+            return [self.page_warnings.pop(0)]
+        return ["2 left out"] if request.filter else []
 
     def Count(
         self, request: read_pb2.CountRequest, context: grpc.ServicerContext

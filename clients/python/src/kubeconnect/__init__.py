@@ -41,9 +41,10 @@ from kubeconnect._errors import (
 )
 from kubeconnect._events import Event, EventType, ObjectEvent, StreamEvent
 from kubeconnect._freshness import Freshness
+from kubeconnect._joins import Join, JoinType
 from kubeconnect._leases import LeadershipLost
 from kubeconnect._logs import LogStream
-from kubeconnect._objects import Object, Resource
+from kubeconnect._objects import JoinedObjects, Object, Resource
 from kubeconnect._pages import Page, PageChange, PageChangeType
 from kubeconnect._queue_state import QueueShutDown
 from kubeconnect._reads import Consistency, GetResult, Source
@@ -115,6 +116,9 @@ __all__ = [
     "Internal",
     "Invalid",
     "InvalidArgument",
+    "Join",
+    "JoinType",
+    "JoinedObjects",
     "KubeconnectError",
     "LeaderElector",
     "LeadershipLost",

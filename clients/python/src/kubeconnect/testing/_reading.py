@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 
 from kubeconnect._errors import Expired
 from kubeconnect.testing._cluster import Cluster, Content
 from kubeconnect.testing._failures import bad_request, failure
+from kubeconnect.testing._joining import Join
 from kubeconnect.testing._masks import order_of, to_value
 from kubeconnect.testing._selections import Selection
 from kubeconnect.testing._tokens import read_token, write_token
@@ -73,12 +74,18 @@ class Listing:
         """Return the number of objects that follow this number of objects."""
         return len(self.contents) - self._start - count
 
-    def fill(self, request: read_pb2.ListRequest, response: read_pb2.ListResponse) -> None:
-        """Add the objects of the page to a response."""
+    def fill(
+        self,
+        request: read_pb2.ListRequest,
+        response: read_pb2.ListResponse,
+        joins: Sequence[Join] = (),
+    ) -> None:
+        """Add the objects of the page to a response, with their related objects."""
         self.contents = order_of(request.order_by)(self.contents)
         size = 0
         for content in self.rest:
             message = self._selection.encode(content, request.encoding)
+            message.joined.extend(join.of(content) for join in joins)
             size += message.ByteSize()
             full = self._size and len(response.objects) == self._size
             if full or (response.objects and size > _PAGE_BYTES):

@@ -14,6 +14,7 @@ from kubeconnect.testing._cluster import Content, Key
 from kubeconnect.testing._contents import decode_body, decode_patch, encode
 from kubeconnect.testing._counting import fill_count
 from kubeconnect.testing._failures import bad_request, failure, not_found
+from kubeconnect.testing._joining import joins_of
 from kubeconnect.testing._masks import Mask
 from kubeconnect.testing._reading import Listing
 from kubeconnect.testing._resources import ResourceType
@@ -90,7 +91,8 @@ class ResourceService(ResourceServiceServicer):
                 self._cluster.version if latest else self._cluster.visible,
             )
             response = read_pb2.ListResponse(resource=selection.shown())
-            listing.fill(request, response)
+            joins = joins_of(self._calls, self._filters, selection.resource, request)
+            listing.fill(request, response, joins)
             response.warnings.extend(selection.warnings)
             self._set_source(response, latest)
             return response

@@ -148,11 +148,12 @@ def selection_of(cluster: Cluster, request: Selecting, filters: Filters) -> Sele
         mask=Mask(getattr(request, "fields", ()), metadata_only=metadata_only),
         metadata_only=metadata_only,
         digest=_digest(resource, request),
-        filter=(expression, _filter(expression, filters)) if expression else None,
+        filter=(expression, filter_of(expression, filters)) if expression else None,
     )
 
 
-def _filter(expression: str, filters: Filters) -> Callable[[Any], object]:
+def filter_of(expression: str, filters: Filters) -> Callable[[Any], object]:
+    """Return the function of a filter. Raises Unimplemented if there is none."""
     if expression not in filters:
         raise unsupported(
             f"the filter {expression!r}: it does not evaluate CEL; add a function for this filter "
