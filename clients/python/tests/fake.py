@@ -20,6 +20,7 @@ from kubeconnect.k8s.meta.v1 import ObjectMeta
 from kubeconnect.v1 import access_service_pb2 as access_pb
 from kubeconnect.v1 import (
     consistency_pb2,
+    log_lines_pb2,
     object_pb2,
     read_pb2,
     table_pb2,
@@ -82,14 +83,13 @@ class Silence:
     """Silence on a stream until its client disconnects."""
 
 
-Step = (
+Message = (
     watch_pb2.WatchResponse
     | watch_pb2.WatchManyResponse
     | watch_counts_pb2.WatchCountsResponse
-    | Failure
-    | Silence
-    | End
+    | log_lines_pb2.GetLogLinesResponse
 )
+Step = Message | Failure | Silence | End
 
 
 @dataclass
@@ -289,11 +289,7 @@ class FakeService(
     ) -> Iterator[watch_counts_pb2.WatchCountsResponse]:
         yield from self._play(request, context)  # type: ignore[misc]
 
-    def _play(
-        self, request: object, context: grpc.ServicerContext
-    ) -> Iterator[
-        watch_pb2.WatchResponse | watch_pb2.WatchManyResponse | watch_counts_pb2.WatchCountsResponse
-    ]:
+    def _play(self, request: object, context: grpc.ServicerContext) -> Iterator[Message]:
         self._begin(request, context)
         disconnected = threading.Event()
 
@@ -327,6 +323,11 @@ class FakeService(
                 self.log_ended.wait()
             else:
                 yield pod_pb.GetLogsResponse(data=piece)
+
+    def GetLogLines(
+        self, request: log_lines_pb2.GetLogLinesRequest, context: grpc.ServicerContext
+    ) -> Iterator[log_lines_pb2.GetLogLinesResponse]:
+        yield from self._play(request, context)  # type: ignore[misc]
 
     def _next_step(self, disconnected: threading.Event) -> Step:
         """Wait for the next step. Steps that a client does not receive remain for its next

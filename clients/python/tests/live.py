@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from google.protobuf.struct_pb2 import Value
 
-from kubeconnect.v1 import consistency_pb2, object_pb2, read_pb2, watch_counts_pb2, watch_pb2
+from kubeconnect.v1 import (
+    consistency_pb2,
+    log_lines_pb2,
+    object_pb2,
+    read_pb2,
+    watch_counts_pb2,
+    watch_pb2,
+)
 from tests.fake import PODS, pod
 
 FRESH = consistency_pb2.Freshness()
@@ -75,4 +82,24 @@ def page(
     """Return a message of a page."""
     return watch_pb2.WatchResponse(
         resource=PODS, events=events, resume_token=token, page=state, freshness=freshness
+    )
+
+
+def line(
+    pod: str, text: str, *, at: int = 1, sequence: int = 0, container: str = "main"
+) -> log_lines_pb2.LogLine:
+    """Return a line of a log, which was written at a time in seconds."""
+    message = log_lines_pb2.LogLine(
+        namespace="demo", pod=pod, container=container, sequence=sequence, text=text.encode()
+    )
+    message.time.seconds, message.time.nanos = at, 5
+    return message
+
+
+def began(
+    pod: str, type: log_lines_pb2.LogEventType = log_lines_pb2.LOG_EVENT_TYPE_BEGAN
+) -> log_lines_pb2.LogEvent:
+    """Return an event of a log."""
+    return log_lines_pb2.LogEvent(
+        type=type, namespace="demo", pod=pod, container="main", reason="Started"
     )

@@ -43,6 +43,7 @@ from kubeconnect._events import Event, EventType, ObjectEvent, StreamEvent
 from kubeconnect._freshness import Freshness
 from kubeconnect._joins import Join, JoinType
 from kubeconnect._leases import LeadershipLost
+from kubeconnect._log_lines import LineFilter, LogEvent, LogEventType, LogLine
 from kubeconnect._logs import LogStream
 from kubeconnect._objects import JoinedObjects, Object, Resource
 from kubeconnect._pages import Page, PageChange, PageChangeType
@@ -57,6 +58,7 @@ from kubeconnect._sync import (
     LeaderElector,
     LivePage,
     Log,
+    LogLines,
     ObjectList,
     Store,
     Stores,
@@ -122,8 +124,13 @@ __all__ = [
     "KubeconnectError",
     "LeaderElector",
     "LeadershipLost",
+    "LineFilter",
     "LivePage",
     "Log",
+    "LogEvent",
+    "LogEventType",
+    "LogLine",
+    "LogLines",
     "LogStream",
     "Max",
     "Min",

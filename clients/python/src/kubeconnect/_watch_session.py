@@ -136,6 +136,11 @@ class Session(ABC, Generic[Request, Response, Step]):
         """Return the readers of the messages."""
 
     @property
+    def is_finite(self) -> bool:
+        """Whether the end of a stream is the end of the iteration."""
+        return False
+
+    @property
     def is_outdated(self) -> bool:
         """Whether the open stream must be replaced by another one, because the request to send is
         not that of the open stream any more.

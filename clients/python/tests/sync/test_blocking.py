@@ -21,6 +21,7 @@ from kubeconnect import (
     LeadershipLost,
     LivePage,
     Log,
+    LogLines,
     Object,
     ObjectList,
     QueueShutDown,
@@ -85,6 +86,9 @@ class Calls:
 
     def watch_counts(self) -> WatchCounts:
         return self.client.watch_counts("pods", timeout=self.seconds)
+
+    def lines(self) -> LogLines:
+        return self.client.log_lines(follow=True, timeout=self.seconds)
 
     def page(self) -> LivePage:
         return self.client.live_page("pods", timeout=self.seconds)
@@ -175,6 +179,7 @@ CALLS: dict[str, Call] = {
     "LivePage.next": lambda c: next(c.page()),
     "Log.iter": lambda c: next(iter(c.log())),
     "Log.iter_bytes": lambda c: next(iter(c.log().iter_bytes())),
+    "LogLines.next": lambda c: next(c.lines()),
     "Log.read": lambda c: c.log().read(),
     "ObjectList.all": lambda c: c.objects().all(),
     "ObjectList.iter": lambda c: next(iter(c.objects())),
@@ -213,6 +218,8 @@ CLOSING: dict[str, Call] = {
     "LivePage.close": lambda c: c.page().close(),
     "LivePage.exit": lambda c: c.page().__exit__(None, None, None),
     "LivePage.scroll": lambda c: c.page().scroll(offset=1),
+    "LogLines.close": lambda c: c.lines().close(),
+    "LogLines.exit": lambda c: c.lines().__exit__(None, None, None),
     "Log.close": lambda c: c.log().close(),
     "Log.exit": lambda c: c.log().__exit__(None, None, None),
     "Store.close": lambda c: c.store().close(),
@@ -235,6 +242,7 @@ IMMEDIATE = {
     "Client.enter",
     "LivePage.enter",
     "Log.enter",
+    "LogLines.enter",
     "Store.dump",
     "Store.enter",
     "Stores.dump",

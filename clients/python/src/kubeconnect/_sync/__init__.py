@@ -8,6 +8,7 @@ from kubeconnect._sync._controller import Controller
 from kubeconnect._sync._leader_elector import LeaderElector
 from kubeconnect._sync._live_page import LivePage
 from kubeconnect._sync._log import Log
+from kubeconnect._sync._log_lines import LogLines
 from kubeconnect._sync._object_list import ObjectList
 from kubeconnect._sync._store import Store
 from kubeconnect._sync._stores import Stores
@@ -24,6 +25,7 @@ __all__ = [
     "LeaderElector",
     "LivePage",
     "Log",
+    "LogLines",
     "ObjectList",
     "Store",
     "Stores",

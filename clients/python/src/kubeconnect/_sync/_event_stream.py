@@ -186,6 +186,8 @@ class EventStream(Generic[Request, Response, Step]):
     def _read(self) -> Response:
         response = self._stream.read(self._session.quiet_seconds)
         if response is None:
+            if self._session.is_finite:
+                self.close()
             raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service ended the watch")
         return response
 

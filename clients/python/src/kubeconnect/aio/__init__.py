@@ -6,6 +6,7 @@ from kubeconnect.aio._controller import AsyncController
 from kubeconnect.aio._leader_elector import AsyncLeaderElector
 from kubeconnect.aio._live_page import AsyncLivePage
 from kubeconnect.aio._log import AsyncLog
+from kubeconnect.aio._log_lines import AsyncLogLines
 from kubeconnect.aio._object_list import AsyncObjectList
 from kubeconnect.aio._store import AsyncStore
 from kubeconnect.aio._stores import AsyncStores
@@ -22,6 +23,7 @@ __all__ = [
     "AsyncLeaderElector",
     "AsyncLivePage",
     "AsyncLog",
+    "AsyncLogLines",
     "AsyncObjectList",
     "AsyncStore",
     "AsyncStores",

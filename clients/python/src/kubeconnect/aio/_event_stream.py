@@ -184,6 +184,8 @@ class AsyncEventStream(Generic[Request, Response, Step]):
     async def _read(self) -> Response:
         response = await self._stream.read(self._session.quiet_seconds)
         if response is None:
+            if self._session.is_finite:
+                await self.close()
             raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service ended the watch")
         return response
 

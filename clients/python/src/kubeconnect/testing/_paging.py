@@ -101,7 +101,7 @@ class PageWatcher(Watcher):
         present = next((each for each in contents if _key_of(each) == self._after), None)
         self._anchor = present or self._anchor
         if self._anchor is None:
-            return self._offset
+            return min(self._offset, len(contents))
         if present is not None:
             return contents.index(present) + 1
         both = sorted([*contents, self._anchor], key=_key_of)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import grpc
 
-from kubeconnect._errors import KubeconnectError, Unavailable
+from kubeconnect._errors import KubeconnectError
 from kubeconnect.testing._calls import Calls
 from kubeconnect.testing._count_watching import CountWatcher
 from kubeconnect.testing._failures import abort, bad_request, unsupported
@@ -263,9 +263,7 @@ class Stream:
 
     def _check(self) -> None:
         """Raise the error that ends the stream."""
-        self._calls.faults.check_up()
-        if self._cuts != self._calls.faults.cuts:
-            raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the fake service has cut the stream")
+        self._calls.faults.check_uncut(self._cuts)
         for selection in self._selections:
             self._calls.faults.check_permission("watch", selection.resource, selection.namespace)
 
