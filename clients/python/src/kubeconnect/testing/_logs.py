@@ -63,7 +63,7 @@ class LineReader:
         self._calls = calls
         self._logs = logs
         self._request = request
-        self._matches = _matches(request.line_filter)
+        self._matches = _matches(request)
         self._selection = _selection(calls, filters, request)
         self._included = _names(request.container or ".*")
         self._excluded = _names(request.exclude_container) if request.exclude_container else None
@@ -166,10 +166,11 @@ def _names(pattern: str) -> Callable[[str], object]:
         raise bad_request(f"invalid regular expression {pattern!r}: {error}") from error
 
 
-def _matches(wanted: pb.LogLineFilter) -> Callable[[bytes], bool]:
+def _matches(request: pb.GetLogLinesRequest) -> Callable[[bytes], bool]:
     """Return the function that selects lines. Raises InvalidArgument for what is no filter."""
-    if wanted == pb.LogLineFilter():
+    if not request.HasField("line_filter"):
         return lambda text: True
+    wanted = request.line_filter
     if bool(wanted.contains) == bool(wanted.regex):
         raise bad_request("line_filter: give either contains or regex")
     if wanted.before_lines or wanted.after_lines:
