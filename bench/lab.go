@@ -29,6 +29,7 @@ var comparisons = []comparison{
 	{"fanout", (*lab).compareFanOut},
 	{"crowd", (*lab).compareCrowd},
 	{"live", (*lab).compareLive},
+	{"counters", (*lab).compareCounters},
 	{"delay", (*lab).compareDelay},
 	{"upstream", (*lab).compareUpstream},
 	{"rights", (*lab).compareRights},

@@ -53,7 +53,7 @@ func (l *lab) compareLive(ctx context.Context, results *report) error {
 			pid      int
 		}{
 			{&pages, s.watchedBy(l.pagesBy("metadata.name")), l.callers, true, s.PID()},
-			{&moving, s.watchedBy(l.pagesBy(fmt.Sprintf("metadata.annotations['%s'] desc", changeAnnotation))), l.callers, true, s.PID()},
+			{&moving, s.watchedBy(l.pagesBy(changedPath + " desc")), l.callers, true, s.PID()},
 			{&fields, s.watchedBy(l.allPods), l.watchers, true, s.PID()},
 			{&api, l.cluster.watchedNow(ctx), apiWatchers, false, l.cluster.apiServer},
 		} {
@@ -93,7 +93,7 @@ func liveRow(what, against, unit string, ours, theirs []liveCost, value func(liv
 // liveFields are the fields of the pods in a page: some that a page shows, and the one that changes.
 var liveFields = []string{
 	"metadata.creationTimestamp", "spec.nodeName", "status.phase", "status.containerStatuses[*].restartCount",
-	fmt.Sprintf("metadata.annotations['%s']", changeAnnotation),
+	changedPath,
 }
 
 // pagesBy returns requests for pages in an order, each at another place.

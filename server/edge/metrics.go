@@ -70,7 +70,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 
 func (m *Metrics) ended(spec connect.Spec, err error) {
 	code := "ok"
-	if err != nil {
+	if err != nil && !connect.IsNotModifiedError(err) {
 		code = connect.CodeOf(err).String()
 	}
 	m.calls.WithLabelValues(spec.Procedure, code).Inc()
