@@ -17,7 +17,13 @@ from kubeconnect import NotFound, Resource, SchemaResult, testing
 from kubeconnect.k8s.core.v1 import Node, NodeStatus, NodeSystemInfo, Pod, PodSpec, PodStatus
 from kubeconnect.k8s.meta.v1 import ObjectMeta
 from kubeconnect.types import typed_dicts
-from kubeconnect.v1 import consistency_pb2, object_pb2, read_pb2, watch_pb2
+from kubeconnect.v1 import (
+    consistency_pb2,
+    log_lines_pb2,
+    object_pb2,
+    read_pb2,
+    watch_pb2,
+)
 from kubeconnect.v1.object_pb2 import ENCODING_PROTOBUF
 from tests import live
 from tests.fake import Failure, FakeService, Silence, batch, encoded, event, of_watch, packed, pod
@@ -29,7 +35,7 @@ SECTIONS = {
     for section in README.read_text().split("\n## ")
 }
 READ, OBJECT, NAMESPACES = SECTIONS.pop("Read")
-SELECT, NOT_READY = SECTIONS.pop("Select")
+SELECT, NOT_READY, JOINS = SECTIONS.pop("Select")
 COUNT, AGGREGATES, LIVE_COUNTS = SECTIONS.pop("Count")
 (LATEST,) = SECTIONS.pop("Read from the API server")
 (DISCOVER,) = SECTIONS.pop("Discover")
@@ -38,7 +44,7 @@ WATCH, CUT_OFF, RESUME = SECTIONS.pop("Watch")
 (MANY,) = SECTIONS.pop("Watch many")
 SECTIONS.pop("Store")  # test_readme_stores.py runs its programs
 SECTIONS.pop("Controller")  # test_readme_controllers.py runs its programs
-(LOGS,) = SECTIONS.pop("Logs")
+LOGS, LOG_LINES = SECTIONS.pop("Logs")
 (WAIT,) = SECTIONS.pop("Wait")
 (CREATE,) = SECTIONS.pop("Create")
 (UPDATE,) = SECTIONS.pop("Update")
@@ -139,6 +145,29 @@ def test_program_runs(
 ) -> None:
     run(program, service)
     assert capsys.readouterr().out == prints
+
+
+def test_related_objects_are_printed(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web = pod("web")
+    labels = {"topology.kubernetes.io/zone": "a"}
+    node = pod("n1", namespace="")
+    node.json = json.dumps({"metadata": {"labels": labels}}).encode()
+    web.joined.add(name="node", count=1, objects=[node])
+    web.joined.add(name="deployment", count=1)
+    service.objects = [web]
+    exec(JOINS.replace("http://127.0.0.1:8080", service.address), {})
+    assert capsys.readouterr().out == "web a 1\n"
+
+
+def test_lines_of_logs_are_printed(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.play(log_lines_pb2.GetLogLinesResponse(lines=[live.line("web", "an error")]), NOT_FOUND)
+    with pytest.raises(NotFound):
+        run(LOG_LINES, service)
+    assert capsys.readouterr().out == "1970-01-01 00:00:01+00:00 web/main an error\n"
 
 
 def test_aggregates_are_printed(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
