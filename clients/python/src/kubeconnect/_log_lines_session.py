@@ -52,6 +52,7 @@ class LogLinesSession(Session[pb.GetLogLinesRequest, pb.GetLogLinesResponse, Log
         self._positions: dict[_Key, pb.LogPosition] = {}
         self._line_count = 0
         self._byte_count = 0
+        self._limit_reached = False
         self.warnings: tuple[str, ...] = ()
         """The human-readable warnings, as last sent."""
         self.namespaces: tuple[str, ...] = ()
@@ -87,8 +88,6 @@ class LogLinesSession(Session[pb.GetLogLinesRequest, pb.GetLogLinesResponse, Log
         reached.
         """
         return not self._request.follow or self._limit_reached
-
-    _limit_reached = False
 
     def receive(self, response: pb.GetLogLinesResponse) -> None:
         """Queue the events and lines of one message for ``take``."""

@@ -253,8 +253,8 @@ class FakeService:
 
         ``call`` is "get", "list", "watch", "count", "table", "create", "update", "patch",
         "delete", "deletecollection", "logs", "access" or "discovery". "watch" is the beginning of a
-        stream. ``times`` is the number of calls that fail, by default of all resources. The error
-        is a class, or an error that is sent as it is.
+        stream, also of live counts and live pages. ``times`` is the number of calls that fail, by
+        default of all resources. The error is a class, or an error that is sent as it is.
         """
         if isinstance(error, type):
             error = failure(error, message, retry_after_seconds=retry_after_seconds)
