@@ -181,6 +181,9 @@ func (r *run[S]) fill(ctx context.Context, version string) error {
 			return err
 		}
 	}
+	if err := r.charge.resize(state.Bytes()); err != nil {
+		return err
+	}
 	r.snapshot, r.filled, r.due = nil, &state, true
 	r.next.Version = version
 	r.next.Epoch++
@@ -209,6 +212,7 @@ func (r *run[S]) apply() error {
 	for _, event := range r.pending {
 		before, after := states(event)
 		if err := r.state.Change(before, after, r.next.Generation); err != nil {
+			r.err = err // so that no stream reads the state, which has a part of the changes
 			return err
 		}
 	}
