@@ -39,9 +39,10 @@ class PageWatcher(Watcher):
         self._anchor: Content | None = None  # the last state of the object before the page
         self._page: list[Content] | None = None  # what the client has
         self._state = watch_pb2.PageState()
-        if token is not None and token[0] == cluster.epoch:
-            self._page, self._offset = token[2], self._offset if self._after is None else token[1]
-        self._find_anchor(resumes=self._page is not None)
+        if token is not None:
+            self._offset = self._offset if self._after is None else token[1]
+            self._page = token[2] if token[0] == cluster.epoch else None
+        self._find_anchor(resumes=token is not None)
 
     def _find_anchor(self, *, resumes: bool) -> None:
         if self._after is None:
