@@ -120,11 +120,11 @@ def test_a_page_is_returned_if_it_has_changed(
     assert live.request.resume_token == "t2"
 
 
-def test_the_changes_of_a_page_that_is_sent_anew_are_the_difference() -> None:
+def test_the_changes_of_a_page_that_is_sent_again_are_the_difference() -> None:
     live = session(FIRST)
-    anew = [placed(ADDED, "c", 0), placed(ADDED, "b", 1, "10"), placed(ADDED, "d", 2)]
-    assert received(live, page("", RESET, anew[0])) is None
-    found = received(live, page("t2", *anew[1:], SYNCED, state=state(5)))
+    again = [placed(ADDED, "c", 0), placed(ADDED, "b", 1, "10"), placed(ADDED, "d", 2)]
+    assert received(live, page("", RESET, again[0])) is None
+    found = received(live, page("t2", *again[1:], SYNCED, state=state(5)))
     assert names(found) == "cbd"
     assert changes(found) == [
         ("DELETED", "a", 0),
@@ -132,8 +132,8 @@ def test_the_changes_of_a_page_that_is_sent_anew_are_the_difference() -> None:
         ("MODIFIED", "b", 1),
         ("ADDED", "d", 2),
     ]
-    again = page("t3", RESET, *anew, SYNCED, state=state(5))
-    assert received(live, again) is None
+    complete = page("t3", RESET, *again, SYNCED, state=state(5))
+    assert received(live, complete) is None
     found = received(live, page("t4", left(2), state=state(4)))
     assert changes(found) == [("DELETED", "d", 2)]
 
@@ -142,8 +142,8 @@ def test_an_object_that_was_created_again_is_another_one() -> None:
     live = session(FIRST)
     other = placed(ADDED, "a")
     other.object.uid = "other"
-    anew = [other, placed(ADDED, "b", 1), placed(ADDED, "c", 2)]
-    found = received(live, page("t2", RESET, *anew, SYNCED, state=state(5)))
+    again = [other, placed(ADDED, "b", 1), placed(ADDED, "c", 2)]
+    found = received(live, page("t2", RESET, *again, SYNCED, state=state(5)))
     assert changes(found) == [("DELETED", "a", 0), ("ADDED", "a", 0)]
 
 
@@ -199,7 +199,7 @@ def test_the_first_page_at_another_place_is_returned_also_if_it_is_the_same() ->
         (left(3), "there is no object at 3"),
     ],
 )
-def test_an_event_that_does_not_fit_makes_the_service_send_the_page_anew(
+def test_an_event_that_does_not_fit_makes_the_service_send_the_page_again(
     wrong: pb.Event, problem: str
 ) -> None:
     live = session(FIRST)
@@ -222,6 +222,6 @@ def test_objects_of_pages_are_compared_as_they_were_sent() -> None:
     live = session(FIRST)
     changed = placed(ADDED, "a")
     changed.object.CopyFrom(pod("a", spec={"nodeName": "n1"}))
-    anew = [changed, placed(ADDED, "b", 1), placed(ADDED, "c", 2)]
-    found = received(live, page("t2", RESET, *anew, SYNCED, state=state(5)))
+    again = [changed, placed(ADDED, "b", 1), placed(ADDED, "c", 2)]
+    found = received(live, page("t2", RESET, *again, SYNCED, state=state(5)))
     assert changes(found) == [("MODIFIED", "a", 0)]

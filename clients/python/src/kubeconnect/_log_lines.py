@@ -29,7 +29,7 @@ class LogLine:
     raw: bytes
     """The bytes that the container wrote, without the line end."""
     cut: bool
-    """Whether the line is longer than 64 KiB and goes on with the next line of the container."""
+    """Whether the line is longer than 64 KiB and continues with the next line of the container."""
     context: bool
     """Whether the line does not match the filter, and is near a line that does."""
     gap: bool

@@ -32,7 +32,7 @@ class _Item:
 class PageReader(StreamReader):
     """The page after each message, over all streams. Not safe for concurrent use.
 
-    The changes are collected until the page is taken. If the service sends the page anew, after a
+    The changes are collected until the page is taken. If the service sends the page again, after a
     RESET, they are the difference to the page that was taken last.
     """
 
@@ -54,7 +54,7 @@ class PageReader(StreamReader):
 
     def read(self, response: pb.WatchResponse) -> None:
         """Read a message. Raises Internal if an event does not fit to the page, which must then be
-        sent anew.
+        sent again.
         """
         self.read_state(response)
         for event in response.events:

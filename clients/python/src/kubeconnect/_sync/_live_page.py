@@ -19,7 +19,7 @@ class LivePage(EventStream[pb.WatchRequest, pb.WatchResponse, Page[T]]):
     when the objects of the page, their order, or the ``total`` or ``offset`` change, and when
     ``freshness.stale`` changes. A page changes at most ten times a second.
 
-    After a lost stream only the difference is sent. If the service has to send the page anew, its
+    After a lost stream only the difference is sent. If the service has to send the page again, its
     ``changes`` are nevertheless those since the step before.
     """
 
