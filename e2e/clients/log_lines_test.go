@@ -1,6 +1,7 @@
 package clients_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -21,11 +22,13 @@ func TestClients_FollowTheLogsOfASelection(t *testing.T) {
 			other := l.Start("other", kit.Labels{"app": "db"}, "main")
 			other[0].Write("not selected\n")
 			caller := startProgram(t, kit.PythonProgram(t, "python", "log_lines.py"), way, service.Address, l.Namespace)
+			number := 0
 			wantLine := func(want loggedLine) {
 				t.Helper()
+				number++
 				var line loggedLine
-				if caller.Step(l.Ctx, "line", &line); line != want {
-					t.Fatalf("got %+v, want %+v", line, want)
+				if caller.Step(l.Ctx, fmt.Sprintf("line-%d", number), &line); line != want {
+					t.Fatalf("line %d is %+v, want %+v", number, line, want)
 				}
 			}
 			one[0].Write("one\n")
