@@ -3,8 +3,8 @@
 python log_lines.py threads|asyncio ADDRESS NAMESPACE
 
 It follows the logs of the pods with the label app=web, and prints each line as a line of JSON, with
-the steps "line-1", "line-2" and so on. After the line "stop" it prints the lines that contain "one",
-without following the logs.
+the steps "line-1", "line-2" and so on. After the line "stop" it prints the lines that contain
+"one", without following the logs.
 """
 
 from __future__ import annotations
