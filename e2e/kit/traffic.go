@@ -384,3 +384,25 @@ func (a Tally) String() string {
 	return fmt.Sprintf("%d writes, %d calls, %d of them with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another",
 		a.writes, a.calls, a.back, a.responses, a.events, a.Patches, a.resets, a.together)
 }
+
+// WantPagesWithoutViolation is WantNoViolation for a recording of pages.
+func WantPagesWithoutViolation(t *testing.T, recording *validate.PageRecording, evidence validate.Evidence) {
+	t.Helper()
+	violations := recording.Violations(evidence)
+	for i, violation := range violations {
+		if i == shownViolations {
+			t.Errorf("%s: %d violations", recording.Name, len(violations))
+			break
+		}
+		t.Errorf("%s\nafter\n  %s", violation, strings.Join(record.PagesBefore(recording, violation), "\n  "))
+	}
+	if len(violations) == 0 {
+		return
+	}
+	path, err := record.SavePages(recording)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Logf("the complete stream is in %s", path)
+}
