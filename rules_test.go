@@ -78,7 +78,7 @@ var rules = []rule{
 		because: "only the binary uses server",
 	},
 	{
-		folders: []string{"server/edge", "server/encode", "server/follow", "server/scalar", "server/sorted", "server/write", "server/internal"}, testing: true,
+		folders: []string{"server/counts", "server/edge", "server/encode", "server/follow", "server/scalar", "server/sorted", "server/tally", "server/write", "server/internal"}, testing: true,
 		exactly: []string{module + "server"},
 		because: "the handlers use the parts of server, and no part knows the handlers",
 	},
@@ -86,6 +86,16 @@ var rules = []rule{
 		folders: []string{"server/encode"}, testing: true,
 		imports: []string{module + "auth", module + "server/edge", module + "server/write", connect, metrics},
 		because: "encode knows objects and messages, and neither calls nor callers",
+	},
+	{
+		folders: []string{"server/counts"}, testing: true,
+		imports: []string{module + "auth", module + "server/edge", module + "server/follow", module + "server/write", connect, metrics},
+		because: "counts knows objects and messages, and neither calls nor callers",
+	},
+	{
+		folders: []string{"server/tally"}, testing: true,
+		imports: []string{module + "gen", module + "auth", module + "informerhub", module + "server/edge", module + "server/encode", connect, metrics},
+		because: "tally computes with values, wherever they come from",
 	},
 	{
 		folders: []string{"server/follow"}, testing: true,
@@ -208,6 +218,14 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		},
 		"encode uses connect": {
 			file: "server/encode/a.go", source: `import "connectrpc.com/connect"`,
+			want: "neither calls nor callers",
+		},
+		"tally uses objects": {
+			file: "server/tally/a.go", source: `import "` + module + `informerhub"`,
+			want: "wherever they come from",
+		},
+		"counts uses followers": {
+			file: "server/counts/a_test.go", source: `import "` + module + `server/follow"`,
 			want: "neither calls nor callers",
 		},
 		"write uses generated code in a test": {

@@ -28,6 +28,15 @@ func (a *arrivals) note(version string, at time.Time) {
 	a.at[version] = at
 }
 
+// noteFirst records a time of arrival unless the version has arrived before.
+func (a *arrivals) noteFirst(version string, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.at[version]; !ok {
+		a.at[version] = at
+	}
+}
+
 func (a *arrivals) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

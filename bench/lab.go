@@ -28,6 +28,8 @@ var comparisons = []comparison{
 	{"patches", (*lab).comparePatches},
 	{"fanout", (*lab).compareFanOut},
 	{"crowd", (*lab).compareCrowd},
+	{"live", (*lab).compareLive},
+	{"counters", (*lab).compareCounters},
 	{"delay", (*lab).compareDelay},
 	{"upstream", (*lab).compareUpstream},
 	{"rights", (*lab).compareRights},

@@ -96,6 +96,21 @@ func (l *accessLease) period(ctx context.Context) (period context.Context, cance
 // of the stream. It returns errUnconfirmed if the cluster cannot be asked.
 func (l *accessLease) renew(ctx context.Context) error { return l.renewIn(ctx, ctx) }
 
+// keep renews the lease if that is due. While the cluster cannot be asked, it calls withhold before
+// each further attempt.
+func (l *accessLease) keep(ctx context.Context, withhold func() error) error {
+	for l.isDue() {
+		err := l.renew(ctx)
+		if errors.Is(err, errUnconfirmed) {
+			err = withhold()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // renewIn renews the lease like renew, and gives up when reviewCtx is done.
 func (l *accessLease) renewIn(ctx, reviewCtx context.Context) error {
 	reviewCtx, cancel := context.WithTimeout(reviewCtx, confirmPatience)

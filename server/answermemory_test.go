@@ -121,14 +121,13 @@ func TestResponseMemory_GrowsWithGroups(t *testing.T) {
 	if err := reserveResponse(ctx, groupsMemory); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := groupPaths([]string{"metadata.name"})
+	plan, err := parsePlan(&kubeconnectv1.CountRequest{GroupBy: []string{"metadata.name"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var over *edge.LimitError
-	groups, err := countBy(ctx, paths, manyPods(t, 30_000))
-	if !errors.As(err, &over) {
-		t.Errorf("counted %d groups, %v", len(groups), err)
+	if _, err = countAll(ctx, plan, manyPods(t, 30_000)); !errors.As(err, &over) {
+		t.Errorf("counted all groups, %v", err)
 	}
 	call.release()
 	if held := of.memory.Held(); held != 0 {

@@ -3,8 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"slices"
+	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
@@ -12,21 +11,19 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
-	"github.com/kubeconnect/kubeconnect/server/scalar"
+	"github.com/kubeconnect/kubeconnect/server/tally"
 )
 
 const (
-	// maxGroupPaths bounds the paths that objects are counted by.
-	maxGroupPaths = 8
+	// maxGroupPaths bounds the paths that objects are counted by, and maxAggregates the aggregates.
+	maxGroupPaths, maxAggregates = 8, 8
 	// defaultGroups and mostGroups bound the groups in a response.
 	defaultGroups, mostGroups = 1_000, 10_000
-	// maxGroupsBytes bounds the bytes of the groups in a response, like those of a page.
+	// maxGroupsBytes bounds the bytes of the groups and aggregates in a response, like those of a page.
 	maxGroupsBytes = encode.MaxPageBytes
-	// maxTuples bounds the groups that one object belongs to. If paths have several values, the
-	// object belongs to every combination of them.
-	maxTuples = 10_000
 	// maxCountedBytes bounds the memory of the groups while they are counted.
 	maxCountedBytes = 64 << 20
 	// groupsMemory is the memory that a count reserves at first, for the groups while they are
@@ -37,7 +34,7 @@ const (
 // countParams are the parsed fields of a request for a count.
 type countParams struct {
 	snapshotParams
-	paths     []mask.Path
+	plan      *counts.Plan
 	maxGroups int
 }
 
@@ -45,7 +42,7 @@ func (r *reads) parseCount(request *kubeconnectv1.CountRequest) (p countParams, 
 	if p.maxGroups, err = parseMaxGroups(request.GetMaxGroups()); err != nil {
 		return countParams{}, err
 	}
-	if p.paths, err = groupPaths(request.GetGroupBy()); err != nil {
+	if p.plan, err = parsePlan(request); err != nil {
 		return countParams{}, err
 	}
 	p.snapshotParams, err = r.parseSnapshot(request)
@@ -72,7 +69,7 @@ func (r *reads) Count(ctx context.Context, request *kubeconnectv1.CountRequest) 
 		Warnings:        warnings,
 		Namespaces:      namespaces,
 	}
-	if len(params.paths) == 0 {
+	if params.plan.CountsOnly() {
 		return response, nil
 	}
 	if err := reserveResponse(ctx, groupsMemory); err != nil {
@@ -81,20 +78,36 @@ func (r *reads) Count(ctx context.Context, request *kubeconnectv1.CountRequest) 
 	return response, addGroups(ctx, response, params, found.snapshot.Objects)
 }
 
-// addGroups adds the largest groups of objects to a response.
+// addGroups adds the largest groups of objects, and the aggregates of all objects, to a response.
 func addGroups(ctx context.Context, response *kubeconnectv1.CountResponse, params countParams, objects []*informerhub.Object) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	groups, err := countBy(ctx, params.paths, objects)
+	counter, err := countAll(ctx, params.plan, objects)
 	if err != nil {
 		return err
 	}
-	response.Groups = largest(groups, params.maxGroups)
-	response.RemainingGroupCount = int64(len(groups) - len(response.GetGroups()))
+	response.Aggregates = params.plan.EncodeAggregates(counter.Total())
+	left := maxGroupsBytes - proto.Size(&kubeconnectv1.CountResponse{Aggregates: response.GetAggregates()})
+	if left < 0 {
+		return apierror.BadRequest("aggregates: the values need more than %d MiB: give paths with shorter values", maxGroupsBytes>>20)
+	}
+	groups, remaining := counter.Largest(params.maxGroups, left)
+	response.Groups, response.RemainingGroupCount = groups, int64(remaining)
 	return nil
+}
+
+// countAll counts objects.
+func countAll(ctx context.Context, plan *counts.Plan, objects []*informerhub.Object) (*counts.Counter, error) {
+	counter := counts.NewCounter(plan, fitsIn(ctx))
+	for _, object := range objects {
+		if err := counter.Add(ctx, object); err != nil {
+			return nil, err
+		}
+	}
+	return counter, nil
 }
 
 func parseMaxGroups(most int32) (int, error) {
@@ -102,6 +115,22 @@ func parseMaxGroups(most int32) (int, error) {
 		return 0, apierror.BadRequest("invalid max_groups %d: give 0 to %d", most, mostGroups)
 	}
 	return cmp.Or(int(most), defaultGroups), nil
+}
+
+// parsePlan parses what a request counts.
+func parsePlan(request interface {
+	GetGroupBy() []string
+	GetAggregates() []*kubeconnectv1.Aggregate
+}) (*counts.Plan, error) {
+	paths, err := groupPaths(request.GetGroupBy())
+	if err != nil {
+		return nil, err
+	}
+	aggregates, err := parseAggregates(request.GetAggregates())
+	if err != nil {
+		return nil, err
+	}
+	return counts.NewPlan(paths, aggregates)
 }
 
 func groupPaths(texts []string) ([]mask.Path, error) {
@@ -118,168 +147,68 @@ func groupPaths(texts []string) ([]mask.Path, error) {
 	return paths, nil
 }
 
-// group is the number of objects with the same values, one value for each path.
-type group struct {
-	values []scalar.Value
-	count  int64
+// functions are the functions of aggregates.
+var functions = map[kubeconnectv1.AggregateFunction]tally.Function{
+	kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_SUM:     tally.Sum,
+	kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_AVERAGE: tally.Average,
+	kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_MIN:     tally.Min,
+	kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_MAX:     tally.Max,
 }
 
-// compare orders larger groups first, and groups of the same size by their values.
-func (g *group) compare(other *group) int {
-	if order := cmp.Compare(other.count, g.count); order != 0 {
-		return order
+func parseAggregates(wanted []*kubeconnectv1.Aggregate) ([]counts.Aggregate, error) {
+	if len(wanted) > maxAggregates {
+		return nil, apierror.BadRequest("%d aggregates: give at most %d", len(wanted), maxAggregates)
 	}
-	for i, value := range g.values {
-		if order := cmp.Or(value.Compare(other.values[i]), value.CompareIdentity(other.values[i])); order != 0 {
-			return order
+	aggregates, texts := make([]counts.Aggregate, len(wanted)), make([]string, len(wanted))
+	seen := make(map[string]bool)
+	for i, one := range wanted {
+		aggregate, err := parseAggregate(one)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return 0
-}
-
-func (g *group) encode() *kubeconnectv1.ObjectGroup {
-	encoded := &kubeconnectv1.ObjectGroup{Count: g.count}
-	for _, value := range g.values {
-		encoded.Values = append(encoded.Values, value.Encode())
-	}
-	return encoded
-}
-
-// largest returns the largest groups, at most the given number and as many as fit in a response.
-func largest(groups []*group, limit int) []*kubeconnectv1.ObjectGroup {
-	slices.SortFunc(groups, (*group).compare)
-	var encoded []*kubeconnectv1.ObjectGroup
-	size := 0
-	for _, group := range groups[:min(limit, len(groups))] {
-		next := group.encode()
-		if size += proto.Size(next) + maxGroupOverhead; size > maxGroupsBytes {
-			break
+		identity := fmt.Sprint(aggregate.Function, aggregate.Path)
+		if seen[identity] {
+			return nil, apierror.BadRequest("aggregates: %v of %q is given twice: give it once", one.GetFunction(), one.GetPath())
 		}
-		encoded = append(encoded, next)
+		seen[identity], aggregates[i], texts[i] = true, aggregate, one.GetPath()
 	}
-	return encoded
+	if _, err := mask.Parse(texts); err != nil {
+		return nil, apierror.BadRequest("aggregates: %v", err)
+	}
+	return aggregates, nil
 }
 
-// maxGroupOverhead is the number of bytes that a response needs for a group in addition to the
-// group's own bytes.
-const maxGroupOverhead = 1 + binary.MaxVarintLen32
-
-// counter counts objects by the values of paths. It is owned by one request.
-type counter struct {
-	reader *scalar.Reader
-	groups map[string]*group // by their values
-	bytes  int
-	held   int // the reserved part of the bytes; see hold
-	added  int
-
-	// The object that is counted:
-	values [][]scalar.Value // by path, without duplicates
-	tuple  []scalar.Value   // one value for each path
-	key    []byte
-}
-
-// countBy counts objects in groups. It returns them in no order.
-func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Object) ([]*group, error) {
-	reader, err := scalar.NewReader(paths)
+func parseAggregate(one *kubeconnectv1.Aggregate) (counts.Aggregate, error) {
+	function, ok := functions[one.GetFunction()]
+	switch {
+	case one.GetFunction() == kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_UNSPECIFIED:
+		return counts.Aggregate{}, apierror.BadRequest("aggregates: a function is required: give SUM, AVERAGE, MIN or MAX")
+	case !ok:
+		return counts.Aggregate{}, apierror.BadRequest("aggregates: unknown function %d: give SUM, AVERAGE, MIN or MAX", one.GetFunction())
+	case one.GetPath() == "":
+		return counts.Aggregate{}, apierror.BadRequest("aggregates: a path is required")
+	}
+	path, err := mask.ParsePath(one.GetPath())
 	if err != nil {
-		return nil, apierror.BadRequest("group_by: %v", err)
+		return counts.Aggregate{}, apierror.BadRequest("aggregates: %v", err)
 	}
-	c := counter{
-		reader: reader, groups: make(map[string]*group), held: groupsMemory / 2,
-		values: make([][]scalar.Value, len(paths)), tuple: make([]scalar.Value, len(paths)),
-	}
-	for i, object := range objects {
-		if err := yieldEvery(ctx, i); err != nil {
-			return nil, err
-		}
-		if err := c.add(ctx, object); err != nil {
-			return nil, err
-		}
-	}
-	groups := make([]*group, 0, len(c.groups))
-	for _, group := range c.groups {
-		groups = append(groups, group)
-	}
-	return groups, nil
+	return counts.Aggregate{Function: function, Path: path}, nil
 }
 
-// add counts an object once in each group that it belongs to.
-func (c *counter) add(ctx context.Context, object *informerhub.Object) error {
-	if err := c.read(object); err != nil {
-		return apierror.BadRequest("group_by: %v", err)
-	}
-	tuples := 1
-	for _, values := range c.values {
-		if tuples *= len(values); tuples > maxTuples {
-			return apierror.BadRequest("group_by: the values of %s %q have more than %d combinations: give fewer paths", object.Kind().Kind, object.Name(), maxTuples)
+// fitsIn returns a function that reserves memory for groups of a size, and the same amount for the
+// response. It returns an error if that is too much.
+func fitsIn(ctx context.Context) func(groups, bytes int) error {
+	held := groupsMemory / 2
+	return func(groups, bytes int) error {
+		if bytes > maxCountedBytes {
+			return apierror.BadRequest("group_by: too many different values, more than %d: select fewer objects", groups)
 		}
-	}
-	return c.addTuples(ctx, 0)
-}
-
-// read reads the values of each path without duplicates, or null if a path has no value.
-func (c *counter) read(object *informerhub.Object) error {
-	for i := range c.values {
-		c.values[i] = c.values[i][:0]
-	}
-	if err := c.reader.Read(object, func(path int, value scalar.Value) {
-		c.values[path] = append(c.values[path], value)
-	}); err != nil {
-		return err
-	}
-	for i, values := range c.values {
-		if len(values) == 0 {
-			values = append(values, scalar.Value{})
+		for bytes > held {
+			held += groupsStep
+			if err := reserveMore(ctx, 2*groupsStep); err != nil {
+				return err
+			}
 		}
-		slices.SortFunc(values, scalar.Value.CompareIdentity)
-		c.values[i] = slices.CompactFunc(values, func(a, b scalar.Value) bool { return a.CompareIdentity(b) == 0 })
-	}
-	return nil
-}
-
-// addTuples counts the combinations of the values of a path and of the paths after it.
-func (c *counter) addTuples(ctx context.Context, path int) error {
-	if path == len(c.values) {
-		return c.addTuple(ctx)
-	}
-	for _, value := range c.values[path] {
-		c.tuple[path] = value
-		if err := c.addTuples(ctx, path+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *counter) addTuple(ctx context.Context) error {
-	c.added++
-	if err := yieldEvery(ctx, c.added); err != nil {
-		return err
-	}
-	c.key = c.key[:0]
-	for _, value := range c.tuple {
-		c.key = value.AppendKey(c.key)
-	}
-	if known := c.groups[string(c.key)]; known != nil {
-		known.count++
 		return nil
 	}
-	c.groups[string(c.key)] = &group{slices.Clone(c.tuple), 1}
-	if c.bytes += groupBytes + 2*len(c.key) + len(c.tuple)*scalarBytes; c.bytes > maxCountedBytes {
-		return apierror.BadRequest("group_by: too many different values, more than %d: select fewer objects", len(c.groups))
-	}
-	return c.reserve(ctx)
 }
-
-// reserve reserves memory for the groups, and the same amount for the response.
-func (c *counter) reserve(ctx context.Context) error {
-	if c.bytes <= c.held {
-		return nil
-	}
-	c.held += groupsStep
-	return reserveMore(ctx, 2*groupsStep)
-}
-
-// groupBytes and scalarBytes estimate the memory of a group, and of each of its values without its
-// string.
-const groupBytes, scalarBytes = 96, 48

@@ -1,17 +1,18 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-
-	"context"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
@@ -30,12 +31,16 @@ func widgetsWith(t testing.TB, specs ...string) []*informerhub.Object {
 // counted returns the groups, one in each line.
 func counted(t testing.TB, most int, groupBy []string, objects ...*informerhub.Object) (lines []string, total int, err error) {
 	t.Helper()
-	paths, err := groupPaths(groupBy)
+	plan, err := parsePlan(&kubeconnectv1.CountRequest{GroupBy: groupBy})
 	if err != nil {
 		return nil, 0, err
 	}
-	groups, err := countBy(t.Context(), paths, objects)
-	for _, group := range largest(groups, most) {
+	counter, err := countAll(t.Context(), plan, objects)
+	if err != nil {
+		return nil, 0, err
+	}
+	groups, remaining := counter.Largest(most, maxGroupsBytes)
+	for _, group := range groups {
 		line := fmt.Sprint(group.GetCount())
 		for _, value := range group.GetValues() {
 			text, err := json.Marshal(value.AsInterface())
@@ -46,7 +51,7 @@ func counted(t testing.TB, most int, groupBy []string, objects ...*informerhub.O
 		}
 		lines = append(lines, line)
 	}
-	return lines, len(groups), err
+	return lines, len(groups) + remaining, nil
 }
 
 func TestCount_GroupsObjectsByValues(t *testing.T) {
@@ -172,14 +177,14 @@ func longTexts(n int) []string {
 }
 
 func TestCount_EndsWhenTheClientDisconnects(t *testing.T) {
-	paths, err := groupPaths([]string{"spec.a[*]"})
+	plan, err := parsePlan(&kubeconnectv1.CountRequest{GroupBy: []string{"spec.a[*]"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	one := widgetsWith(t, `{"a":[`+strings.Join(numbered(10_000), ",")+`]}`)
 	ctx := &leaving{Context: t.Context(), looks: 3}
-	if groups, err := countBy(ctx, paths, one); !errors.Is(err, context.Canceled) || groups != nil {
-		t.Errorf("%d groups, %v", len(groups), err)
+	if counter, err := countAll(ctx, plan, one); !errors.Is(err, context.Canceled) || counter != nil {
+		t.Errorf("counted in spite of that, %v", err)
 	}
 }
 
@@ -193,5 +198,95 @@ func TestCount_NumberOfGroupsIsBounded(t *testing.T) {
 		if _, err := parseMaxGroups(asked); !apierrors.IsBadRequest(err) {
 			t.Errorf("%d: %v", asked, err)
 		}
+	}
+}
+
+// aggregate returns an aggregate of a request.
+func aggregate(function kubeconnectv1.AggregateFunction, path string) *kubeconnectv1.Aggregate {
+	return &kubeconnectv1.Aggregate{Function: function, Path: path}
+}
+
+const (
+	sumOf     = kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_SUM
+	averageOf = kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_AVERAGE
+	minOf     = kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_MIN
+	maxOf     = kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_MAX
+)
+
+// aggregateLine returns aggregates in one line: exact values, or others, with the number of values.
+func aggregateLine(results []*kubeconnectv1.AggregateResult) string {
+	var texts []string
+	for _, result := range results {
+		text := result.GetExact()
+		if text == "" {
+			text = fmt.Sprint(result.GetValue().AsInterface())
+		}
+		if text += fmt.Sprint("/", result.GetValueCount()); result.GetOmittedValueCount() > 0 {
+			text += fmt.Sprint("+", result.GetOmittedValueCount())
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, " ")
+}
+
+func TestCount_AggregatesAreOfAllObjectsAndOfEachGroup(t *testing.T) {
+	widgets := widgetsWith(t,
+		`{"color":"red","parts":[{"of":"iron","cpu":"500m"},{"of":"wood","cpu":2}]}`,
+		`{"color":"red","parts":[{"of":"iron","cpu":"1"},{"of":"iron","cpu":"much"}]}`,
+		`{"color":"blue"}`,
+	)
+	request := &kubeconnectv1.CountRequest{Aggregates: []*kubeconnectv1.Aggregate{
+		aggregate(sumOf, "spec.parts[*].cpu"), aggregate(averageOf, "spec.parts[*].cpu"), aggregate(minOf, "spec.parts[*].cpu"),
+		aggregate(maxOf, "spec.parts[*].cpu"), aggregate(maxOf, "spec.color"),
+	}}
+	const all = "3.5/3+1 1.16666666666666666667/3+1 0.5/4 much/4 red/3"
+	for by, want := range map[string]string{
+		"":                 "",
+		"spec.color":       "2: 3.5/3+1 1.16666666666666666667/3+1 0.5/4 much/4 red/2|1: <nil>/0 <nil>/0 <nil>/0 <nil>/0 blue/1",
+		"spec.parts[*].of": "2: 3.5/3+1 1.16666666666666666667/3+1 0.5/4 much/4 red/2|1: <nil>/0 <nil>/0 <nil>/0 <nil>/0 blue/1|1: 2.5/2 1.25/2 0.5/2 2/2 red/1",
+	} {
+		request.GroupBy = strings.Fields(by)
+		plan, err := parsePlan(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response := &kubeconnectv1.CountResponse{}
+		if err := addGroups(t.Context(), response, countParams{plan: plan, maxGroups: mostGroups}, widgets); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, group := range response.GetGroups() {
+			lines = append(lines, fmt.Sprint(group.GetCount(), ": ", aggregateLine(group.GetAggregates())))
+		}
+		if got := strings.Join(lines, "|"); got != want || aggregateLine(response.GetAggregates()) != all {
+			t.Errorf("by %q: got %s, in total %s; want %s", by, got, aggregateLine(response.GetAggregates()), want)
+		}
+	}
+}
+
+func TestCount_InvalidAggregatesAreBadRequests(t *testing.T) {
+	for name, test := range map[string]struct {
+		aggregates []*kubeconnectv1.Aggregate
+		says       string
+	}{
+		"no function":         {[]*kubeconnectv1.Aggregate{aggregate(0, "spec.a")}, "a function is required"},
+		"an unknown function": {[]*kubeconnectv1.Aggregate{aggregate(9, "spec.a")}, "unknown function 9"},
+		"no path":             {[]*kubeconnectv1.Aggregate{aggregate(sumOf, "")}, "a path is required"},
+		"an invalid path":     {[]*kubeconnectv1.Aggregate{aggregate(sumOf, "a[0]")}, "single elements"},
+		"one twice":           {[]*kubeconnectv1.Aggregate{aggregate(sumOf, "spec.a"), aggregate(sumOf, ".spec['a']")}, "is given twice"},
+		"nine":                {slices.Repeat([]*kubeconnectv1.Aggregate{aggregate(sumOf, "spec.a")}, 9), "9 aggregates"},
+		"an object":           {[]*kubeconnectv1.Aggregate{aggregate(sumOf, "spec")}, `aggregates: "spec" is an object or a list`},
+		"too long values":     {[]*kubeconnectv1.Aggregate{aggregate(maxOf, "spec.long"), aggregate(minOf, "spec.long")}, "aggregates: the values need more than 3 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan, err := parsePlan(&kubeconnectv1.CountRequest{GroupBy: []string{"spec.a"}, Aggregates: test.aggregates})
+			if err == nil {
+				widgets := widgetsWith(t, `{"a":1,"long":"`+strings.Repeat("x", 2<<20)+`"}`)
+				err = addGroups(t.Context(), &kubeconnectv1.CountResponse{}, countParams{plan: plan, maxGroups: 1}, widgets)
+			}
+			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("returned %v", err)
+			}
+		})
 	}
 }

@@ -272,8 +272,7 @@ func TestStream_LastContactDoesNotDecreaseWhilePaused(t *testing.T) {
 		"the cache is complete as of less": {early, late, early, early},
 		"nothing said yet":                 {time.Time{}, late, early, early},
 	} {
-		sender := eventSender{lastContact: test.said}
-		if standing := sender.staleFreshness(test.confirmed, test.complete); !standing.Stale || !standing.LastContact.Equal(test.want) {
+		if standing := staleFreshness(test.confirmed, test.complete, test.said); !standing.Stale || !standing.LastContact.Equal(test.want) {
 			t.Errorf("%s: says %v, want %v", name, standing.LastContact, test.want)
 		}
 	}

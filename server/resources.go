@@ -7,6 +7,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/follow"
 	"github.com/kubeconnect/kubeconnect/server/sorted"
@@ -36,7 +37,7 @@ type reads struct {
 	liveLists  *fairqueue.Queue // slots to list at the API server
 }
 
-// watches has the handlers of Watch and WatchMany.
+// watches has the handlers of Watch, WatchMany and WatchCounts.
 type watches struct {
 	*reads
 	leases  leases
@@ -44,6 +45,7 @@ type watches struct {
 	metrics *edge.Metrics
 	streams *edge.Streams
 	sending *fairqueue.Queue // memory for the messages that streams send, by caller
+	counted *follow.Followers[*counts.State]
 	pages   *follow.Followers[*sorted.Objects]
 }
 
@@ -58,6 +60,7 @@ func newResources(config Config, callers *edge.Callers) resources {
 		lists:      newListCache(),
 		liveLists:  newLiveLists(config.Limits),
 	}
+	followed := newFollowMemory()
 	w := &watches{
 		reads:   r,
 		leases:  newLeases(config),
@@ -65,7 +68,8 @@ func newResources(config Config, callers *edge.Callers) resources {
 		metrics: config.Metrics,
 		streams: cmp.Or(config.Streams, edge.NewStreams(0)),
 		sending: newSendMemory(),
-		pages:   follow.NewFollowers[*sorted.Objects](newFollowMemory()),
+		counted: follow.NewFollowers[*counts.State](followed),
+		pages:   follow.NewFollowers[*sorted.Objects](followed),
 	}
 	return resources{reads: r, watches: w, writes: &writes{c}}
 }

@@ -184,8 +184,9 @@ func openSmall(t *testing.T, s *service, method, request string) io.Reader {
 // A stream that is not read ends when the permission is revoked, whatever is waiting to be read.
 func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
 	for method, request := range map[string]string{
-		"Watch":     `{"resource":"pods"}`,
-		"WatchMany": `{"watches":[{"resource":"pods"},{"resource":"pods"}]}`,
+		"Watch":       `{"resource":"pods"}`,
+		"WatchMany":   `{"watches":[{"resource":"pods"},{"resource":"pods"}]}`,
+		"WatchCounts": `{"resource":"pods","groupBy":["metadata.name","metadata.annotations.large"]}`,
 	} {
 		for name, test := range map[string]struct {
 			change func(*fakeRights)

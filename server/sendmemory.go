@@ -45,7 +45,16 @@ type heldMemory struct {
 
 // reserve blocks until memory to send a batch is reserved. The caller must call release.
 func (m sendMemory) reserve(ctx context.Context, batch informerhub.Batch, decoded bool) (heldMemory, error) {
-	size := sendSize(batch, decoded)
+	return m.reserveBytes(ctx, sendSize(batch, decoded))
+}
+
+// reserveMessage blocks until memory to send a message is reserved, like reserve. The message is built
+// in its decoded form, and has about the given number of bytes when it is encoded.
+func (m sendMemory) reserveMessage(ctx context.Context, bytes int) (heldMemory, error) {
+	return m.reserveBytes(ctx, (messageForms+messageCopies)*bytes)
+}
+
+func (m sendMemory) reserveBytes(ctx context.Context, size int) (heldMemory, error) {
 	if size <= freeSendMemory {
 		return heldMemory{release: func() {}}, nil
 	}

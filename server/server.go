@@ -83,6 +83,7 @@ func New(config Config) http.Handler {
 	mux.Handle(responses.handle(resourceService, resourceHandler))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchCountsProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	cluster := resources.reads.cluster
 	mux.Handle(responses.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discoveryService{cluster}, options)))
 	mux.Handle(responses.handle(kubeconnectv1connect.NewAccessServiceHandler(&access{cluster, chain.Callers}, options)))

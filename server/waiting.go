@@ -15,51 +15,63 @@ import (
 // snapshot or for a version, so that the client sees that the service is reachable.
 const waitingAfter = time.Second
 
-// startingWatch is a watch that waits for the first snapshot of its resource, or for a version.
+// starting is a stream that waits for the first snapshot of its resource, or for a version.
+type starting struct {
+	lease *accessLease
+	cache atomic.Pointer[informerhub.Cache] // nil before the first snapshot
+}
+
+// startingWatch is a watch that waits.
 type startingWatch struct {
+	starting
 	params watchParams
-	lease  *accessLease
-	cache  atomic.Pointer[informerhub.Cache] // nil before the first snapshot
 }
 
 // freshness returns how current the cache is; stale before the first snapshot.
-func (w *startingWatch) freshness() *kubeconnectv1.Freshness {
-	if cache := w.cache.Load(); cache != nil {
+func (s *starting) freshness() *kubeconnectv1.Freshness {
+	if cache := s.cache.Load(); cache != nil {
 		return encode.Freshness(cache.Freshness())
 	}
 	return &kubeconnectv1.Freshness{Stale: true}
 }
 
-// begun is the result of starting a watch.
-type begun struct {
-	watch *watch
-	err   error
+// begun is the result of starting a stream.
+type begun[S any] struct {
+	started S
+	err     error
 }
 
-// whileWaiting calls begin, and sends messages at an interval until begin returns.
-func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
-	s.setKind(starting.params.metadataOnly, starting.lease)
-	done := make(chan begun, 1)
+// whileWaiting calls begin, and sendWaiting at an interval until begin returns. If sendWaiting fails,
+// whileWaiting closes what begin returns.
+func whileWaiting[S interface{ close() }](ctx context.Context, sendWaiting func(context.Context) error, begin func() (S, error)) (S, error) {
+	done := make(chan begun[S], 1)
 	go func() { // ends with begin, which whileWaiting waits for
-		watch, err := begin()
-		done <- begun{watch, err}
+		started, err := begin()
+		done <- begun[S]{started, err}
 	}()
 	quiet := time.NewTimer(waitingAfter)
 	defer quiet.Stop()
 	for {
 		select {
 		case b := <-done:
-			return b.watch, b.err
+			return b.started, b.err
 		case <-quiet.C:
 		}
-		if err := s.sendWaiting(ctx, starting); err != nil {
+		if err := sendWaiting(ctx); err != nil {
 			if b := <-done; b.err == nil {
-				b.watch.close()
+				b.started.close()
 			}
-			return nil, err
+			var none S
+			return none, err
 		}
 		quiet.Reset(bookmarkInterval)
 	}
+}
+
+// whileWaiting calls begin, and sends messages at an interval until begin returns.
+func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
+	s.setKind(starting.params.metadataOnly, starting.lease)
+	return whileWaiting(ctx, func(ctx context.Context) error { return s.sendWaiting(ctx, starting) }, begin)
 }
 
 // sendWaiting sends a BOOKMARK without a version, with the resume token that the client has sent. The

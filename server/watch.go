@@ -164,22 +164,13 @@ func (s *eventSender) setKind(metadataOnly bool, lease *accessLease) {
 // renew renews the stream's lease if that is due. While the cluster cannot be asked, only stale
 // bookmarks are sent.
 func (s *eventSender) renew(ctx context.Context, w *watch) error {
-	for w.lease.isDue() {
-		err := w.lease.renew(ctx)
-		if errors.Is(err, errUnconfirmed) {
-			err = s.withhold(ctx, w)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.lease.keep(ctx, func() error { return s.withhold(ctx, w) })
 }
 
 // withhold sends a stale bookmark: the stream has not advanced since its lease was last renewed.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	if s.delivered != nil {
-		s.response.Freshness = encode.Freshness(s.staleFreshness(w.lease.renewedAt, w.cache.Freshness().LastContact))
+		s.response.Freshness = encode.Freshness(staleFreshness(w.lease.renewedAt, w.cache.Freshness().LastContact, s.lastContact))
 		batch := informerhub.Batch{Events: []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.delivered.position.Version}}}
 		bookmark := encode.Events{Batch: batch, Tokens: &w.tokens}.Bookmark()
 		bookmark.Token = s.delivered.token
@@ -193,13 +184,13 @@ func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 // staleFreshness returns the freshness of a stream that has not advanced since its lease was
 // renewed. LastContact is the time of the renewal, or the time at which the cache is complete if
 // that is earlier, but never earlier than a time that the stream has sent before.
-func (s *eventSender) staleFreshness(confirmed, complete time.Time) informerhub.Freshness {
+func staleFreshness(confirmed, complete, sent time.Time) informerhub.Freshness {
 	contact := confirmed
 	if complete.Before(contact) {
 		contact = complete
 	}
-	if s.lastContact.After(contact) {
-		contact = s.lastContact
+	if sent.After(contact) {
+		contact = sent
 	}
 	return informerhub.Freshness{Stale: true, LastContact: contact}
 }

@@ -3,13 +3,177 @@ package server
 import (
 	"context"
 	"errors"
+	"time"
 
 	"connectrpc.com/connect"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/counts"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/follow"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
+// The bounds and the default of WatchCountsRequest.min_interval.
+const (
+	leastCountsInterval   = 100 * time.Millisecond
+	mostCountsInterval    = 60 * time.Second
+	defaultCountsInterval = time.Second
+)
+
+// watchCountsParams are the parsed fields of a request for live counts.
+type watchCountsParams struct {
+	selectionParams
+	plan     *counts.Plan
+	interval time.Duration
+}
+
+func (r *reads) parseWatchCounts(request *kubeconnectv1.WatchCountsRequest) (p watchCountsParams, err error) {
+	if err := checkWatchedRelation(request.GetRelated()); err != nil {
+		return watchCountsParams{}, err
+	}
+	if p.interval, err = parseInterval(request); err != nil {
+		return watchCountsParams{}, err
+	}
+	if p.plan, err = parsePlan(request); err != nil {
+		return watchCountsParams{}, err
+	}
+	p.selectionParams, err = r.parseSelection(request)
+	return p, err
+}
+
+func parseInterval(request *kubeconnectv1.WatchCountsRequest) (time.Duration, error) {
+	if request.GetMinInterval() == nil {
+		return defaultCountsInterval, nil
+	}
+	interval := request.GetMinInterval().AsDuration()
+	if !request.GetMinInterval().IsValid() || interval < leastCountsInterval || interval > mostCountsInterval {
+		return 0, apierror.BadRequest("invalid min_interval %v: give %v to %v", interval, leastCountsInterval, mostCountsInterval)
+	}
+	return interval, nil
+}
+
 // WatchCounts implements kubeconnect.v1.ResourceService.
-func (w *watches) WatchCounts(context.Context, *kubeconnectv1.WatchCountsRequest, *connect.ServerStream[kubeconnectv1.WatchCountsResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("WatchCounts is not implemented yet"))
+func (w *watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream *connect.ServerStream[kubeconnectv1.WatchCountsResponse]) error {
+	params, err := w.parseWatchCounts(request)
+	if err != nil {
+		return err
+	}
+	ctx, open, end := w.streams.Begin(ctx, 1)
+	defer end()
+	sender := &countsSender{
+		stream: stream, part: edge.StreamPart{Stream: open}, plan: params.plan, interval: params.interval,
+		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))},
+	}
+	for {
+		err := w.serveCounts(ctx, params, sender)
+		if !w.servesAgain(ctx, err, params.resource) {
+			return err
+		}
+	}
+}
+
+// serveCounts sends the counts of a resource until the client disconnects or the stream ends.
+func (w *watches) serveCounts(ctx context.Context, params watchCountsParams, sender *countsSender) error {
+	counted, err := w.startCounts(ctx, params, sender)
+	if err != nil {
+		return err
+	}
+	for {
+		err := sender.follow(ctx, counted)
+		if !errors.Is(err, errRescoped) {
+			return err
+		}
+		if counted, err = w.rescopeCounts(ctx, params, sender, counted); err != nil {
+			return err
+		}
+	}
+}
+
+// liveCounts are the counts of a selection in one scope, and what the client has of them.
+type liveCounts struct {
+	// Set once.
+	lease    *accessLease
+	scope    auth.Namespaces // the scope of the selection
+	related  relation
+	cache    *informerhub.Cache
+	endCache func() // releases the cache if it belongs to this stream alone
+	follower *follow.Follower[*counts.State]
+
+	at follow.Moment // the moment of the counts that the client has; zero if it has none
+}
+
+// close releases everything that belongs to this stream alone.
+func (c *liveCounts) close() {
+	c.follower.Leave()
+	c.endCache()
+}
+
+// startCounts starts to follow the counts of the selected objects. While it waits for a snapshot, the
+// sender sends responses that it waits.
+func (w *watches) startCounts(ctx context.Context, params watchCountsParams, sender *countsSender) (*liveCounts, error) {
+	return onResource(ctx, w.cluster, params.resource, func(resource informerhub.Resource) (*liveCounts, error) {
+		lease, err := w.leases.grant(ctx, toWatch(resource, params.namespace, "", params.fieldSelector).requiring(params.indivisible))
+		if err != nil {
+			return nil, err
+		}
+		begin := &starting{lease: lease}
+		return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) {
+			related, err := w.relate(ctx, params.related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
+			if err != nil {
+				return nil, err
+			}
+			return w.followCounts(ctx, params, begin, related)
+		})
+	})
+}
+
+// rescopeCounts follows the counts in the current scope of the lease.
+func (w *watches) rescopeCounts(ctx context.Context, params watchCountsParams, sender *countsSender, before *liveCounts) (*liveCounts, error) {
+	begin := &starting{lease: before.lease}
+	params.minVersion = "" // the stream has reached it
+	return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) { return w.followCounts(ctx, params, begin, before.related) })
+}
+
+// followCounts follows the counts of the selected objects in the scope of the lease.
+func (w *watches) followCounts(ctx context.Context, params watchCountsParams, begin *starting, related relation) (*liveCounts, error) {
+	counted := &liveCounts{lease: begin.lease, scope: begin.lease.scope, related: related}
+	query := params.query(related, counted.scope)
+	var err error
+	if counted.cache, counted.endCache, err = w.cacheToWatch(ctx, counted.lease, query, false); err != nil {
+		return nil, err
+	}
+	begin.cache.Store(counted.cache)
+	if err := w.joinCounts(ctx, params, counted, query); err != nil {
+		counted.endCache()
+		return nil, followError(err)
+	}
+	return counted, nil
+}
+
+// joinCounts joins the follower of the counts, and waits until it has reached the version that the
+// stream must see.
+func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, counted *liveCounts, query informerhub.Query) error {
+	if err := awaitVersion(ctx, counted.cache, params.minVersion); err != nil {
+		return err
+	}
+	selection, err := counted.cache.Select(ctx, query)
+	if err != nil {
+		return err
+	}
+	question := follow.Question{
+		Cache: counted.cache, Selection: selection, State: params.plan.Key(),
+		Caller: edge.CallerKey(counted.lease.caller.Identity), Private: !counted.lease.request.resource.Cacheable(),
+	}
+	counted.follower, err = w.counted.Join(ctx, question, func() *counts.State { return counts.NewState(params.plan) })
+	if err != nil || params.minVersion == "" {
+		return err
+	}
+	if err := counted.follower.Reach(ctx, params.minVersion); err != nil {
+		counted.follower.Leave()
+		return err
+	}
+	return nil
 }

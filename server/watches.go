@@ -33,8 +33,8 @@ func (r *reads) parseWatch(request *kubeconnectv1.WatchRequest) (p watchParams, 
 	if err := errors.Join(encode.Check(request.GetEncoding()), encode.CheckPatches(request.GetPatchFormat(), request.GetEncoding())); err != nil {
 		return watchParams{}, err
 	}
-	if request.GetRelated().GetTransitive() {
-		return watchParams{}, apierror.BadRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
+	if err := checkWatchedRelation(request.GetRelated()); err != nil {
+		return watchParams{}, err
 	}
 	p = watchParams{name: request.GetName(), encoding: request.GetEncoding(), patches: request.GetPatchFormat(), resumeToken: request.GetResumeToken()}
 	if p.fields, err = encode.Fields(request.GetFields(), request.GetMetadataOnly()); err != nil {
@@ -49,6 +49,14 @@ func (r *reads) parseWatch(request *kubeconnectv1.WatchRequest) (p watchParams, 
 	}
 	p.hash = hashSelection(request, p.fields, p.page)
 	return p, err
+}
+
+// checkWatchedRelation rejects a relation that a stream cannot follow.
+func checkWatchedRelation(related *kubeconnectv1.Relation) error {
+	if related.GetTransitive() {
+		return apierror.BadRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
+	}
+	return nil
 }
 
 // hashSelection returns a hash of the fields of a request that determine which objects a watch
@@ -124,7 +132,7 @@ func (w *watches) start(ctx context.Context, params watchParams, sender *eventSe
 		if err != nil {
 			return nil, err
 		}
-		starting := &startingWatch{params: params, lease: lease}
+		starting := &startingWatch{starting: starting{lease: lease}, params: params}
 		return sender.whileWaiting(ctx, starting, func() (*watch, error) { return w.follow(ctx, starting) })
 	})
 }

@@ -53,14 +53,22 @@ func (w *watches) parseWatchMany(request *kubeconnectv1.WatchManyRequest) ([]wat
 	if err != nil {
 		return nil, err
 	}
-	params := make([]watchParams, len(specs))
+	params, inPages := make([]watchParams, len(specs)), 0
 	for i, spec := range specs {
 		if params[i], err = w.parseWatch(requestOf(spec, tokens[i])); err != nil {
 			return nil, errorOfWatch(i, spec.GetResource(), err)
 		}
+		inPages += int(spec.GetLimit())
+	}
+	if inPages > mostInPages {
+		return nil, apierror.BadRequest("the pages have %d objects together: give limits of at most %d in one stream", inPages, mostInPages)
 	}
 	return params, nil
 }
+
+// mostInPages bounds the objects of all pages of a WatchMany, because each response has a token that
+// lists them.
+const mostInPages = 1000
 
 // requestOf returns the request of one of several watches.
 func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv1.WatchRequest {

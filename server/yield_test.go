@@ -42,7 +42,7 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := groupPaths([]string{"spec.nodeName"})
+	plan, err := parsePlan(&kubeconnectv1.CountRequest{GroupBy: []string{"spec.nodeName"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 		"a masked page": list("", encode.View{Fields: fields}),
 		"a sorted page": list("metadata.name desc", encode.View{}),
 		"a count": func(ctx context.Context) error {
-			return addGroups(ctx, &kubeconnectv1.CountResponse{}, countParams{paths: paths, maxGroups: 1}, objects)
+			return addGroups(ctx, &kubeconnectv1.CountResponse{}, countParams{plan: plan, maxGroups: 1}, objects)
 		},
 		"a table": func(ctx context.Context) error {
 			_, err := encodeTableInSlot(ctx, table)

@@ -44,12 +44,14 @@ func maxBytesOf(procedure string) int64 {
 }
 
 // growthOf returns the factor by which a request of a procedure counts more than others, because it
-// grows when it is decoded: a question or a watch of 2 bytes takes more than 100, and so does a
-// number in a manifest that is a google.protobuf.Value. A caller's largest requests are therefore
+// grows when it is decoded: a question, a watch or an aggregate of 2 bytes takes about 100, and so
+// does a number in a manifest that is a google.protobuf.Value. A caller's largest requests are therefore
 // decoded one at a time.
 func growthOf(procedure string) int64 {
 	switch procedure {
 	case kubeconnectv1connect.AccessServiceCheckAccessProcedure,
+		kubeconnectv1connect.ResourceServiceCountProcedure,
+		kubeconnectv1connect.ResourceServiceWatchCountsProcedure,
 		kubeconnectv1connect.ResourceServiceWatchManyProcedure:
 		return 64
 	case kubeconnectv1connect.ResourceServiceCreateProcedure,

@@ -57,9 +57,13 @@ type charge struct {
 	released bool
 }
 
-// resize changes the charge to a number of bytes. If there is not enough memory, it ends followers
+// followerBytes estimates the memory of a follower without its state.
+const followerBytes = 32 << 10
+
+// resize changes the charge to that of a state with a number of bytes. If there is not enough memory, it ends followers
 // without streams, and fails with ErrMemory if that does not help.
 func (c *charge) resize(bytes int) error {
+	bytes += followerBytes
 	if c.tryResize(bytes) {
 		return nil
 	}

@@ -39,6 +39,11 @@ type event struct {
 // newCluster returns a cluster with some pods.
 func newCluster(t *testing.T, pods int) *cluster {
 	t.Helper()
+	return newClusterWith(t, pods, informerhub.Options{})
+}
+
+func newClusterWith(t *testing.T, pods int, options informerhub.Options) *cluster {
+	t.Helper()
 	c := &cluster{
 		Server: fakeapi.New(t, fakeapi.Core), version: 10,
 		pods: make(map[string]string), history: make(map[string]map[string]string), more: make(chan struct{}),
@@ -48,7 +53,7 @@ func newCluster(t *testing.T, pods int) *cluster {
 	}
 	c.history["10"] = maps.Clone(c.pods)
 	c.Handle("pods", http.HandlerFunc(c.watch))
-	hub, err := informerhub.New(c.Config(), informerhub.Options{})
+	hub, err := informerhub.New(c.Config(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,10 @@ var errStopped = errors.New("the follower has ended")
 func (r *run[S]) follow(ctx context.Context) {
 	defer close(r.ended)
 	defer r.watcher.Close()
+	if err := r.charge.resize(0); err != nil {
+		r.fail(err)
+		return
+	}
 	for {
 		if err := r.step(ctx); err != nil {
 			if ctx.Err() != nil {

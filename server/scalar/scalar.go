@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -21,7 +20,7 @@ type Value struct {
 	class class
 	text  string   // of a string, also of one that is a quantity
 	value float64  // of a number or a quantity, rounded
-	exact *big.Rat // the exact value if value is rounded
+	exact *Decimal // the exact value, if it can differ from value
 }
 
 // class is the kind of a scalar's value. Scalars are ordered by class first, in the order of the
@@ -63,9 +62,14 @@ func ofNumber(text string) Value {
 		return Value{class: textual, text: text}
 	}
 	s := Value{class: numeric, value: withoutSign(value)}
-	if !isShortInteger(text) {
-		s.exact, _ = new(big.Rat).SetString(text)
+	if isShortInteger(text) {
+		return s
 	}
+	exact, ok := parseDecimal(text)
+	if !ok {
+		return Value{class: textual, text: text}
+	}
+	s.exact = &exact
 	return s
 }
 
@@ -93,19 +97,9 @@ func ofText(text string) Value {
 		s.value = withoutSign(value)
 		return s
 	}
-	s.exact = ratOf(quantity)
-	s.value, _ = s.exact.Float64()
+	exact := decimalOfQuantity(quantity)
+	s.exact, s.value = &exact, exact.Float64()
 	return s
-}
-
-func ratOf(quantity resource.Quantity) *big.Rat {
-	decimal := quantity.AsDec()
-	value := new(big.Rat).SetInt(decimal.UnscaledBig())
-	power := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(decimal.Scale(), -decimal.Scale()))), nil))
-	if decimal.Scale() > 0 {
-		return value.Quo(value, power)
-	}
-	return value.Mul(value, power)
 }
 
 const (
@@ -151,17 +145,46 @@ func (s Value) Compare(other Value) int {
 func (s Value) compareNumbers(other Value) int {
 	order := cmp.Compare(s.value, other.value)
 	if order == 0 && (s.exact != nil || other.exact != nil) {
-		return s.rat().Cmp(other.rat())
+		return s.decimal().Compare(other.decimal())
 	}
 	return order
 }
 
-func (s Value) rat() *big.Rat {
+func (s Value) decimal() Decimal {
 	if s.exact != nil {
-		return s.exact
+		return *s.exact
 	}
-	return new(big.Rat).SetFloat64(s.value)
+	return Decimal{small: int64(s.value)}
 }
+
+// Number returns the exact value of a number or a quantity. It returns false for all other values.
+func (s Value) Number() (Decimal, bool) {
+	if s.class != numeric {
+		return Decimal{}, false
+	}
+	return s.decimal(), true
+}
+
+// IsNull reports whether the value is null, or missing.
+func (s Value) IsNull() bool { return s.class == absent }
+
+// EncodedBytes estimates the bytes of the value in a message.
+func (s Value) EncodedBytes() int { return encodedBytes + len(s.text) }
+
+// encodedBytes is the size of a number in a message.
+const encodedBytes = 11
+
+// Bytes estimates the memory of the value.
+func (s Value) Bytes() int {
+	size := valueBytes + len(s.text)
+	if s.exact != nil {
+		size += decimalBytes + s.exact.Bytes()
+	}
+	return size
+}
+
+// valueBytes and decimalBytes are the memory of a Value, and of a Decimal that it refers to.
+const valueBytes, decimalBytes = 40, 24
 
 // CompareIdentity distinguishes values that Compare treats as equal: a number and a string with
 // the same quantity, and different strings with the same quantity. It does not distinguish numbers

@@ -263,6 +263,10 @@ type WatchRequest struct {
 	// page contains the versions of the objects that the client has: any replica can resume
 	// it, whatever has changed since.
 	//
+	// All streams with the same selection and order share one sorted set. Its memory is
+	// bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
+	// too many objects.
+	//
 	// From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
 	Limit int32 `protobuf:"varint,15,opt,name=limit,proto3" json:"limit,omitempty"`
 	// As in ListRequest. Only with limit. Default: namespace, then name.
@@ -792,7 +796,7 @@ type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The watches, 1 to 100. Each counts as one of the streams of the caller and of its
 	// credential: more watches than a caller, or one of its credentials, can have streams are
-	// INVALID_ARGUMENT.
+	// INVALID_ARGUMENT, and so are pages with limits of more than 1,000 objects together.
 	Watches []*WatchSpec `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
 	// The last token received: resume each watch after it, as in WatchRequest. The watches
 	// must be the same, in the same order.

@@ -188,6 +188,10 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * page contains the versions of the objects that the client has: any replica can resume
    * it, whatever has changed since.
    *
+   * All streams with the same selection and order share one sorted set. Its memory is
+   * bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
+   * too many objects.
+   *
    * From 1 to 500. Default (0): no page. A resource that is not cached is INVALID_ARGUMENT.
    *
    * @generated from field: int32 limit = 15;
@@ -460,7 +464,7 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
    * The watches, 1 to 100. Each counts as one of the streams of the caller and of its
    * credential: more watches than a caller, or one of its credentials, can have streams are
-   * INVALID_ARGUMENT.
+   * INVALID_ARGUMENT, and so are pages with limits of more than 1,000 objects together.
    *
    * @generated from field: repeated kubeconnect.v1.WatchSpec watches = 1;
    */

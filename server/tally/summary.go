@@ -1,0 +1,119 @@
+package tally
+
+import (
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/kubeconnect/kubeconnect/server/scalar"
+)
+
+// Function is what is computed of values. Several functions are a set.
+type Function uint8
+
+// The functions; see AggregateFunction in read.proto.
+const (
+	Sum Function = 1 << iota
+	Average
+	Min
+	Max
+)
+
+// Summary has the aggregates of some values. The zero value is of no values.
+type Summary struct {
+	sum             scalar.Decimal
+	numbers, others int64        // how many values are numbers or quantities, and how many are neither
+	least, greatest scalar.Value // null if there are no values
+}
+
+// Add adds a value. Null is not counted.
+func (s *Summary) Add(value scalar.Value) {
+	if value.IsNull() {
+		return
+	}
+	one := Summary{others: 1, least: value, greatest: value}
+	if number, ok := value.Number(); ok {
+		one.sum, one.numbers, one.others = number, 1, 0
+	}
+	s.addNumbers(one, one.sum, 1)
+	s.widen(one)
+}
+
+// widen adds the least and the greatest value of another summary.
+func (s *Summary) widen(other Summary) {
+	if s.least.IsNull() || !other.least.IsNull() && compare(other.least, s.least) < 0 {
+		s.least = other.least
+	}
+	if compare(other.greatest, s.greatest) > 0 {
+		s.greatest = other.greatest
+	}
+}
+
+// addNumbers adds a sum, and a multiple of the numbers of values of another summary.
+func (s *Summary) addNumbers(other Summary, sum scalar.Decimal, times int64) {
+	s.numbers += times * other.numbers
+	s.others += times * other.others
+	if s.sum = s.sum.Plus(sum); s.numbers == 0 {
+		s.sum = scalar.Decimal{} // forgets the exponents of earlier numbers
+	}
+}
+
+// compare is the order of MIN and MAX. It is total: equal values are sent as the same value.
+func compare(a, b scalar.Value) int {
+	if order := a.Compare(b); order != 0 {
+		return order
+	}
+	return a.CompareIdentity(b)
+}
+
+// Result is the result of a function. Its fields are those of AggregateResult in read.proto.
+type Result struct {
+	Value          *structpb.Value
+	Exact          string
+	Count, Omitted int64
+}
+
+// Result returns the result of one function. The function must be one of those that the summary was
+// made for.
+func (s Summary) Result(function Function) Result {
+	switch function {
+	case Min:
+		return s.ofValue(s.least)
+	case Max:
+		return s.ofValue(s.greatest)
+	}
+	result := Result{Value: structpb.NewNullValue(), Count: s.numbers, Omitted: s.others}
+	switch {
+	case s.numbers == 0:
+	case function == Average:
+		average, rounded := s.sum.Over(s.numbers)
+		result.Value, result.Exact = structpb.NewNumberValue(rounded), average.String()
+	default:
+		result.Value, result.Exact = structpb.NewNumberValue(s.sum.Float64()), s.sum.String()
+	}
+	return result
+}
+
+func (s Summary) ofValue(value scalar.Value) Result {
+	result := Result{Value: value.Encode(), Count: s.numbers + s.others}
+	if number, ok := value.Number(); ok {
+		result.Exact = number.String()
+	}
+	return result
+}
+
+// ResultBytes estimates the bytes of the result of one function in a message.
+func (s Summary) ResultBytes(function Function) int {
+	number := s.sum
+	size := resultBytes
+	switch function {
+	case Min:
+		number, _ = s.least.Number()
+		size += s.least.EncodedBytes()
+	case Max:
+		number, _ = s.greatest.Number()
+		size += s.greatest.EncodedBytes()
+	}
+	return size + number.Digits()
+}
+
+// resultBytes estimates the bytes of a result without its exact value and without a string.
+const resultBytes = 20
