@@ -48,7 +48,7 @@ var pageChecks = []pageCheck{
 
 // Violations returns all violations in a recording, in order.
 func (r *PageRecording) Violations(evidence Evidence) []Violation {
-	j := &pageJudge{recording: r, evidence: evidence, index: -1, saved: make(map[Place]Page)}
+	j := &pageJudge{recording: r, evidence: evidence, index: -1, saved: make(map[Place]Page), page: r.Resumed.Clone()}
 	for _, call := range r.Calls {
 		if call.From != nil {
 			j.saved[*call.From] = Page{}

@@ -14,6 +14,8 @@ type PageRecording struct {
 	Order Order
 	// Ranges holds the range of each call.
 	Ranges []PageRange
+	// Resumed is the client's page before the first call, if that has a token.
+	Resumed Page
 	// Pages holds the client's page after each response, by call.
 	Pages [][]Page
 }
