@@ -33,6 +33,8 @@ const (
 	// followersOfResource is the number of followers of one resource in a group, whose selections
 	// are chosen at random.
 	followersOfResource = 9
+	// pagesOfResource is the number of followers of pages of one resource, which are chosen at random.
+	pagesOfResource = 3
 	// goBackOnce is the number of hang-ups for each one after which the follower goes back to an
 	// earlier token.
 	goBackOnce = 4
@@ -80,6 +82,7 @@ type ResourceTraffic struct {
 	Resource  traffic.Resource
 	Traffic   *traffic.Traffic
 	Followers []*record.Follower
+	Pages     []*record.PageFollower
 	Allowed   func(namespace string) bool // nil if the followers can read all namespaces
 }
 
@@ -142,7 +145,40 @@ func newResourceTraffic(ctx context.Context, t *testing.T, on Testbed, resource 
 		name = fmt.Sprintf("%s, %s, %s, patches: %s", resource.Name(), name, form.encoding, form.patches)
 		c.Followers = append(c.Followers, record.Follow(t, name, request, clients...))
 	}
+	c.followPages(t, rnd, on.Namespaces[0], clients)
 	return c
+}
+
+// followPages starts followers of pages.
+func (c *ResourceTraffic) followPages(t *testing.T, rnd *rand.Rand, namespace string, clients []record.Client) {
+	t.Helper()
+	all := pages(c.Resource, namespace)
+	for _, chosen := range rnd.Perm(len(all))[:pagesOfResource] {
+		request := all[chosen]
+		form := forms[rnd.IntN(len(forms))]
+		request.Resource, request.Encoding, request.PatchFormat = c.Resource.Name(), form.encoding, form.patches
+		name := fmt.Sprintf("pages of %s, %v", c.Resource.Name(), request)
+		c.Pages = append(c.Pages, record.FollowPages(t, name, request, clients...))
+	}
+}
+
+// pages returns watches of pages in all orders. They select only objects whose writes are recorded.
+func pages(resource traffic.Resource, namespace string) []*kubeconnectv1.WatchRequest {
+	word := "data.color"
+	if resource.Field != "" {
+		word = "spec." + resource.Field
+	}
+	return []*kubeconnectv1.WatchRequest{
+		{Namespace: namespace},
+		{Namespace: namespace, OrderBy: "metadata.labels.color desc, metadata.name desc"},
+		{Namespace: namespace, OrderBy: word},
+		{Namespace: namespace, OrderBy: "data.number", Filter: `!has(object.metadata.labels)`},
+		{LabelSelector: traffic.Label + " in (red,green,blue)", OrderBy: "data.number desc"},
+		{LabelSelector: traffic.Label + "=red", OrderBy: word + " desc, metadata.name"},
+		{LabelSelector: traffic.Label, OrderBy: "metadata.labels.color", Fields: []string{word}},
+		{LabelSelector: traffic.Label + "!=red", Namespace: namespace, OrderBy: "metadata.creationTimestamp desc", MetadataOnly: true},
+		{Filter: `object.metadata.labels.color == "red"`, OrderBy: "metadata.namespace desc", Fields: []string{"metadata.labels"}},
+	}
 }
 
 // forms are the forms in which followers request their objects.
@@ -196,6 +232,7 @@ func (c *TrafficGroup) disconnect() {
 		select {
 		case <-ticks.C:
 			traffic := c.Resources[c.Rnd.IntN(len(c.Resources))]
+			c.scroll(traffic.Pages)
 			follower := traffic.Followers[c.Rnd.IntN(len(traffic.Followers))]
 			if c.goBack && c.Rnd.IntN(goBackOnce) == 0 {
 				follower.GoBack()
@@ -206,6 +243,19 @@ func (c *TrafficGroup) disconnect() {
 			return
 		}
 	}
+}
+
+// scroll makes one of the followers of pages scroll.
+func (c *TrafficGroup) scroll(pages []*record.PageFollower) {
+	if len(pages) == 0 {
+		return
+	}
+	follower := pages[c.Rnd.IntN(len(pages))]
+	if c.goBack && c.Rnd.IntN(goBackOnce) == 0 {
+		follower.GoBack()
+		return
+	}
+	follower.Scroll()
 }
 
 // end ends the hang-ups; a second call does nothing.
@@ -242,6 +292,9 @@ func (c *TrafficGroup) AtWork(ctx context.Context, writes int) {
 		for _, follower := range load.Followers {
 			follower.Reaches(ctx, newest)
 		}
+		for _, follower := range load.Pages {
+			follower.Reaches(ctx, newest)
+		}
 	}
 }
 
@@ -274,6 +327,13 @@ func (c *TrafficGroup) Finish(ctx context.Context, evidence validate.Evidence) T
 			recording := load.converge(ctx, c.T, follower)
 			WantNoViolation(c.T, recording, evidence)
 			total.count(recording)
+		}
+		for _, follower := range load.Pages {
+			follower.Reaches(ctx, evidence.Writes.Newest())
+			recording := follower.Stop()
+			WantPagesWithoutViolation(c.T, recording, evidence)
+			total.count(&recording.Recording)
+			total.pages += len(recording.Calls)
 		}
 	}
 	if total.calls < 2 || total.events == 0 {
@@ -337,6 +397,7 @@ func WantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 // Tally counts the calls, messages and events of recordings.
 type Tally struct {
 	writes, calls, responses, events, Patches int
+	pages                                     int // calls for pages
 	resets                                    int
 	back                                      int // calls with an earlier token
 	together                                  int // deletions at the version of the previous one
@@ -349,6 +410,7 @@ func (a *Tally) Add(b Tally) {
 	a.responses += b.responses
 	a.events += b.events
 	a.Patches += b.Patches
+	a.pages += b.pages
 	a.resets += b.resets
 	a.back += b.back
 	a.together += b.together
@@ -381,8 +443,8 @@ func (a *Tally) count(recording *validate.Recording) {
 }
 
 func (a Tally) String() string {
-	return fmt.Sprintf("%d writes, %d calls, %d of them with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another",
-		a.writes, a.calls, a.back, a.responses, a.events, a.Patches, a.resets, a.together)
+	return fmt.Sprintf("%d writes, %d calls, %d of them for pages, %d with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another",
+		a.writes, a.calls, a.pages, a.back, a.responses, a.events, a.Patches, a.resets, a.together)
 }
 
 // WantPagesWithoutViolation is WantNoViolation for a recording of pages.

@@ -170,6 +170,33 @@ func TestLivePage_TokenOfAnotherCallerGrantsNoPermission(t *testing.T) {
 	kit.WantError(t, kit.WatchError(d.Ctx, d.Clients(nobody)[0], request), connect.CodePermissionDenied)
 }
 
+// TestLivePage_ResumesWithoutALostNamespace resumes a page after the caller has lost the permission for
+// a namespace: that of the object before the page, and that of objects in the page.
+func TestLivePage_ResumesWithoutALostNamespace(t *testing.T) {
+	t.Parallel()
+	d := kit.NewMarkedNamespaces(kit.Deadline(t), t, kit.NewServices(t, 2), 3, 3)
+	clients := d.Clients(d.Reader)
+	a, b, c := d.Namespaces[0], d.Namespaces[1], d.Namespaces[2]
+	d.UntilCovers(clients, 0, a, b, c)
+	request := pageOf(d, 3, 0)
+	request.After = &kubeconnectv1.ObjectName{Namespace: b, Name: "b"}
+	watched := record.WatchPage(t, clients[0], request, validate.Page{})
+	whole := watched.Until(d.Ctx, "the page is complete", func(view *record.PageView) bool {
+		return view.Synced && hasPage(view, 6, 2, c+"/b", a+"/a", b+"/a")
+	})
+	watched.Close()
+	d.Revoke(b)
+	d.UntilCovers(clients, 0, a, c)
+	for _, client := range clients {
+		request.ResumeToken = whole.Token
+		resumed := record.WatchPage(t, client, request, whole.Page)
+		resumed.Until(d.Ctx, "the page begins at the place of the token", func(view *record.PageView) bool {
+			return hasPage(view, 4, 1, c+"/b", a+"/a", c+"/a")
+		})
+		resumed.Close()
+	}
+}
+
 // watchPage shows the first page of two objects, its total and its offset.
 func (m *matrix) watchPage(clients harness.Clients, namespace string, after *kubeconnectv1.ObjectName) answer {
 	return func(ctx context.Context) (string, error) {

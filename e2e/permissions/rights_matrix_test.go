@@ -163,6 +163,7 @@ type matrix struct {
 func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	t.Helper()
 	m := &matrix{t: t, a: kit.NewNamespace(ctx, t, kit.Cluster(t)), b: kit.NewNamespace(ctx, t, kit.Cluster(t))}
+	m.a, m.b = min(m.a, m.b), max(m.a, m.b) // in the order of a sorted page
 	own := kit.Labels{"matrix": m.a}
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.a).Create("one", own)
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.a).Create("two", own)

@@ -175,7 +175,7 @@ func (f *PageFollower) begin(token string, disconnect context.CancelFunc) (*kube
 	f.disconnect = disconnect
 	call := validate.Call{Token: token, Began: time.Now()}
 	if place, earlier := earlierIn(&f.recording.Recording); f.goBack && earlier != "" {
-		call.Token, call.From, f.page = earlier, &place, f.recording.Pages[place.Call][place.Response].Clone()
+		call.Token, call.From, f.page = earlier, &place, f.recording.Pages[place.Call][place.Response]
 	}
 	f.goBack = false
 	if call.Token == "" {
@@ -208,11 +208,12 @@ func (f *PageFollower) rangeLocked(first bool) validate.PageRange {
 func (f *PageFollower) take(response validate.Response) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.page = f.page.Clone() // the recorded pages do not change
 	f.page.Read(&response)
 	call := f.callLocked()
 	call.Responses = append(call.Responses, response)
 	pages := &f.recording.Pages[len(f.recording.Pages)-1]
-	*pages = append(*pages, f.page.Clone())
+	*pages = append(*pages, f.page)
 	f.wakeLocked()
 }
 

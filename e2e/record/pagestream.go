@@ -136,6 +136,7 @@ func (s *PageStream) take(message *kubeconnectv1.WatchResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	response := validate.ResponseOf(message)
+	s.page.Page = s.page.Page.Clone() // views that Until has returned do not change
 	s.page.Read(&response)
 	s.page.Token = message.GetResumeToken()
 	if message.GetResource() != nil {
@@ -146,8 +147,7 @@ func (s *PageStream) take(message *kubeconnectv1.WatchResponse) {
 	}
 	call := &s.recording.Calls[0]
 	call.Responses = append(call.Responses, response)
-	s.recording.Pages[0] = append(s.recording.Pages[0], s.page.Page.Clone())
-	s.page.Page = s.page.Page.Clone() // views that Until has returned do not change
+	s.recording.Pages[0] = append(s.recording.Pages[0], s.page.Page)
 	s.wakeLocked()
 }
 

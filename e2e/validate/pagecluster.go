@@ -63,7 +63,10 @@ func (j *pageJudge) permission(key Key) (may, surely bool) {
 // compareAt returns how the client's page differs from the cluster at a version.
 func (j *pageJudge) compareAt(version string) string {
 	all := j.candidates(version)
-	for _, object := range j.page.Objects {
+	objects := slices.DeleteFunc(slices.Clone(j.page.Objects), func(held *kubeconnectv1.Object) bool {
+		return j.evidence.Writes.isForgotten(KeyOf(held))
+	})
+	for _, object := range objects {
 		i := slices.IndexFunc(all, func(c candidate) bool { return c.Key == KeyOf(object) })
 		switch {
 		case i < 0:
@@ -73,12 +76,16 @@ func (j *pageJudge) compareAt(version string) string {
 				KeyOf(object), object.GetUid(), object.GetResourceVersion(), all[i].UID, all[i].Version)
 		}
 	}
-	if len(j.page.Objects) == 0 {
-		return j.compareNumbers(all, nil, version)
+	switch {
+	case len(objects) > 0:
+	case len(j.page.Objects) == 0:
+		return j.compareTotal(all, version)
+	default:
+		return "" // the client has only objects that are not judged
 	}
 	first := slices.IndexFunc(all, func(c candidate) bool { return c.held })
 	within := all[first:]
-	for i, object := range j.page.Objects {
+	for i, object := range objects {
 		for len(within) > 0 && !within[0].held && !within[0].certain {
 			within = within[1:]
 		}
@@ -101,21 +108,22 @@ func (j *pageJudge) standsFor(held *kubeconnectv1.Object, state *Write) bool {
 		j.evidence.Writes.looks(view, state.Key, held, state.Version)
 }
 
-// compareNumbers compares the state of the page with the objects before and after the page. If the
-// page has no objects, it compares only the total.
-func (j *pageJudge) compareNumbers(before, after []candidate, version string) string {
-	total, offset := j.page.State.GetTotalCount(), j.page.State.GetOffset()
-	held := int64(len(j.page.Objects))
-	if held == 0 {
-		if least, most := counts(before); total < least || total > most {
-			return fmt.Sprintf("the total is not %d to %d", least, most)
-		}
-		return j.compareAnchor(version)
+// compareTotal compares the total of an empty page with the objects of the selection.
+func (j *pageJudge) compareTotal(all []candidate, version string) string {
+	total := j.page.State.GetTotalCount()
+	if least, most := j.counts(all); total < least || total > most {
+		return fmt.Sprintf("the total is not %d to %d", least, most)
 	}
-	if least, most := counts(before); offset < least || offset > most {
+	return j.compareAnchor(version)
+}
+
+// compareNumbers compares the state of the page with the objects before and after the page.
+func (j *pageJudge) compareNumbers(before, after []candidate, version string) string {
+	total, offset, held := j.page.State.GetTotalCount(), j.page.State.GetOffset(), int64(len(j.page.Objects))
+	if least, most := j.counts(before); offset < least || offset > most {
 		return fmt.Sprintf("the offset is not %d to %d", least, most)
 	}
-	if least, most := counts(after); total-offset-held < least || total-offset-held > most {
+	if least, most := j.counts(after); total-offset-held < least || total-offset-held > most {
 		return fmt.Sprintf("after the page there are not %d to %d", least, most)
 	}
 	return j.compareAnchor(version)
@@ -132,7 +140,7 @@ func (j *pageJudge) compareAnchor(version string) string {
 	if place == nil || !j.knowsAnchor(*after) {
 		return ""
 	}
-	least, most := counts(slices.DeleteFunc(slices.Clone(j.candidates(version)), func(c candidate) bool {
+	least, most := j.counts(slices.DeleteFunc(slices.Clone(j.candidates(version)), func(c candidate) bool {
 		return j.recording.Order.compare(c.Write, place) > 0
 	}))
 	if offset := j.page.State.GetOffset(); offset < least || offset > most {
@@ -157,15 +165,16 @@ func (j *pageJudge) firstVersion() string {
 	return ""
 }
 
-// counts returns the least and the largest number of objects that there may be.
-func counts(of []candidate) (least, most int64) {
+// counts returns the least and the largest number of objects that there may be, of which those that
+// are not judged may be anywhere.
+func (j *pageJudge) counts(of []candidate) (least, most int64) {
 	for _, c := range of {
 		if c.certain || c.held {
 			least++
 		}
 		most++
 	}
-	return least, most
+	return least, most + j.evidence.Writes.forgottenCount()
 }
 
 func keysOf(all []candidate) []string {

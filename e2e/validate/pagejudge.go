@@ -22,6 +22,7 @@ type pageJudge struct {
 	calls    int // index of the current call
 	index    int // index of the last event; -1 before the first
 	call     *Call
+	previous *Response // the previous one in this call
 	response *Response
 	// before is the page at its last state, and stated reports whether this call has had a state.
 	before Page
@@ -43,7 +44,7 @@ type pageCheck struct {
 var pageChecks = []pageCheck{
 	pageResetsOnlyAtFirst, pageStateComesFirst, pageStateFollowsChanges, pageHasToken, pageGoesForward,
 	pageEventsHaveItsVersion, pageKeepsWhatStays, pageFits, pageIsOfCluster, pageContentIsAsWritten, pageIsAuthorised,
-	pageSaysFreshness, pageIsNeverSilent,
+	pageSaysFreshness, pageIsCurrent, pageIsNeverSilent,
 }
 
 // Violations returns all violations in a recording, in order.
@@ -69,11 +70,12 @@ func (j *pageJudge) readCall(call *Call) {
 		back := j.saved[*call.From]
 		j.page = back.Clone()
 	}
-	j.call, j.before, j.stated, j.pending, j.resets = call, j.page.Clone(), false, nil, 0
+	j.call, j.previous, j.before, j.stated, j.pending, j.resets = call, nil, j.page.Clone(), false, nil, 0
 	for i := range call.Responses {
 		j.response = &call.Responses[i]
 		j.index += len(j.response.Events)
 		j.readResponse()
+		j.previous = j.response
 		if place := (Place{j.calls, i}); isUsed(j.saved, place) {
 			j.saved[place] = j.page.Clone()
 		}
@@ -319,18 +321,31 @@ var pageSaysFreshness = pageCheck{
 	},
 }
 
+var pageIsCurrent = pageCheck{
+	guarantee: Fresh,
+	name:      freshIsCurrent.name,
+	broken: func(j *pageJudge) string {
+		contact, ok := j.response.contact()
+		if !ok || j.response.Freshness.GetStale() || j.evidence.Writes == nil || j.evidence.Delivery == 0 || hasPageEvent(j.pending) && j.response.Page == nil {
+			return ""
+		}
+		write := j.evidence.Writes.newestAcked(contact.Add(-j.evidence.Delivery))
+		if write == nil || !isNewer(write.Version, j.page.Version) {
+			return ""
+		}
+		return fmt.Sprintf("%s was written at version %s at %s, before the last contact, and the page is at %s", write.Key, write.Version, clock(write.Acked), j.page.Version)
+	},
+}
+
 var pageIsNeverSilent = pageCheck{
 	guarantee: Bookmarked,
 	name:      neverSilent.name,
 	broken: func(j *pageJudge) string {
-		i := slices.IndexFunc(j.call.Responses, func(r Response) bool { return r.At.Equal(j.response.At) })
-		if i <= 0 || j.evidence.Silence == 0 || j.recording.Stalled {
+		if j.previous == nil {
 			return ""
 		}
-		if silence := j.response.At.Sub(j.call.Responses[i-1].At); silence > j.evidence.Silence {
-			return fmt.Sprintf("no message for %v", silence)
-		}
-		return ""
+		of := judge{recording: &j.recording.Recording, evidence: j.evidence}
+		return of.silence(j.previous.At, j.response.At)
 	},
 }
 

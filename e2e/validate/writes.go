@@ -155,6 +155,20 @@ func (w *Writes) Knows(key Key) bool {
 	return w.known[key.Namespace] && !w.forgotten[key]
 }
 
+// isForgotten reports whether an object is excluded from all checks.
+func (w *Writes) isForgotten(key Key) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.forgotten[key]
+}
+
+// forgottenCount returns the number of objects that are excluded from all checks.
+func (w *Writes) forgottenCount() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int64(len(w.forgotten))
+}
+
 func (w *Writes) keys() []Key {
 	w.mu.Lock()
 	defer w.mu.Unlock()
