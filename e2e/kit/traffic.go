@@ -33,8 +33,6 @@ const (
 	// followersOfResource is the number of followers of one resource in a group, whose selections
 	// are chosen at random.
 	followersOfResource = 9
-	// pagesOfResource is the number of followers of pages of one resource, which are chosen at random.
-	pagesOfResource = 3
 	// goBackOnce is the number of hang-ups for each one after which the follower goes back to an
 	// earlier token.
 	goBackOnce = 4
@@ -83,6 +81,7 @@ type ResourceTraffic struct {
 	Traffic   *traffic.Traffic
 	Followers []*record.Follower
 	Pages     []*record.PageFollower
+	Counts    []*record.CountsFollower
 	Allowed   func(namespace string) bool // nil if the followers can read all namespaces
 }
 
@@ -146,39 +145,8 @@ func newResourceTraffic(ctx context.Context, t *testing.T, on Testbed, resource 
 		c.Followers = append(c.Followers, record.Follow(t, name, request, clients...))
 	}
 	c.followPages(t, rnd, on.Namespaces[0], clients)
+	c.followCounts(t, on.Namespaces[0], clients)
 	return c
-}
-
-// followPages starts followers of pages.
-func (c *ResourceTraffic) followPages(t *testing.T, rnd *rand.Rand, namespace string, clients []record.Client) {
-	t.Helper()
-	all := pages(c.Resource, namespace)
-	for _, chosen := range rnd.Perm(len(all))[:pagesOfResource] {
-		request := all[chosen]
-		form := forms[rnd.IntN(len(forms))]
-		request.Resource, request.Encoding, request.PatchFormat = c.Resource.Name(), form.encoding, form.patches
-		name := fmt.Sprintf("pages of %s, %v", c.Resource.Name(), request)
-		c.Pages = append(c.Pages, record.FollowPages(t, name, request, clients...))
-	}
-}
-
-// pages returns watches of pages in all orders. They select only objects whose writes are recorded.
-func pages(resource traffic.Resource, namespace string) []*kubeconnectv1.WatchRequest {
-	word := "data.color"
-	if resource.Field != "" {
-		word = "spec." + resource.Field
-	}
-	return []*kubeconnectv1.WatchRequest{
-		{Namespace: namespace},
-		{Namespace: namespace, OrderBy: "metadata.labels.color desc, metadata.name desc"},
-		{Namespace: namespace, OrderBy: word},
-		{Namespace: namespace, OrderBy: "data.number", Filter: `!has(object.metadata.labels)`},
-		{LabelSelector: traffic.Label + " in (red,green,blue)", OrderBy: "data.number desc"},
-		{LabelSelector: traffic.Label + "=red", OrderBy: word + " desc, metadata.name"},
-		{LabelSelector: traffic.Label, OrderBy: "metadata.labels.color", Fields: []string{word}},
-		{LabelSelector: traffic.Label + "!=red", Namespace: namespace, OrderBy: "metadata.creationTimestamp desc", MetadataOnly: true},
-		{Filter: `object.metadata.labels.color == "red"`, OrderBy: "metadata.namespace desc", Fields: []string{"metadata.labels"}},
-	}
 }
 
 // forms are the forms in which followers request their objects.
@@ -233,6 +201,7 @@ func (c *TrafficGroup) disconnect() {
 		case <-ticks.C:
 			traffic := c.Resources[c.Rnd.IntN(len(c.Resources))]
 			c.scroll(traffic.Pages)
+			c.hangUpCounts(traffic.Counts)
 			follower := traffic.Followers[c.Rnd.IntN(len(traffic.Followers))]
 			if c.goBack && c.Rnd.IntN(goBackOnce) == 0 {
 				follower.GoBack()
@@ -243,19 +212,6 @@ func (c *TrafficGroup) disconnect() {
 			return
 		}
 	}
-}
-
-// scroll makes one of the followers of pages scroll.
-func (c *TrafficGroup) scroll(pages []*record.PageFollower) {
-	if len(pages) == 0 {
-		return
-	}
-	follower := pages[c.Rnd.IntN(len(pages))]
-	if c.goBack && c.Rnd.IntN(goBackOnce) == 0 {
-		follower.GoBack()
-		return
-	}
-	follower.Scroll()
 }
 
 // end ends the hang-ups; a second call does nothing.
@@ -292,9 +248,7 @@ func (c *TrafficGroup) AtWork(ctx context.Context, writes int) {
 		for _, follower := range load.Followers {
 			follower.Reaches(ctx, newest)
 		}
-		for _, follower := range load.Pages {
-			follower.Reaches(ctx, newest)
-		}
+		load.reachPages(ctx, newest)
 	}
 }
 
@@ -328,13 +282,8 @@ func (c *TrafficGroup) Finish(ctx context.Context, evidence validate.Evidence) T
 			WantNoViolation(c.T, recording, evidence)
 			total.count(recording)
 		}
-		for _, follower := range load.Pages {
-			follower.Reaches(ctx, evidence.Writes.Newest())
-			recording := follower.Stop()
-			WantPagesWithoutViolation(c.T, recording, evidence)
-			total.count(&recording.Recording)
-			total.pages += len(recording.Calls)
-		}
+		total.Add(load.finishPages(ctx, c.T, evidence))
+		total.Add(load.finishCounts(ctx, c.T, evidence))
 	}
 	if total.calls < 2 || total.events == 0 {
 		c.T.Errorf("the recordings show too little: %s", total)
@@ -398,6 +347,7 @@ func WantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 type Tally struct {
 	writes, calls, responses, events, Patches int
 	pages                                     int // calls for pages
+	counts                                    int // responses with counts
 	resets                                    int
 	back                                      int // calls with an earlier token
 	together                                  int // deletions at the version of the previous one
@@ -411,6 +361,7 @@ func (a *Tally) Add(b Tally) {
 	a.events += b.events
 	a.Patches += b.Patches
 	a.pages += b.pages
+	a.counts += b.counts
 	a.resets += b.resets
 	a.back += b.back
 	a.together += b.together
@@ -443,28 +394,6 @@ func (a *Tally) count(recording *validate.Recording) {
 }
 
 func (a Tally) String() string {
-	return fmt.Sprintf("%d writes, %d calls, %d of them for pages, %d with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another",
-		a.writes, a.calls, a.pages, a.back, a.responses, a.events, a.Patches, a.resets, a.together)
-}
-
-// WantPagesWithoutViolation is WantNoViolation for a recording of pages.
-func WantPagesWithoutViolation(t *testing.T, recording *validate.PageRecording, evidence validate.Evidence) {
-	t.Helper()
-	violations := recording.Violations(evidence)
-	for i, violation := range violations {
-		if i == shownViolations {
-			t.Errorf("%s: %d violations", recording.Name, len(violations))
-			break
-		}
-		t.Errorf("%s\nafter\n  %s", violation, strings.Join(record.PagesBefore(recording, violation), "\n  "))
-	}
-	if len(violations) == 0 {
-		return
-	}
-	path, err := record.SavePages(recording)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	t.Logf("the complete stream is in %s", path)
+	return fmt.Sprintf("%d writes, %d calls, %d of them for pages, %d with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another, %d responses with counts",
+		a.writes, a.calls, a.pages, a.back, a.responses, a.events, a.Patches, a.resets, a.together, a.counts)
 }
