@@ -144,10 +144,10 @@ func (d *discoveryService) schemaOf(ctx context.Context, resource informerhub.Re
 // schemaResponse returns a response with an encoded schema. The schema is decoded if the caller's
 // codec needs messages.
 func schemaResponse(ctx context.Context, resource informerhub.Resource, schema []byte) (*kubeconnectv1.GetSchemaResponse, error) {
-	return respondInSlot(ctx, len(schema) > shortBytes, func(context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
+	return respondInSlot(ctx, len(schema) > shortBytes, func(ctx context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
 		response := &kubeconnectv1.GetSchemaResponse{}
 		field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
-		encode.Set(response, encode.AppendField(field, schemaOfResponse, schema), edge.WantsMessages(ctx))
+		edge.SetEncoded(ctx, response, encode.AppendField(field, schemaOfResponse, schema), edge.WantsMessages(ctx))
 		response.Resource = encode.Kind(resource)
 		return response, nil
 	})

@@ -1,6 +1,9 @@
 package server
 
-import "github.com/kubeconnect/kubeconnect/server/follow"
+import (
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/follow"
+)
 
 const (
 	// maxFollowMemory bounds the estimated memory of everything that streams follow, such as sorted
@@ -9,6 +12,6 @@ const (
 	maxCallerFollowMemory = 256 << 20
 )
 
-func newFollowMemory() *follow.Budget {
-	return follow.NewBudget(follow.Limits{Total: maxFollowMemory, PerCaller: maxCallerFollowMemory})
+func newFollowMemory(metrics *edge.Metrics) *follow.Budget {
+	return follow.NewBudget(follow.Limits{Total: maxFollowMemory, PerCaller: maxCallerFollowMemory, Changed: metrics.SetFollowed})
 }

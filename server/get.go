@@ -101,7 +101,8 @@ func (r *reads) get(ctx context.Context, resource informerhub.Resource, params g
 
 func (r *reads) getCached(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
 	access := toGet(resource, params.namespace, params.name)
-	if _, err := r.rights.scope(ctx, edge.IdentityFrom(ctx), access); err != nil {
+	scope, err := r.rights.scope(ctx, edge.IdentityFrom(ctx), access)
+	if err != nil {
 		return getResult{}, err
 	}
 	cache, err := r.hub.Cache(ctx, resource)
@@ -109,6 +110,9 @@ func (r *reads) getCached(ctx context.Context, resource informerhub.Resource, pa
 		return getResult{}, err
 	}
 	if err := awaitVersion(ctx, cache, params.minVersion); err != nil {
+		return getResult{}, err
+	}
+	if err := notModified(ctx, cache, scope); err != nil {
 		return getResult{}, err
 	}
 	freshness := cache.Freshness() // before the object, so that the freshness is never newer than the object

@@ -134,6 +134,6 @@ func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects 
 		page = longer
 		count++
 	}
-	encode.Set(response, page, view.Messages)
+	edge.SetEncoded(ctx, response, page, view.Messages)
 	return count, nil
 }

@@ -60,7 +60,7 @@ func newResources(config Config, callers *edge.Callers) resources {
 		lists:      newListCache(),
 		liveLists:  newLiveLists(config.Limits),
 	}
-	followed := newFollowMemory()
+	followed := newFollowMemory(config.Metrics)
 	w := &watches{
 		reads:   r,
 		leases:  newLeases(config),

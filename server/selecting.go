@@ -68,6 +68,9 @@ func (r *reads) selectCached(ctx context.Context, params snapshotParams, access 
 	if err := awaitVersion(ctx, cache, params.minVersion); err != nil {
 		return listResult{}, err
 	}
+	if err := notModified(ctx, cache, scope); err != nil {
+		return listResult{}, err
+	}
 	found, err := r.selectionOf(ctx, cache, params, access, scope)
 	if err != nil {
 		return listResult{}, err

@@ -22,6 +22,7 @@ type call struct {
 	request        *http.Request
 	network        string // network of the client; see auth.PeerNetwork
 	control        *http.ResponseController
+	responseHeader http.Header
 	body           *body
 	releaseUnknown func() // releases the slot among requests of unknown callers
 	releases       []func()
@@ -32,7 +33,7 @@ type callKey struct{}
 func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 func newCall(w http.ResponseWriter, r *http.Request, network string) *call {
-	c := &call{began: time.Now(), network: network, control: http.NewResponseController(w)}
+	c := &call{began: time.Now(), network: network, control: http.NewResponseController(w), responseHeader: w.Header()}
 	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	c.body = &body{ReadCloser: r.Body, received: func() {}}
 	if r.Body == http.NoBody {

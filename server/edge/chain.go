@@ -87,5 +87,5 @@ func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *Readiness, upstream 
 }
 
 func (c *Chain) interceptors() connect.Option {
-	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{}, cancelOnShutdown{onShutdown: c.config.OnShutdown})
+	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{}, cancelOnShutdown{onShutdown: c.config.OnShutdown}, conditionalReads{})
 }

@@ -90,3 +90,24 @@ func TestCORS_AllowsOnlyListedOrigins(t *testing.T) {
 		}
 	}
 }
+
+func TestCORS_PagesCanSendAndReadTags(t *testing.T) {
+	const origin = "https://app.example.com"
+	handler := CORS([]string{origin}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, "/", nil)
+	request.Header.Set("Origin", origin)
+	request.Header.Set("Access-Control-Request-Method", http.MethodGet)
+	request.Header.Set("Access-Control-Request-Headers", "authorization,if-none-match")
+	preflight := httptest.NewRecorder()
+	handler.ServeHTTP(preflight, request)
+	if allowed := preflight.Header().Get("Access-Control-Allow-Headers"); allowed != "authorization,if-none-match" {
+		t.Errorf("allowed are %q", allowed)
+	}
+	request = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	request.Header.Set("Origin", origin)
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	if exposed := answer.Header().Get("Access-Control-Expose-Headers"); !strings.Contains(strings.ToLower(exposed), "etag") {
+		t.Errorf("exposed are %q", exposed)
+	}
+}

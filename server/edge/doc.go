@@ -13,7 +13,10 @@
 // a peer should serve it: only where its client can resume it, and the client's connection is
 // drained before. [CoalesceWrites] writes each message of a stream in one piece, and ends a stream
 // whose client leaves a message unread; see [Unread]. sameSite and [CORS] decide which pages of
-// browsers can call.
+// browsers can call. conditionalReads gives the response of a read by GET a tag, and responds with 304
+// to a client that has the response: never for another caller, and never before the caller's
+// permissions are checked. A handler that knows what its response depends on calls [Unchanged], so
+// that a response which has not changed is not computed.
 //
 // The package does not know the handlers of the RPCs.
 package edge

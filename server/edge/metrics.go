@@ -16,6 +16,8 @@ type Metrics struct {
 	durations *prometheus.HistogramVec
 	streams   *prometheus.GaugeVec
 	events    prometheus.Counter
+	followers prometheus.Gauge
+	followed  prometheus.Gauge
 }
 
 // NewMetrics returns metrics that have counted nothing.
@@ -44,14 +46,30 @@ func NewMetrics() *Metrics {
 			Help: "Events sent on all watches, including those of snapshots and bookmarks. Alert when it does not rise while " +
 				"there are streams: each gets a bookmark every few seconds.",
 		}),
+		followers: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubeconnect_followers",
+			Help: "Different questions that live pages and live counts ask. Streams with the same question share one " +
+				"follower, which ends ten seconds after the last of them.",
+		}),
+		followed: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubeconnect_follower_bytes",
+			Help: "Approximate memory of the sorted objects and counts of live pages and live counts in bytes, without the objects. " +
+				"Alert when it is above 400000000: at 512 MiB further streams end with resource_exhausted.",
+		}),
 	}
+}
+
+// SetFollowed sets the number of followers of live pages and live counts, and their memory in bytes.
+func (m *Metrics) SetFollowed(followers, bytes int) {
+	m.followers.Set(float64(followers))
+	m.followed.Set(float64(bytes))
 }
 
 // SentEvents returns the counter of the events that are sent on all watches.
 func (m *Metrics) SentEvents() prometheus.Counter { return m.events }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.calls, m.durations, m.streams, m.events}
+	return []prometheus.Collector{m.calls, m.durations, m.streams, m.events, m.followers, m.followed}
 }
 
 // Describe implements prometheus.Collector.
@@ -70,7 +88,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 
 func (m *Metrics) ended(spec connect.Spec, err error) {
 	code := "ok"
-	if err != nil {
+	if err != nil && !connect.IsNotModifiedError(err) {
 		code = connect.CodeOf(err).String()
 	}
 	m.calls.WithLabelValues(spec.Procedure, code).Inc()

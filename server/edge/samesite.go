@@ -11,6 +11,7 @@ import (
 // call by CORS. The console's own files are for all pages, because other pages may link to them.
 // They have their own headers.
 func sameSite(origins []string, mux *http.ServeMux) http.Handler {
+	api := refuseByGET(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "/" {
 			mux.ServeHTTP(w, r)
@@ -18,12 +19,15 @@ func sameSite(origins []string, mux *http.ServeMux) http.Handler {
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+		if r.Method == http.MethodGet {
+			w.Header().Set("Cache-Control", "no-store") // until a read has succeeded: see conditionalReads
+		}
 		if isCrossSite(r) && !isListed(origins, r) {
 			http.Error(w, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin",
 				http.StatusForbidden)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		api.ServeHTTP(w, r)
 	})
 }
 

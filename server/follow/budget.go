@@ -12,6 +12,9 @@ var ErrMemory = errors.New("not enough memory for what the stream follows")
 type Limits struct {
 	Total     int
 	PerCaller int
+	// Changed is called with the number of followers and their memory when these have changed. It must
+	// return soon, and is not called concurrently. Nil for none.
+	Changed func(followers, bytes int)
 }
 
 // Budget is the memory that followers share. It is safe for concurrent use.
@@ -19,28 +22,33 @@ type Budget struct {
 	limits   Limits
 	shortage []func() // release memory of followers without streams; set before the first use
 
-	mu       sync.Mutex // guards the fields below; no other lock is taken while it is held
-	total    int
-	byCaller map[string]int
+	mu        sync.Mutex // guards the fields below; no other lock is taken while it is held
+	followers int
+	total     int
+	byCaller  map[string]int
 }
 
 // NewBudget returns a budget with the given limits.
 func NewBudget(limits Limits) *Budget {
+	if limits.Changed == nil {
+		limits.Changed = func(int, int) {}
+	}
 	return &Budget{limits: limits, byCaller: make(map[string]int)}
 }
 
 // onShortage adds a function that is called when memory is short.
 func (b *Budget) onShortage(release func()) { b.shortage = append(b.shortage, release) }
 
-// add changes the memory that a caller uses. It returns false, and changes nothing, if that would
-// exceed a limit.
-func (b *Budget) add(caller string, bytes int) bool {
+// add changes the memory that a caller uses, and the number of followers. It returns false, and changes
+// nothing, if that would exceed a limit.
+func (b *Budget) add(caller string, bytes, followers int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if bytes > 0 && (b.total+bytes > b.limits.Total || b.byCaller[caller]+bytes > b.limits.PerCaller) {
 		return false
 	}
-	b.total += bytes
+	b.total, b.followers = b.total+bytes, b.followers+followers
+	b.limits.Changed(b.followers, b.total)
 	if b.byCaller[caller] += bytes; b.byCaller[caller] == 0 {
 		delete(b.byCaller, caller)
 	}
@@ -82,7 +90,11 @@ func (c *charge) tryResize(bytes int) bool {
 	if c.released {
 		return true
 	}
-	if !c.budget.add(c.caller, bytes-c.bytes) {
+	started := 0
+	if c.bytes == 0 {
+		started = 1
+	}
+	if bytes != c.bytes && !c.budget.add(c.caller, bytes-c.bytes, started) {
 		return false
 	}
 	c.bytes = bytes
@@ -93,8 +105,8 @@ func (c *charge) tryResize(bytes int) bool {
 func (c *charge) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.released {
-		c.budget.add(c.caller, -c.bytes)
-		c.bytes, c.released = 0, true
+	if c.bytes > 0 {
+		c.budget.add(c.caller, -c.bytes, -1)
 	}
+	c.bytes, c.released = 0, true
 }

@@ -196,3 +196,25 @@ func TestFollowers_BoundTheMemoryOfACaller(t *testing.T) {
 	second.Leave()
 	followers.endAllIdle()
 }
+
+func TestBudget_ReportsFollowersAndTheirMemory(t *testing.T) {
+	c := newCluster(t, 3)
+	reported := make(chan [2]int, 100)
+	budget := NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20, Changed: func(followers, bytes int) { reported <- [2]int{followers, bytes} }})
+	followers := NewFollowers[*versions](budget)
+	f, err := followers.Join(t.Context(), Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Leave()
+	followers.endAllIdle()
+	<-f.ended
+	close(reported)
+	var most, last [2]int
+	for last = range reported {
+		most = [2]int{max(most[0], last[0]), max(most[1], last[1])}
+	}
+	if last != [2]int{} || most[0] != 1 || most[1] < followerBytes {
+		t.Errorf("at most %v were reported, and %v at the end", most, last)
+	}
+}

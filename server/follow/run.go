@@ -181,6 +181,9 @@ func (r *run[S]) fill(ctx context.Context, version string) error {
 			return err
 		}
 	}
+	if err := r.charge.resize(state.Bytes()); err != nil {
+		return err
+	}
 	r.snapshot, r.filled, r.due = nil, &state, true
 	r.next.Version = version
 	r.next.Epoch++

@@ -245,6 +245,11 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     name of an enum value: a misspelled selector does not select all objects. In binary,
     where fields have no names, unknown fields are ignored.
 
+    A read with one response can be called by an HTTP GET with a bearer token, in Connect's
+    protocol. Its response has an ETag. With that in If-None-Match, the service responds with 304 as
+    long as the response would differ in nothing but the last_contact_time of its freshness, and in
+    the resource_version of a list, a count or a table without a next page.
+
     Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
     there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
     PERMISSION_DENIED (the cluster does not allow the request), INVALID_ARGUMENT (the
@@ -526,6 +531,11 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     unless the field's comment says otherwise. So is JSON with an unknown field or an unknown
     name of an enum value: a misspelled selector does not select all objects. In binary,
     where fields have no names, unknown fields are ignored.
+
+    A read with one response can be called by an HTTP GET with a bearer token, in Connect's
+    protocol. Its response has an ETag. With that in If-None-Match, the service responds with 304 as
+    long as the response would differ in nothing but the last_contact_time of its freshness, and in
+    the resource_version of a list, a count or a table without a next page.
 
     Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
     there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
