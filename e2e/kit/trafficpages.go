@@ -136,7 +136,7 @@ func (c *ResourceTraffic) finishCounts(ctx context.Context, t *testing.T, eviden
 	for _, follower := range c.Counts {
 		follower.Reaches(ctx, evidence.Writes.Newest())
 		recording := follower.Stop()
-		wantCountsWithoutViolation(t, recording, evidence)
+		WantCountsWithoutViolation(t, recording, evidence)
 		for _, call := range recording.Calls {
 			total.counts += len(call.Responses)
 		}
@@ -144,8 +144,8 @@ func (c *ResourceTraffic) finishCounts(ctx context.Context, t *testing.T, eviden
 	return total
 }
 
-// wantCountsWithoutViolation is WantNoViolation for a recording of counts.
-func wantCountsWithoutViolation(t *testing.T, recording *validate.CountsRecording, evidence validate.Evidence) {
+// WantCountsWithoutViolation is WantNoViolation for a recording of counts.
+func WantCountsWithoutViolation(t *testing.T, recording *validate.CountsRecording, evidence validate.Evidence) {
 	t.Helper()
 	violations := recording.Violations(evidence)
 	for _, violation := range violations[:min(len(violations), shownViolations)] {

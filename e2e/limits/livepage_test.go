@@ -39,7 +39,7 @@ func orderedPage(namespace string, order int) *kubeconnectv1.WatchRequest {
 }
 
 // TestLivePage_OrdersOfOneCallerAreBounded watches pages in ever more orders until one is rejected.
-// Open pages, and other callers, go on.
+// Open pages continue, and other callers are not affected.
 func TestLivePage_OrdersOfOneCallerAreBounded(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)

@@ -1,7 +1,6 @@
 package queries_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -43,8 +42,8 @@ func livePages(namespace string) map[string]*kubeconnectv1.WatchRequest {
 }
 
 // TestLivePage_IsTheSortedListWhateverHappens changes objects at random while clients show pages and
-// scroll, at three replicas of which one is stopped and one is killed. After each change a page must be that
-// of the cluster at its version.
+// scroll, at three replicas of which one is stopped and one is killed. After each change a page must be
+// that of the cluster at its version.
 func TestLivePage_IsTheSortedListWhateverHappens(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
@@ -129,5 +128,3 @@ func (c livePageTally) String() string {
 	}
 	return strings.Join(text, ", ")
 }
-
-var _ = context.Background

@@ -21,6 +21,8 @@ const (
 	livePageObjects = 20
 	// livePageWriters is the number of concurrent writers.
 	livePageWriters = 3
+	// liveCountsWrites is the number of changes before and after the restart of a replica.
+	liveCountsWrites = 200
 )
 
 // livePageWorld is a custom resource whose objects change all the time, with their history as a watch
@@ -166,6 +168,14 @@ func (w *livePageWorld) object(rnd *rand.Rand, name string) *unstructured.Unstru
 	object.SetName(name)
 	object.SetLabels(map[string]string{"color": pick(rnd, "red", "green", "blue")})
 	return object
+}
+
+// wantWrites returns an error unless there are so many writes.
+func (w *livePageWorld) wantWrites(count int) error {
+	if got := w.writes.Count(); got < count {
+		return fmt.Errorf("%d writes, want %d", got, count)
+	}
+	return nil
 }
 
 // settle makes a last write, and blocks until the history contains it. It returns its version.
