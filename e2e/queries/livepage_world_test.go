@@ -170,7 +170,7 @@ func (w *livePageWorld) object(rnd *rand.Rand, name string) *unstructured.Unstru
 	return object
 }
 
-// wantWrites returns an error unless there are so many writes.
+// wantWrites returns an error while there are fewer writes.
 func (w *livePageWorld) wantWrites(count int) error {
 	if got := w.writes.Count(); got < count {
 		return fmt.Errorf("%d writes, want %d", got, count)
