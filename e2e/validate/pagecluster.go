@@ -130,39 +130,28 @@ func (j *pageJudge) compareNumbers(before, after []candidate, version string) st
 }
 
 // compareAnchor returns a problem if the page does not begin after the object of its range. It
-// judges only a page whose objects before it are known, and an object that has been in the selection.
+// judges only an object that was in the selection when the call began.
 func (j *pageJudge) compareAnchor(version string) string {
 	after := j.recording.Ranges[j.calls].After
 	if after == nil {
 		return ""
 	}
-	place := j.evidence.Writes.lastHeld(*after, j.recording.Selection, version)
-	if place == nil || !j.knowsAnchor(*after) {
+	if state, _ := j.evidence.Writes.at(*after, version); state != nil && j.recording.Selection.holds(*state) {
+		j.anchor = state
+	}
+	if j.anchor == nil {
 		return ""
 	}
-	least, most := j.counts(slices.DeleteFunc(slices.Clone(j.candidates(version)), func(c candidate) bool {
-		return j.recording.Order.compare(c.Write, place) > 0
-	}))
-	if offset := j.page.State.GetOffset(); offset < least || offset > most {
-		return fmt.Sprintf("the page does not begin after %s, whose last state has version %s: the offset is not %d to %d", after, place.Version, least, most)
-	}
-	return ""
-}
-
-// knowsAnchor reports whether the object before the page was in the selection when the call began.
-func (j *pageJudge) knowsAnchor(after Key) bool {
-	state, _ := j.evidence.Writes.at(after, j.firstVersion())
-	return state != nil && j.recording.Selection.holds(*state)
-}
-
-// firstVersion returns the version of the first page of the call.
-func (j *pageJudge) firstVersion() string {
-	for _, response := range j.call.Responses {
-		if response.Page != nil {
-			return response.Page.GetResourceVersion()
+	offset := j.page.State.GetOffset()
+	for _, place := range j.evidence.Writes.heldSince(j.anchor, j.recording.Selection, version) {
+		least, most := j.counts(slices.DeleteFunc(j.candidates(version), func(c candidate) bool {
+			return j.recording.Order.compare(c.Write, &place) > 0
+		}))
+		if least <= offset && offset <= most {
+			return ""
 		}
 	}
-	return ""
+	return fmt.Sprintf("the page does not begin after %s, which the selection contained last at version %s", after, j.anchor.Version)
 }
 
 // counts returns the least and the largest number of objects that there may be, of which those that

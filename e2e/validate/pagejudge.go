@@ -29,6 +29,9 @@ type pageJudge struct {
 	stated bool
 	// pending holds the events since the last state.
 	pending []*kubeconnectv1.Event
+	// anchor is the object before the page in its state at the last page that was computed while it was in
+	// the selection; nil if there is none.
+	anchor *Write
 	// resets is the number of RESET events in this call.
 	resets int
 }
@@ -70,7 +73,7 @@ func (j *pageJudge) readCall(call *Call) {
 		back := j.saved[*call.From]
 		j.page = back.Clone()
 	}
-	j.call, j.previous, j.before, j.stated, j.pending, j.resets = call, nil, j.page.Clone(), false, nil, 0
+	j.call, j.previous, j.before, j.stated, j.pending, j.anchor, j.resets = call, nil, j.page.Clone(), false, nil, nil, 0
 	for i := range call.Responses {
 		j.response = &call.Responses[i]
 		j.index += len(j.response.Events)

@@ -270,16 +270,12 @@ func isNewer(version, than string) bool {
 	return err == nil && order > 0
 }
 
-// lastHeld returns the last state of an object up to a version that a selection matched; nil if there
-// is none.
-func (w *Writes) lastHeld(key Key, selection Selection, version string) *Write {
+// heldSince returns a state of an object, and its later ones up to a version that a selection matched.
+// A page that was not computed between two of them may begin after any of these.
+func (w *Writes) heldSince(first *Write, selection Selection, version string) []Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	writes := w.byKey[key]
-	for i := range slices.Backward(writes) {
-		if !isNewer(writes[i].Version, version) && selection.holds(writes[i]) {
-			return &writes[i]
-		}
-	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(w.byKey[first.Key]), func(write Write) bool {
+		return isNewer(first.Version, write.Version) || isNewer(write.Version, version) || !selection.holds(write)
+	})
 }
