@@ -198,12 +198,12 @@ func TestLivePage_ResumesWithoutALostNamespace(t *testing.T) {
 }
 
 // watchPage shows the first page of two objects, its total and its offset.
-func (m *matrix) watchPage(clients harness.Clients, namespace string, after *kubeconnectv1.ObjectName) answer {
+func (m *matrix) watchPage(clients harness.Clients, namespace, name string, after *kubeconnectv1.ObjectName) answer {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stream, err := clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
-			Resource: "configmaps", Namespace: namespace, LabelSelector: m.label(), Limit: 2, OrderBy: "metadata.name desc", After: after,
+			Resource: "configmaps", Namespace: namespace, Name: name, LabelSelector: m.label(), Limit: 2, OrderBy: "metadata.name desc", After: after,
 		})
 		if err != nil {
 			return "", err
