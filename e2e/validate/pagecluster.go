@@ -136,7 +136,8 @@ func (j *pageJudge) compareAnchor(version string) string {
 	if after == nil {
 		return ""
 	}
-	if state, _ := j.evidence.Writes.at(*after, version); state != nil && j.recording.Selection.holds(*state) {
+	state, deleting := j.evidence.Writes.at(*after, version)
+	if state != nil && !deleting && j.recording.Selection.holds(*state) {
 		j.anchor = state
 	}
 	if j.anchor == nil {
