@@ -75,6 +75,13 @@ var rightsMatrix = map[string][4]string{
 	"Watch one everywhere":         {denied, "A/one", "A/one", "A/one B/one"},
 	"Watch the Secrets of A":       {denied, denied, denied, "A/secret"},
 	"Watch nodes":                  {denied, denied, denied, ""},
+	"Watch a page of A":            {denied, "A/one A/two of 2 after 0", denied, "A/one A/two of 2 after 0"},
+	"Watch a page of B":            {denied, denied, denied, "B/one of 1 after 0"},
+	"Watch a page of A/one":        {denied, "A/one of 1 after 0", "A/one of 1 after 0", "A/one of 1 after 0"},
+	"Watch a page of A/two":        {denied, "A/two of 1 after 0", denied, "A/two of 1 after 0"},
+	"Watch a page of all":          {denied, "A/one A/two of 2 after 0", denied, "A/one A/two of 3 after 0"},
+	"Watch a page after A/two":     {denied, "A/one of 2 after 1", denied, "A/one B/one of 3 after 1"},
+	"Watch a page after B/one":     {denied, absent, denied, " of 3 after 3"},
 	"WatchMany of A":               {denied, "A/one A/two", denied, "A/one A/two"},
 	"WatchMany of A and B":         {denied, denied, denied, "A/one A/two B/one"},
 	"WatchMany of A, Secrets too":  {denied, denied, denied, "A/one A/secret A/two"},
@@ -174,6 +181,7 @@ type matrix struct {
 func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	t.Helper()
 	m := &matrix{t: t, a: kit.NewNamespace(ctx, t, kit.Cluster(t)), b: kit.NewNamespace(ctx, t, kit.Cluster(t))}
+	m.a, m.b = min(m.a, m.b), max(m.a, m.b)              // in the order of a sorted page
 	own := kit.Labels{"matrix": m.a, "secret": "secret"} // the names of a namespace and an object
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.a).Create("one", own)
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.a).Create("two", own)
@@ -275,6 +283,13 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"Get B/one":                    m.get(clients, "configmaps", m.b, "one"),
 		"Get B/none":                   m.get(clients, "configmaps", m.b, "none"),
 		"Get a Secret in A":            m.get(clients, "secrets", m.a, "secret"),
+		"Watch a page of A":            m.watchPage(clients, m.a, "", nil),
+		"Watch a page of B":            m.watchPage(clients, m.b, "", nil),
+		"Watch a page of A/one":        m.watchPage(clients, m.a, "one", nil),
+		"Watch a page of A/two":        m.watchPage(clients, m.a, "two", nil),
+		"Watch a page of all":          m.watchPage(clients, "", "", nil),
+		"Watch a page after A/two":     m.watchPage(clients, "", "", &kubeconnectv1.ObjectName{Namespace: m.a, Name: "two"}),
+		"Watch a page after B/one":     m.watchPage(clients, "", "", &kubeconnectv1.ObjectName{Namespace: m.b, Name: "one"}),
 		"WatchMany of A":               m.watchMany(clients, kit.InNamespace("configmaps", m.a)),
 		"WatchMany of A and B":         m.watchMany(clients, kit.InNamespace("configmaps", m.a), kit.InNamespace("configmaps", m.b)),
 		"WatchMany of A, Secrets too":  m.watchMany(clients, kit.InNamespace("configmaps", m.a), kit.InNamespace("secrets", m.a)),
