@@ -78,7 +78,7 @@ var rules = []rule{
 		because: "only the binary uses server",
 	},
 	{
-		folders: []string{"server/counts", "server/edge", "server/encode", "server/follow", "server/scalar", "server/sorted", "server/tally", "server/write", "server/internal"}, testing: true,
+		folders: []string{"server/counts", "server/edge", "server/encode", "server/follow", "server/loglines", "server/scalar", "server/sorted", "server/tally", "server/write", "server/internal"}, testing: true,
 		exactly: []string{module + "server"},
 		because: "the handlers use the parts of server, and no part knows the handlers",
 	},
@@ -111,6 +111,11 @@ var rules = []rule{
 		folders: []string{"server/scalar"}, testing: true,
 		imports: []string{module + "gen", module + "auth", module + "server", connect, metrics},
 		because: "values are read from objects, whatever is done with them",
+	},
+	{
+		folders: []string{"server/loglines"}, testing: true,
+		imports: []string{module + "gen", module + "auth", module + "informerhub", module + "server/edge", module + "server/encode", module + "server/write", connect, metrics},
+		because: "logs are read in the same way for every caller and by whatever protocol",
 	},
 	{
 		folders: []string{"server/edge"}, testing: true,
@@ -231,6 +236,10 @@ func TestImports_ViolationsNameTheReason(t *testing.T) {
 		"write uses generated code in a test": {
 			file: "server/write/a_test.go", source: `import "` + module + `gen/kubeconnect/v1"`,
 			want: "by client-go only",
+		},
+		"loglines uses a caller": {
+			file: "server/loglines/a.go", source: `import "` + module + `auth"`,
+			want: "by whatever protocol",
 		},
 		"edge uses the handlers in a test": {
 			file: "server/edge/a_test.go", source: `import "` + module + `server"`,

@@ -22,7 +22,11 @@ func coverageOf(access accessRequest, scope auth.Namespaces) (namespaces, warnin
 	if len(named) > maxNamedNamespaces {
 		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
 	}
-	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you may not %s %s in the others",
-		len(scope.Names), strings.Join(named, ", "), more, strings.Join(access.verbs, " and "), access.resource.GroupResource())
+	needed := fmt.Sprintf("%s %s", strings.Join(access.verbs, " and "), access.resource.GroupResource())
+	if access.also != nil {
+		needed += ", or not get their logs,"
+	}
+	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you may not %s in the others",
+		len(scope.Names), strings.Join(named, ", "), more, needed)
 	return scope.Names, []string{warning}
 }

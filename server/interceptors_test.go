@@ -50,6 +50,15 @@ func TestInterceptors_NoHandlerRunsForUnknownCallers(t *testing.T) {
 		"WhoAmI":      func() error { _, err := access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); return err },
 		"CheckAccess": func() error { _, err := access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{}); return err },
 		"GetLogs":     func() error { return openLog(t, s, &kubeconnectv1.GetLogsRequest{}).end() },
+		"GetLogLines": func() error {
+			stream, err := s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = stream.Close() }()
+			stream.Receive()
+			return stream.Err()
+		},
 		"reflection": func() error {
 			stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(ctx)
 			defer func() { _, _ = stream.Close() }()

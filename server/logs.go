@@ -34,13 +34,14 @@ var podLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Nam
 
 // pods implements kubeconnect.v1.PodService.
 type pods struct {
+	watches *watches
 	clients *auth.ClientFactory
 	leases  leases
 	unread  *fairqueue.Queue // logs whose clients do not read, by caller
 }
 
-func newPods(config Config) *pods {
-	return &pods{clients: cmp.Or(config.LogClients, config.Clients), leases: newLeases(config), unread: newUnreadLogs()}
+func newPods(config Config, watches *watches) *pods {
+	return &pods{watches: watches, clients: cmp.Or(config.LogClients, config.Clients), leases: newLeases(config), unread: newUnreadLogs()}
 }
 
 // GetLogs implements kubeconnect.v1.PodService. The log is opened as the caller, so the API server
@@ -62,7 +63,7 @@ func (p *pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsReques
 	if err := stream.Send(nil); err != nil { // the headers alone, because a log may be silent
 		return err
 	}
-	sender := &logSender{stream: stream, log: log, lease: lease, unread: p.unread}
+	sender := &logSender{stream: stream, log: log, leasedSender: leasedSender{lease: lease, unread: p.unread}}
 	return sender.follow(ctx)
 }
 
@@ -107,23 +108,31 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 
 // open opens a log as the caller. The caller must close the log.
 func (p *pods) open(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (*logReader, error) {
-	pods := p.clients.For(edge.IdentityFrom(ctx)).Typed.CoreV1().Pods(namespace)
 	reading, cancel := context.WithCancel(ctx)
-	reading, outcome := write.WithOutcome(reading)
-	body, err := pods.GetLogs(name, options).Stream(reading)
+	body, err := p.openBody(reading, namespace, name, options)
 	if err != nil {
 		cancel()
-		return nil, nodeUnreachable(outcome.Complete(apierror.Unavailable(ctx, err)), namespace, name)
+		return nil, err
 	}
 	return newLogReader(body, cancel), nil
 }
 
+// openBody opens a log as the caller. Reading the result ends with ctx.
+func (p *pods) openBody(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+	pods := p.clients.For(edge.IdentityFrom(ctx)).Typed.CoreV1().Pods(namespace)
+	reading, outcome := write.WithOutcome(ctx)
+	body, err := pods.GetLogs(name, options).Stream(reading)
+	if err != nil {
+		return nil, nodeUnreachable(outcome.Complete(apierror.Unavailable(ctx, err)), namespace, name)
+	}
+	return body, nil
+}
+
 // logSender sends one log. It is owned by the stream's handler.
 type logSender struct {
+	leasedSender
 	stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]
 	log    *logReader
-	lease  *accessLease
-	unread *fairqueue.Queue
 	idle   bool // no data has arrived since the last read
 }
 
@@ -203,31 +212,7 @@ func (s *logSender) send(ctx context.Context, piece []byte) error {
 // sendMessage sends a piece of the log under a valid lease. It also sends an empty piece, because
 // proxies may close a silent stream.
 func (s *logSender) sendMessage(ctx context.Context, piece []byte) error {
-	for {
-		if err := s.renew(ctx); err != nil {
-			return err
-		}
-		unread := unreadLog{queue: s.unread, caller: edge.CallerKey(s.lease.caller.Identity)}
-		err := s.lease.send(ctx, edge.Guard{Fits: unread.fits}, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
-		unread.end()
-		if !errors.Is(err, errDue) {
-			return err
-		}
-	}
-}
-
-// renew renews the lease if that is due. While the cluster cannot be asked, nothing is sent.
-func (s *logSender) renew(ctx context.Context) error {
-	for s.lease.isDue() {
-		err := s.lease.renew(ctx)
-		if errors.Is(err, errUnconfirmed) {
-			err = s.lease.pause(ctx)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.sendPermitted(ctx, 1, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
 }
 
 // whyEnded returns nil if a log has ended regularly, and otherwise the error for a log that was cut

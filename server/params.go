@@ -18,6 +18,7 @@ type selectionParams struct {
 	related       *relationParams
 	minVersion    string // the version that the read must see; empty for any
 	indivisible   bool   // the read must cover all namespaces
+	logs          bool   // the logs of the selected pods are read, too
 	metadataOnly  bool   // objects are reduced to their metadata
 	// readsMetadata reports that nothing but the metadata of objects is used, so that the API server
 	// need not send more.
@@ -62,6 +63,15 @@ func (r *reads) parseSelection(request selectionRequest) (p selectionParams, err
 		minVersion:    request.GetMinResourceVersion(),
 		indivisible:   request.GetRequireAllNamespaces(),
 	}, err
+}
+
+// accessOf returns a read of the selection with all permissions that the selection needs.
+func (p selectionParams) accessOf(access accessRequest) accessRequest {
+	access = access.requiring(p.indivisible)
+	if p.logs {
+		access = access.withLogs()
+	}
+	return access
 }
 
 // ofMetadata returns the same selection of objects that are reduced to their metadata.

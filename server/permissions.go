@@ -29,12 +29,21 @@ type accessRequest struct {
 	// indivisible requires the permission for everything that the read names: it is never
 	// restricted to some namespaces.
 	indivisible bool
+	// also is another read that is needed in the same scope; nil for none.
+	also *accessRequest
 }
 
 // requiring returns the same read. If all is true, the read is rejected unless the caller has the
 // permission for all namespaces.
 func (a accessRequest) requiring(all bool) accessRequest {
 	a.indivisible = a.indivisible || all
+	return a
+}
+
+// withLogs returns the same read of pods, with their logs.
+func (a accessRequest) withLogs() accessRequest {
+	logs := toGetLog(a.namespace, a.name).requiring(a.indivisible)
+	a.also = &logs
 	return a
 }
 
@@ -121,6 +130,16 @@ func (r rights) scope(ctx context.Context, identity auth.Identity, access access
 		if scope = intersect(scope, allowed); !scope.All && len(scope.Names) == 0 {
 			return auth.Namespaces{}, forbidden(identity, access.attributes(verb), "")
 		}
+	}
+	if access.also == nil {
+		return scope, nil
+	}
+	also, err := r.scope(ctx, identity, *access.also)
+	if err != nil {
+		return auth.Namespaces{}, err
+	}
+	if scope = intersect(scope, also); !scope.All && len(scope.Names) == 0 {
+		return auth.Namespaces{}, forbidden(identity, access.also.attributes(access.also.verbs[0]), "")
 	}
 	return scope, nil
 }

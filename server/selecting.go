@@ -48,7 +48,7 @@ func (s listResult) coverage() (namespaces, warnings []string) {
 // takeSnapshot takes a snapshot of the selected objects.
 func (r *reads) takeSnapshot(ctx context.Context, params snapshotParams) (listResult, error) {
 	return onResource(ctx, r.cluster, params.resource, func(resource informerhub.Resource) (listResult, error) {
-		access := toList(resource, params.namespace, params.fieldSelector).requiring(params.indivisible)
+		access := params.accessOf(toList(resource, params.namespace, params.fieldSelector))
 		scope, err := r.rights.scope(ctx, edge.IdentityFrom(ctx), access)
 		if err != nil {
 			return listResult{}, err

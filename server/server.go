@@ -87,7 +87,7 @@ func New(config Config) http.Handler {
 	cluster := resources.reads.cluster
 	mux.Handle(responses.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discoveryService{cluster}, options)))
 	mux.Handle(responses.handle(kubeconnectv1connect.NewAccessServiceHandler(&access{cluster, chain.Callers}, options)))
-	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(newPods(config), options)
+	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(newPods(config, resources.watches), options)
 	// The container's node throttles a log that is read slowly.
 	mux.Handle(podService, edge.CoalesceWrites(podHandler, edge.Patience{}))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)

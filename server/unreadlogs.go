@@ -18,20 +18,22 @@ func newUnreadLogs() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: maxUnreadLogs, PerKey: maxCallerUnreadLogs})
 }
 
-// unreadLog counts a log while a piece of it is left unread for longer than a moment. A log that is
-// not read blocks for as long as its client wants, so the number of these logs is bounded.
-type unreadLog struct {
+// unreadLogs counts the logs of a stream while a message is left unread for longer than a moment.
+// Logs that are not read block for as long as their client wants, so the number of these logs is
+// bounded.
+type unreadLogs struct {
 	queue   *fairqueue.Queue
 	caller  string
-	release func() // nil while it is not counted
+	count   int64
+	release func() // nil while they are not counted
 }
 
 // fits returns the reason why the log must end if too many logs are unread, or nil.
-func (u *unreadLog) fits() error {
+func (u *unreadLogs) fits() error {
 	if u.release != nil {
 		return nil
 	}
-	release, ok := u.queue.TryAcquire(u.caller, 1)
+	release, ok := u.queue.TryAcquire(u.caller, u.count)
 	if !ok {
 		return apierror.Failure(metav1.StatusReasonTooManyRequests,
 			"too many logs are left unread: at most %d of one caller and %d in all; read them faster, or open fewer", maxCallerUnreadLogs, maxUnreadLogs)
@@ -40,7 +42,7 @@ func (u *unreadLog) fits() error {
 	return nil
 }
 
-func (u *unreadLog) end() {
+func (u *unreadLogs) end() {
 	if u.release != nil {
 		u.release()
 	}

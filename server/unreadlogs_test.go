@@ -8,7 +8,8 @@ import (
 
 func TestUnreadLogs_AreBounded(t *testing.T) {
 	queue := fairqueue.New(fairqueue.Limits{Total: 3, PerKey: 2})
-	logs := []*unreadLog{{queue: queue, caller: "jane"}, {queue: queue, caller: "jane"}, {queue: queue, caller: "jane"}, {queue: queue, caller: "joe"}}
+	logOf := func(caller string) *unreadLogs { return &unreadLogs{queue: queue, caller: caller, count: 1} }
+	logs := []*unreadLogs{logOf("jane"), logOf("jane"), logOf("jane"), logOf("joe")}
 	for i, wantFits := range []bool{true, true, false, true} {
 		for range 2 { // it is checked each second
 			if err := logs[i].fits(); (err == nil) != wantFits {

@@ -127,7 +127,7 @@ func (w *watches) start(ctx context.Context, params watchParams, sender *eventSe
 				return nil, err
 			}
 		}
-		access := toWatch(resource, params.namespace, params.name, params.fieldSelector).requiring(params.indivisible)
+		access := params.accessOf(toWatch(resource, params.namespace, params.name, params.fieldSelector))
 		lease, err := w.leases.grant(ctx, access)
 		if err != nil {
 			return nil, err

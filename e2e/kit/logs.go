@@ -191,8 +191,19 @@ func (l *Logging) FollowedBy(client PodClient) *LogStream {
 // UntilStandsStill blocks until nothing more is written to a log that is not read.
 func (l *Logging) UntilStandsStill(source *LongLog) {
 	l.T.Helper()
+	untilStandsStill(l.Ctx, l.T, source)
+}
+
+// UntilStandsStill blocks until nothing more is written to a log that is not read.
+func (l *LoggingPods) UntilStandsStill(source *LongLog) {
+	l.T.Helper()
+	untilStandsStill(l.Ctx, l.T, source)
+}
+
+func untilStandsStill(ctx context.Context, t *testing.T, source *LongLog) {
+	t.Helper()
 	last, looks := int64(0), 0
-	Eventually(l.Ctx, l.T, "the log's source is blocked", func() error {
+	Eventually(ctx, t, "the log's source is blocked", func() error {
 		now := source.Written.Load()
 		if looks++; now == 0 || now != last {
 			last, looks = now, 0
@@ -203,6 +214,6 @@ func (l *Logging) UntilStandsStill(source *LongLog) {
 		return nil
 	})
 	if last >= longLogBytes {
-		l.T.Errorf("the complete log was written although it is not read")
+		t.Errorf("the complete log was written although it is not read")
 	}
 }

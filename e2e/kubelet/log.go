@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -101,9 +102,10 @@ func (l *Log) send(sender *sender, r *http.Request) {
 
 // sender sends a log to one reader.
 type sender struct {
-	w       http.ResponseWriter
-	options url.Values
-	left    int64 // bytes until the limit
+	w        http.ResponseWriter
+	options  url.Values
+	left     int64 // bytes until the limit
+	isInLine bool  // the last entry did not end a line
 }
 
 // limitOf returns the maximum number of bytes that a reader requested.
@@ -150,8 +152,11 @@ func (s *sender) send(entries []entry) error {
 	return http.NewResponseController(s.w).Flush()
 }
 
+// textOf returns the text of an entry, with its time if it begins a line.
 func (s *sender) textOf(entry entry) []byte {
-	if s.options.Get("timestamps") != "true" {
+	continues := s.isInLine
+	s.isInLine = !bytes.HasSuffix(entry.text, []byte("\n"))
+	if s.options.Get("timestamps") != "true" || continues {
 		return entry.text
 	}
 	return fmt.Appendf(nil, "%s %s", entry.at.UTC().Format(time.RFC3339Nano), entry.text)

@@ -80,6 +80,10 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 		_, err := kit.ReadLog(ctx, clients.Pods, &kubeconnectv1.GetLogsRequest{Namespace: namespace, Name: "one"})
 		return err
 	}
+	calls["GetLogLines"] = func(ctx context.Context) error {
+		_, _, err := kit.ReadLines(ctx, clients.Pods, &kit.LinesRequest{Namespace: namespace})
+		return err
+	}
 	for name := range methodsOfTheAPI() {
 		if calls[name] == nil {
 			t.Errorf("method %s is not tested", name)

@@ -69,6 +69,24 @@ func (m *matrix) getLogs(clients harness.Clients, namespace, name string) answer
 	}
 }
 
+// getLogLines shows the lines in the order of their text.
+func (m *matrix) getLogLines(clients harness.Clients, request *kit.LinesRequest) answer {
+	return func(ctx context.Context) (string, error) {
+		lines, _, err := kit.ReadLines(ctx, clients.Pods, request)
+		var texts []string
+		for _, line := range lines {
+			texts = append(texts, string(line.GetText()))
+		}
+		slices.Sort(texts)
+		return strings.Join(texts, " "), err
+	}
+}
+
+// ownPods is a filter for the pods of the matrix.
+func (m *matrix) ownPods() string {
+	return fmt.Sprintf("object.metadata.namespace in [%q, %q]", m.a, m.b)
+}
+
 func (m *matrix) getLatest(clients harness.Clients, namespace, name string) answer {
 	return func(ctx context.Context) (string, error) {
 		got, err := clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: name, Consistency: kit.Latest})

@@ -10,7 +10,9 @@ import (
 
 	"connectrpc.com/connect"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -106,6 +108,14 @@ var rightsMatrix = map[string][4]string{
 	"GetLogs of A/none":            {denied, absent, absent, absent},
 	"GetLogs of B/one":             {denied, denied, denied, "B/one"},
 	"GetLogs of B/none":            {denied, denied, denied, absent},
+	"GetLogLines of A/one":         {denied, "A/one", "A/one", "A/one"},
+	"GetLogLines of A/two":         {denied, "A/two", denied, "A/two"},
+	"GetLogLines of A/none":        {denied, absent, absent, absent},
+	"GetLogLines of A":             {denied, "A/one A/two", denied, "A/one A/two"},
+	"GetLogLines of B":             {denied, denied, denied, "B/one"},
+	"GetLogLines of one in A":      {denied, "A/one", "A/one", "A/one"},
+	"GetLogLines everywhere":       {denied, "A/one A/two", denied, "A/one A/two B/one"},
+	"GetLogLines of A, followed":   {denied, "A/one", denied, "A/one"},
 }
 
 // TestPermissions_EveryMethodChecksEveryCaller compares the result of each call over each protocol
@@ -180,11 +190,13 @@ func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	}
 	m.startLogging(ctx, map[string][]string{m.a: {"one", "two"}, m.b: {"one"}})
 	verbs := []string{"get", "list", "watch", "patch", "create", "update", "delete", "deletecollection"}
-	named := kit.Rule("configmaps", verbs...)
-	namedLogs := kit.Rule("pods/log", "get")
-	named.ResourceNames, namedLogs.ResourceNames = []string{"one", "none"}, []string{"one", "none"}
-	m.callers[1].GrantIn(m.a, "of-namespace", kit.Rule("configmaps", verbs...), kit.Rule("pods/log", "get"))
-	m.callers[2].GrantIn(m.a, "of-name", named, namedLogs)
+	all := []rbacv1.PolicyRule{kit.Rule("configmaps", verbs...), kit.Rule("pods", "get", "list", "watch"), kit.Rule("pods/log", "get")}
+	m.callers[1].GrantIn(m.a, "of-namespace", all...)
+	named := slices.Clone(all)
+	for i := range named {
+		named[i].ResourceNames = []string{"one", "none"}
+	}
+	m.callers[2].GrantIn(m.a, "of-name", named...)
 	kit.GrantAdmin(ctx, t, m.callers[3])
 	return m
 }
@@ -198,7 +210,9 @@ func (m *matrix) startLogging(ctx context.Context, pods map[string][]string) {
 			kit.StartPod(ctx, m.t, node, namespace, name, "main")
 			log := &kubelet.Log{}
 			log.Write(m.nameOf(namespace, name))
+			log.End()
 			node.Answer(namespace, name, "main", log)
+			kit.SetContainers(ctx, m.t, namespace, name, kit.Terminated("main", 0, "Completed", 0))
 		}
 	}
 }
@@ -241,6 +255,14 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"GetLogs of A/none":            m.getLogs(clients, m.a, "none"),
 		"GetLogs of B/one":             m.getLogs(clients, m.b, "one"),
 		"GetLogs of B/none":            m.getLogs(clients, m.b, "none"),
+		"GetLogLines of A/one":         m.getLogLines(clients, &kit.LinesRequest{Namespace: m.a, Name: "one"}),
+		"GetLogLines of A/two":         m.getLogLines(clients, &kit.LinesRequest{Namespace: m.a, Name: "two"}),
+		"GetLogLines of A/none":        m.getLogLines(clients, &kit.LinesRequest{Namespace: m.a, Name: "none"}),
+		"GetLogLines of A":             m.getLogLines(clients, &kit.LinesRequest{Namespace: m.a}),
+		"GetLogLines of B":             m.getLogLines(clients, &kit.LinesRequest{Namespace: m.b}),
+		"GetLogLines of one in A":      m.getLogLines(clients, &kit.LinesRequest{Namespace: m.a, FieldSelector: "metadata.name=one"}),
+		"GetLogLines everywhere":       m.getLogLines(clients, &kit.LinesRequest{Filter: m.ownPods()}),
+		"GetLogLines of A, followed":   m.getLogLines(clients, &kit.LinesRequest{Namespace: m.a, Follow: true, LimitLines: ptr.To(int64(1))}),
 		"Get A/one":                    m.get(clients, "configmaps", m.a, "one"),
 		"Get A/two":                    m.get(clients, "configmaps", m.a, "two"),
 		"Get A/none":                   m.get(clients, "configmaps", m.a, "none"),

@@ -161,6 +161,15 @@ func shortCause(cause *kubeconnectv1.StatusCause) *kubeconnectv1.StatusCause {
 // CutName returns the name of an object or a resource, shortened to maxNameBytes.
 func CutName(name string) string { return cut(name, maxNameBytes) }
 
+// maxEventBytes bounds a message in an event.
+const maxEventBytes = 1 << 10
+
+// CutMessage returns a message of the API server, or of a node, as an event contains it: in UTF-8, and
+// shortened to 1 KiB.
+func CutMessage(message string) string {
+	return cut(strings.ToValidUTF8(message, "\uFFFD"), maxEventBytes)
+}
+
 // cut returns text shortened to at most the given number of bytes. Shortened text ends in an
 // ellipsis.
 func cut(text string, limit int) string {

@@ -266,7 +266,7 @@ var File_kubeconnect_v1_pod_service_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_pod_service_proto_rawDesc = "" +
 	"\n" +
-	" kubeconnect/v1/pod_service.proto\x12\x0ekubeconnect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc7\x03\n" +
+	" kubeconnect/v1/pod_service.proto\x12\x0ekubeconnect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ekubeconnect/v1/log_lines.proto\"\xc7\x03\n" +
 	"\x0eGetLogsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -293,10 +293,11 @@ const file_kubeconnect_v1_pod_service_proto_rawDesc = "" +
 	"\tLogStream\x12\x1a\n" +
 	"\x16LOG_STREAM_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11LOG_STREAM_STDOUT\x10\x01\x12\x15\n" +
-	"\x11LOG_STREAM_STDERR\x10\x022Z\n" +
+	"\x11LOG_STREAM_STDERR\x10\x022\xb4\x01\n" +
 	"\n" +
 	"PodService\x12L\n" +
-	"\aGetLogs\x12\x1e.kubeconnect.v1.GetLogsRequest\x1a\x1f.kubeconnect.v1.GetLogsResponse0\x01B\xc3\x01\n" +
+	"\aGetLogs\x12\x1e.kubeconnect.v1.GetLogsRequest\x1a\x1f.kubeconnect.v1.GetLogsResponse0\x01\x12X\n" +
+	"\vGetLogLines\x12\".kubeconnect.v1.GetLogLinesRequest\x1a#.kubeconnect.v1.GetLogLinesResponse0\x01B\xc3\x01\n" +
 	"\x12com.kubeconnect.v1B\x0fPodServiceProtoP\x01ZCgithub.com/kubeconnect/kubeconnect/gen/kubeconnect/v1;kubeconnectv1\xa2\x02\x03KXX\xaa\x02\x0eKubeconnect.V1\xca\x02\x0eKubeconnect\\V1\xe2\x02\x1aKubeconnect\\V1\\GPBMetadata\xea\x02\x0fKubeconnect::V1b\x06proto3"
 
 var (
@@ -318,14 +319,18 @@ var file_kubeconnect_v1_pod_service_proto_goTypes = []any{
 	(*GetLogsRequest)(nil),        // 1: kubeconnect.v1.GetLogsRequest
 	(*GetLogsResponse)(nil),       // 2: kubeconnect.v1.GetLogsResponse
 	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*GetLogLinesRequest)(nil),    // 4: kubeconnect.v1.GetLogLinesRequest
+	(*GetLogLinesResponse)(nil),   // 5: kubeconnect.v1.GetLogLinesResponse
 }
 var file_kubeconnect_v1_pod_service_proto_depIdxs = []int32{
 	3, // 0: kubeconnect.v1.GetLogsRequest.since_time:type_name -> google.protobuf.Timestamp
 	0, // 1: kubeconnect.v1.GetLogsRequest.stream:type_name -> kubeconnect.v1.LogStream
 	1, // 2: kubeconnect.v1.PodService.GetLogs:input_type -> kubeconnect.v1.GetLogsRequest
-	2, // 3: kubeconnect.v1.PodService.GetLogs:output_type -> kubeconnect.v1.GetLogsResponse
-	3, // [3:4] is the sub-list for method output_type
-	2, // [2:3] is the sub-list for method input_type
+	4, // 3: kubeconnect.v1.PodService.GetLogLines:input_type -> kubeconnect.v1.GetLogLinesRequest
+	2, // 4: kubeconnect.v1.PodService.GetLogs:output_type -> kubeconnect.v1.GetLogsResponse
+	5, // 5: kubeconnect.v1.PodService.GetLogLines:output_type -> kubeconnect.v1.GetLogLinesResponse
+	4, // [4:6] is the sub-list for method output_type
+	2, // [2:4] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name
 	2, // [2:2] is the sub-list for extension extendee
 	0, // [0:2] is the sub-list for field type_name
@@ -336,6 +341,7 @@ func file_kubeconnect_v1_pod_service_proto_init() {
 	if File_kubeconnect_v1_pod_service_proto != nil {
 		return
 	}
+	file_kubeconnect_v1_log_lines_proto_init()
 	file_kubeconnect_v1_pod_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

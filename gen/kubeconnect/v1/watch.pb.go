@@ -261,7 +261,7 @@ type WatchRequest struct {
 	// To scroll, start a new stream with the last resume_token and another offset, after or
 	// limit. It sends the difference to the page that the client has, and no RESET. A token of a
 	// page contains the versions of the objects that the client has: any replica can resume
-	// it, whatever has changed since.
+	// it, whatever has changed since, also the caller's permissions.
 	//
 	// All streams with the same selection and order share one sorted set. Its memory is
 	// bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
@@ -274,11 +274,11 @@ type WatchRequest struct {
 	// The number of objects before the page. Only with limit. If there are no more objects, the
 	// page is empty. Negative: INVALID_ARGUMENT.
 	Offset int64 `protobuf:"varint,17,opt,name=offset,proto3" json:"offset,omitempty"`
-	// The object before the page. The page begins after its place, also if its place changes;
-	// if the object is deleted or stops matching, the page begins after its last place. If it
-	// is not in the selection when the stream begins, the page begins at the place of the
-	// resume token; without one, the call fails with NOT_FOUND. Only with limit, and not
-	// together with offset.
+	// The object before the page. The page begins after its place, also if its place changes.
+	// If the object is deleted or stops matching, the page begins after the place that the
+	// object had in the last page that was computed. If it is not in the selection when the
+	// stream begins, the page begins at the place of the resume token; without one, the call
+	// fails with NOT_FOUND. Only with limit, and not together with offset.
 	After         *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -35,6 +35,8 @@ const (
 const (
 	// PodServiceGetLogsProcedure is the fully-qualified name of the PodService's GetLogs RPC.
 	PodServiceGetLogsProcedure = "/kubeconnect.v1.PodService/GetLogs"
+	// PodServiceGetLogLinesProcedure is the fully-qualified name of the PodService's GetLogLines RPC.
+	PodServiceGetLogLinesProcedure = "/kubeconnect.v1.PodService/GetLogLines"
 )
 
 // PodServiceClient is a client for the kubeconnect.v1.PodService service.
@@ -51,6 +53,33 @@ type PodServiceClient interface {
 	// ones are reset. A stream is also reset if the caller loses the permission while a part
 	// of the log is unread.
 	GetLogs(context.Context, *v1.GetLogsRequest) (*connect.ServerStreamForClient[v1.GetLogsResponse], error)
+	// GetLogLines streams the logs of the containers of a selection of pods as lines, each
+	// with its pod and container. It returns the lines that exist, and with follow the new
+	// lines of these containers, of their later runs, and of pods that join the selection.
+	// Without follow the stream ends with OK at the end of the last log.
+	//
+	// The lines of one container are sent in the order of its log. The lines that exist when
+	// the stream begins are sent in the order of time across all containers, as far as the
+	// times of each container ascend. Lines that are written later are sent as they arrive:
+	// those of one response are in the order of time, but a line of a later response can be
+	// older, because the nodes send their logs independently. A line is sent when it is
+	// complete.
+	//
+	// A followed container that restarts continues with the first line of its new run. If the
+	// connection to a log is lost, the service opens it again after the last line that it has
+	// read: no line is lost, and none is sent twice, as long as the node has the lines.
+	//
+	// The caller must be allowed to list the pods, with follow also to watch them, and to get
+	// pods/log. For a single pod by name, get (with follow: watch) on that pod and get on its
+	// log are sufficient. Each log is read from the API server with the caller's permissions. A
+	// log that cannot be read is reported as an event, and does not end the stream. The stream
+	// ends with UNAUTHENTICATED when the caller's credential is no longer valid, with
+	// PERMISSION_DENIED when the caller has lost the permission for all of the selection, and
+	// with UNAVAILABLE when this replica shuts down: call again with resume_after.
+	//
+	// If a client does not read its stream, the transfers from the nodes pause. Each log of
+	// the stream then counts as an unread log, as described for GetLogs.
+	GetLogLines(context.Context, *v1.GetLogLinesRequest) (*connect.ServerStreamForClient[v1.GetLogLinesResponse], error)
 }
 
 // NewPodServiceClient constructs a client for the kubeconnect.v1.PodService service. By default, it
@@ -70,17 +99,29 @@ func NewPodServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(podServiceMethods.ByName("GetLogs")),
 			connect.WithClientOptions(opts...),
 		),
+		getLogLines: connect.NewClient[v1.GetLogLinesRequest, v1.GetLogLinesResponse](
+			httpClient,
+			baseURL+PodServiceGetLogLinesProcedure,
+			connect.WithSchema(podServiceMethods.ByName("GetLogLines")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // podServiceClient implements PodServiceClient.
 type podServiceClient struct {
-	getLogs *connect.Client[v1.GetLogsRequest, v1.GetLogsResponse]
+	getLogs     *connect.Client[v1.GetLogsRequest, v1.GetLogsResponse]
+	getLogLines *connect.Client[v1.GetLogLinesRequest, v1.GetLogLinesResponse]
 }
 
 // GetLogs calls kubeconnect.v1.PodService.GetLogs.
 func (c *podServiceClient) GetLogs(ctx context.Context, req *v1.GetLogsRequest) (*connect.ServerStreamForClient[v1.GetLogsResponse], error) {
 	return c.getLogs.CallServerStream(ctx, connect.NewRequest(req))
+}
+
+// GetLogLines calls kubeconnect.v1.PodService.GetLogLines.
+func (c *podServiceClient) GetLogLines(ctx context.Context, req *v1.GetLogLinesRequest) (*connect.ServerStreamForClient[v1.GetLogLinesResponse], error) {
+	return c.getLogLines.CallServerStream(ctx, connect.NewRequest(req))
 }
 
 // PodServiceHandler is an implementation of the kubeconnect.v1.PodService service.
@@ -97,6 +138,33 @@ type PodServiceHandler interface {
 	// ones are reset. A stream is also reset if the caller loses the permission while a part
 	// of the log is unread.
 	GetLogs(context.Context, *v1.GetLogsRequest, *connect.ServerStream[v1.GetLogsResponse]) error
+	// GetLogLines streams the logs of the containers of a selection of pods as lines, each
+	// with its pod and container. It returns the lines that exist, and with follow the new
+	// lines of these containers, of their later runs, and of pods that join the selection.
+	// Without follow the stream ends with OK at the end of the last log.
+	//
+	// The lines of one container are sent in the order of its log. The lines that exist when
+	// the stream begins are sent in the order of time across all containers, as far as the
+	// times of each container ascend. Lines that are written later are sent as they arrive:
+	// those of one response are in the order of time, but a line of a later response can be
+	// older, because the nodes send their logs independently. A line is sent when it is
+	// complete.
+	//
+	// A followed container that restarts continues with the first line of its new run. If the
+	// connection to a log is lost, the service opens it again after the last line that it has
+	// read: no line is lost, and none is sent twice, as long as the node has the lines.
+	//
+	// The caller must be allowed to list the pods, with follow also to watch them, and to get
+	// pods/log. For a single pod by name, get (with follow: watch) on that pod and get on its
+	// log are sufficient. Each log is read from the API server with the caller's permissions. A
+	// log that cannot be read is reported as an event, and does not end the stream. The stream
+	// ends with UNAUTHENTICATED when the caller's credential is no longer valid, with
+	// PERMISSION_DENIED when the caller has lost the permission for all of the selection, and
+	// with UNAVAILABLE when this replica shuts down: call again with resume_after.
+	//
+	// If a client does not read its stream, the transfers from the nodes pause. Each log of
+	// the stream then counts as an unread log, as described for GetLogs.
+	GetLogLines(context.Context, *v1.GetLogLinesRequest, *connect.ServerStream[v1.GetLogLinesResponse]) error
 }
 
 // NewPodServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -112,10 +180,18 @@ func NewPodServiceHandler(svc PodServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(podServiceMethods.ByName("GetLogs")),
 		connect.WithHandlerOptions(opts...),
 	)
+	podServiceGetLogLinesHandler := connect.NewServerStreamHandlerSimple(
+		PodServiceGetLogLinesProcedure,
+		svc.GetLogLines,
+		connect.WithSchema(podServiceMethods.ByName("GetLogLines")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/kubeconnect.v1.PodService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PodServiceGetLogsProcedure:
 			podServiceGetLogsHandler.ServeHTTP(w, r)
+		case PodServiceGetLogLinesProcedure:
+			podServiceGetLogLinesHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -127,4 +203,8 @@ type UnimplementedPodServiceHandler struct{}
 
 func (UnimplementedPodServiceHandler) GetLogs(context.Context, *v1.GetLogsRequest, *connect.ServerStream[v1.GetLogsResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.PodService.GetLogs is not implemented"))
+}
+
+func (UnimplementedPodServiceHandler) GetLogLines(context.Context, *v1.GetLogLinesRequest, *connect.ServerStream[v1.GetLogLinesResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.PodService.GetLogLines is not implemented"))
 }

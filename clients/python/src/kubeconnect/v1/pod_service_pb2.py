@@ -23,21 +23,22 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from kubeconnect.v1 import log_lines_pb2 as kubeconnect_dot_v1_dot_log__lines__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n kubeconnect/v1/pod_service.proto\x12\x0ekubeconnect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd5\x02\n\x0eGetLogsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tcontainer\x18\x03 \x01(\t\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x10\n\x08previous\x18\x05 \x01(\x08\x12\x1a\n\rsince_seconds\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12.\n\nsince_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\ntail_lines\x18\x08 \x01(\x03H\x01\x88\x01\x01\x12\x18\n\x0blimit_bytes\x18\t \x01(\x03H\x02\x88\x01\x01\x12\x12\n\ntimestamps\x18\n \x01(\x08\x12)\n\x06stream\x18\x0b \x01(\x0e\x32\x19.kubeconnect.v1.LogStreamB\x10\n\x0e_since_secondsB\r\n\x0b_tail_linesB\x0e\n\x0c_limit_bytes\"\x1f\n\x0fGetLogsResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c*U\n\tLogStream\x12\x1a\n\x16LOG_STREAM_UNSPECIFIED\x10\x00\x12\x15\n\x11LOG_STREAM_STDOUT\x10\x01\x12\x15\n\x11LOG_STREAM_STDERR\x10\x02\x32Z\n\nPodService\x12L\n\x07GetLogs\x12\x1e.kubeconnect.v1.GetLogsRequest\x1a\x1f.kubeconnect.v1.GetLogsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n kubeconnect/v1/pod_service.proto\x12\x0ekubeconnect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ekubeconnect/v1/log_lines.proto\"\xd5\x02\n\x0eGetLogsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tcontainer\x18\x03 \x01(\t\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x10\n\x08previous\x18\x05 \x01(\x08\x12\x1a\n\rsince_seconds\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12.\n\nsince_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\ntail_lines\x18\x08 \x01(\x03H\x01\x88\x01\x01\x12\x18\n\x0blimit_bytes\x18\t \x01(\x03H\x02\x88\x01\x01\x12\x12\n\ntimestamps\x18\n \x01(\x08\x12)\n\x06stream\x18\x0b \x01(\x0e\x32\x19.kubeconnect.v1.LogStreamB\x10\n\x0e_since_secondsB\r\n\x0b_tail_linesB\x0e\n\x0c_limit_bytes\"\x1f\n\x0fGetLogsResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c*U\n\tLogStream\x12\x1a\n\x16LOG_STREAM_UNSPECIFIED\x10\x00\x12\x15\n\x11LOG_STREAM_STDOUT\x10\x01\x12\x15\n\x11LOG_STREAM_STDERR\x10\x02\x32\xb4\x01\n\nPodService\x12L\n\x07GetLogs\x12\x1e.kubeconnect.v1.GetLogsRequest\x1a\x1f.kubeconnect.v1.GetLogsResponse0\x01\x12X\n\x0bGetLogLines\x12\".kubeconnect.v1.GetLogLinesRequest\x1a#.kubeconnect.v1.GetLogLinesResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kubeconnect.v1.pod_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LOGSTREAM']._serialized_start=462
-  _globals['_LOGSTREAM']._serialized_end=547
-  _globals['_GETLOGSREQUEST']._serialized_start=86
-  _globals['_GETLOGSREQUEST']._serialized_end=427
-  _globals['_GETLOGSRESPONSE']._serialized_start=429
-  _globals['_GETLOGSRESPONSE']._serialized_end=460
-  _globals['_PODSERVICE']._serialized_start=549
-  _globals['_PODSERVICE']._serialized_end=639
+  _globals['_LOGSTREAM']._serialized_start=494
+  _globals['_LOGSTREAM']._serialized_end=579
+  _globals['_GETLOGSREQUEST']._serialized_start=118
+  _globals['_GETLOGSREQUEST']._serialized_end=459
+  _globals['_GETLOGSRESPONSE']._serialized_start=461
+  _globals['_GETLOGSRESPONSE']._serialized_end=492
+  _globals['_PODSERVICE']._serialized_start=582
+  _globals['_PODSERVICE']._serialized_end=762
 # @@protoc_insertion_point(module_scope)

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from kubeconnect.v1 import log_lines_pb2 as kubeconnect_dot_v1_dot_log__lines__pb2
 from kubeconnect.v1 import pod_service_pb2 as kubeconnect_dot_v1_dot_pod__service__pb2
 
 GRPC_GENERATED_VERSION = '1.74.0'
@@ -40,6 +41,11 @@ class PodServiceStub(object):
                 request_serializer=kubeconnect_dot_v1_dot_pod__service__pb2.GetLogsRequest.SerializeToString,
                 response_deserializer=kubeconnect_dot_v1_dot_pod__service__pb2.GetLogsResponse.FromString,
                 _registered_method=True)
+        self.GetLogLines = channel.unary_stream(
+                '/kubeconnect.v1.PodService/GetLogLines',
+                request_serializer=kubeconnect_dot_v1_dot_log__lines__pb2.GetLogLinesRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_log__lines__pb2.GetLogLinesResponse.FromString,
+                _registered_method=True)
 
 
 class PodServiceServicer(object):
@@ -63,6 +69,38 @@ class PodServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetLogLines(self, request, context):
+        """GetLogLines streams the logs of the containers of a selection of pods as lines, each
+        with its pod and container. It returns the lines that exist, and with follow the new
+        lines of these containers, of their later runs, and of pods that join the selection.
+        Without follow the stream ends with OK at the end of the last log.
+
+        The lines of one container are sent in the order of its log. The lines that exist when
+        the stream begins are sent in the order of time across all containers, as far as the
+        times of each container ascend. Lines that are written later are sent as they arrive:
+        those of one response are in the order of time, but a line of a later response can be
+        older, because the nodes send their logs independently. A line is sent when it is
+        complete.
+
+        A followed container that restarts continues with the first line of its new run. If the
+        connection to a log is lost, the service opens it again after the last line that it has
+        read: no line is lost, and none is sent twice, as long as the node has the lines.
+
+        The caller must be allowed to list the pods, with follow also to watch them, and to get
+        pods/log. For a single pod by name, get (with follow: watch) on that pod and get on its
+        log are sufficient. Each log is read from the API server with the caller's permissions. A
+        log that cannot be read is reported as an event, and does not end the stream. The stream
+        ends with UNAUTHENTICATED when the caller's credential is no longer valid, with
+        PERMISSION_DENIED when the caller has lost the permission for all of the selection, and
+        with UNAVAILABLE when this replica shuts down: call again with resume_after.
+
+        If a client does not read its stream, the transfers from the nodes pause. Each log of
+        the stream then counts as an unread log, as described for GetLogs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PodServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -70,6 +108,11 @@ def add_PodServiceServicer_to_server(servicer, server):
                     servicer.GetLogs,
                     request_deserializer=kubeconnect_dot_v1_dot_pod__service__pb2.GetLogsRequest.FromString,
                     response_serializer=kubeconnect_dot_v1_dot_pod__service__pb2.GetLogsResponse.SerializeToString,
+            ),
+            'GetLogLines': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetLogLines,
+                    request_deserializer=kubeconnect_dot_v1_dot_log__lines__pb2.GetLogLinesRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_log__lines__pb2.GetLogLinesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -100,6 +143,33 @@ class PodService(object):
             '/kubeconnect.v1.PodService/GetLogs',
             kubeconnect_dot_v1_dot_pod__service__pb2.GetLogsRequest.SerializeToString,
             kubeconnect_dot_v1_dot_pod__service__pb2.GetLogsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLogLines(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/kubeconnect.v1.PodService/GetLogLines',
+            kubeconnect_dot_v1_dot_log__lines__pb2.GetLogLinesRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_log__lines__pb2.GetLogLinesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,6 +7,7 @@ import abc
 import collections.abc
 import grpc
 import grpc.aio
+import kubeconnect.v1.log_lines_pb2
 import kubeconnect.v1.pod_service_pb2
 import sys
 import typing
@@ -41,7 +42,23 @@ _PodServiceGetLogsType = typing_extensions.TypeVar(
     ],
 )
 
-class PodServiceStub(typing.Generic[_PodServiceGetLogsType]):
+_PodServiceGetLogLinesType = typing_extensions.TypeVar(
+    '_PodServiceGetLogLinesType',
+    grpc.UnaryStreamMultiCallable[
+        kubeconnect.v1.log_lines_pb2.GetLogLinesRequest,
+        kubeconnect.v1.log_lines_pb2.GetLogLinesResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        kubeconnect.v1.log_lines_pb2.GetLogLinesRequest,
+        kubeconnect.v1.log_lines_pb2.GetLogLinesResponse,
+    ],
+    default=grpc.UnaryStreamMultiCallable[
+        kubeconnect.v1.log_lines_pb2.GetLogLinesRequest,
+        kubeconnect.v1.log_lines_pb2.GetLogLinesResponse,
+    ],
+)
+
+class PodServiceStub(typing.Generic[_PodServiceGetLogsType, _PodServiceGetLogLinesType]):
     """PodService provides operations that only pods have."""
 
     @typing.overload
@@ -50,6 +67,10 @@ class PodServiceStub(typing.Generic[_PodServiceGetLogsType]):
             kubeconnect.v1.pod_service_pb2.GetLogsRequest,
             kubeconnect.v1.pod_service_pb2.GetLogsResponse,
         ],
+        grpc.UnaryStreamMultiCallable[
+            kubeconnect.v1.log_lines_pb2.GetLogLinesRequest,
+            kubeconnect.v1.log_lines_pb2.GetLogLinesResponse,
+        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -57,6 +78,10 @@ class PodServiceStub(typing.Generic[_PodServiceGetLogsType]):
         grpc.aio.UnaryStreamMultiCallable[
             kubeconnect.v1.pod_service_pb2.GetLogsRequest,
             kubeconnect.v1.pod_service_pb2.GetLogsResponse,
+        ],
+        grpc.aio.UnaryStreamMultiCallable[
+            kubeconnect.v1.log_lines_pb2.GetLogLinesRequest,
+            kubeconnect.v1.log_lines_pb2.GetLogLinesResponse,
         ],
     ], channel: grpc.aio.Channel) -> None: ...
 
@@ -74,10 +99,43 @@ class PodServiceStub(typing.Generic[_PodServiceGetLogsType]):
     of the log is unread.
     """
 
+    GetLogLines: _PodServiceGetLogLinesType
+    """GetLogLines streams the logs of the containers of a selection of pods as lines, each
+    with its pod and container. It returns the lines that exist, and with follow the new
+    lines of these containers, of their later runs, and of pods that join the selection.
+    Without follow the stream ends with OK at the end of the last log.
+
+    The lines of one container are sent in the order of its log. The lines that exist when
+    the stream begins are sent in the order of time across all containers, as far as the
+    times of each container ascend. Lines that are written later are sent as they arrive:
+    those of one response are in the order of time, but a line of a later response can be
+    older, because the nodes send their logs independently. A line is sent when it is
+    complete.
+
+    A followed container that restarts continues with the first line of its new run. If the
+    connection to a log is lost, the service opens it again after the last line that it has
+    read: no line is lost, and none is sent twice, as long as the node has the lines.
+
+    The caller must be allowed to list the pods, with follow also to watch them, and to get
+    pods/log. For a single pod by name, get (with follow: watch) on that pod and get on its
+    log are sufficient. Each log is read from the API server with the caller's permissions. A
+    log that cannot be read is reported as an event, and does not end the stream. The stream
+    ends with UNAUTHENTICATED when the caller's credential is no longer valid, with
+    PERMISSION_DENIED when the caller has lost the permission for all of the selection, and
+    with UNAVAILABLE when this replica shuts down: call again with resume_after.
+
+    If a client does not read its stream, the transfers from the nodes pause. Each log of
+    the stream then counts as an unread log, as described for GetLogs.
+    """
+
 PodServiceAsyncStub: typing_extensions.TypeAlias = PodServiceStub[
     grpc.aio.UnaryStreamMultiCallable[
         kubeconnect.v1.pod_service_pb2.GetLogsRequest,
         kubeconnect.v1.pod_service_pb2.GetLogsResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        kubeconnect.v1.log_lines_pb2.GetLogLinesRequest,
+        kubeconnect.v1.log_lines_pb2.GetLogLinesResponse,
     ],
 ]
 
@@ -101,6 +159,40 @@ class PodServiceServicer(metaclass=abc.ABCMeta):
         of one caller, and 512 of all callers, can be unread at a time; the streams of further
         ones are reset. A stream is also reset if the caller loses the permission while a part
         of the log is unread.
+        """
+
+    @abc.abstractmethod
+    def GetLogLines(
+        self,
+        request: kubeconnect.v1.log_lines_pb2.GetLogLinesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.log_lines_pb2.GetLogLinesResponse], collections.abc.AsyncIterator[kubeconnect.v1.log_lines_pb2.GetLogLinesResponse]]:
+        """GetLogLines streams the logs of the containers of a selection of pods as lines, each
+        with its pod and container. It returns the lines that exist, and with follow the new
+        lines of these containers, of their later runs, and of pods that join the selection.
+        Without follow the stream ends with OK at the end of the last log.
+
+        The lines of one container are sent in the order of its log. The lines that exist when
+        the stream begins are sent in the order of time across all containers, as far as the
+        times of each container ascend. Lines that are written later are sent as they arrive:
+        those of one response are in the order of time, but a line of a later response can be
+        older, because the nodes send their logs independently. A line is sent when it is
+        complete.
+
+        A followed container that restarts continues with the first line of its new run. If the
+        connection to a log is lost, the service opens it again after the last line that it has
+        read: no line is lost, and none is sent twice, as long as the node has the lines.
+
+        The caller must be allowed to list the pods, with follow also to watch them, and to get
+        pods/log. For a single pod by name, get (with follow: watch) on that pod and get on its
+        log are sufficient. Each log is read from the API server with the caller's permissions. A
+        log that cannot be read is reported as an event, and does not end the stream. The stream
+        ends with UNAUTHENTICATED when the caller's credential is no longer valid, with
+        PERMISSION_DENIED when the caller has lost the permission for all of the selection, and
+        with UNAVAILABLE when this replica shuts down: call again with resume_after.
+
+        If a client does not read its stream, the transfers from the nodes pause. Each log of
+        the stream then counts as an unread log, as described for GetLogs.
         """
 
 def add_PodServiceServicer_to_server(servicer: PodServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -6,13 +6,15 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { GetLogLinesRequestSchema, GetLogLinesResponseSchema } from "./log_lines_pb.js";
+import { file_kubeconnect_v1_log_lines } from "./log_lines_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file kubeconnect/v1/pod_service.proto.
  */
 export const file_kubeconnect_v1_pod_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBrdWJlY29ubmVjdC92MS9wb2Rfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEi1QIKDkdldExvZ3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWNvbnRhaW5lchgDIAEoCRIOCgZmb2xsb3cYBCABKAgSEAoIcHJldmlvdXMYBSABKAgSGgoNc2luY2Vfc2Vjb25kcxgGIAEoA0gAiAEBEi4KCnNpbmNlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnRhaWxfbGluZXMYCCABKANIAYgBARIYCgtsaW1pdF9ieXRlcxgJIAEoA0gCiAEBEhIKCnRpbWVzdGFtcHMYCiABKAgSKQoGc3RyZWFtGAsgASgOMhkua3ViZWNvbm5lY3QudjEuTG9nU3RyZWFtQhAKDl9zaW5jZV9zZWNvbmRzQg0KC190YWlsX2xpbmVzQg4KDF9saW1pdF9ieXRlcyIfCg9HZXRMb2dzUmVzcG9uc2USDAoEZGF0YRgBIAEoDCpVCglMb2dTdHJlYW0SGgoWTE9HX1NUUkVBTV9VTlNQRUNJRklFRBAAEhUKEUxPR19TVFJFQU1fU1RET1VUEAESFQoRTE9HX1NUUkVBTV9TVERFUlIQAjJaCgpQb2RTZXJ2aWNlEkwKB0dldExvZ3MSHi5rdWJlY29ubmVjdC52MS5HZXRMb2dzUmVxdWVzdBofLmt1YmVjb25uZWN0LnYxLkdldExvZ3NSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiBrdWJlY29ubmVjdC92MS9wb2Rfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEi1QIKDkdldExvZ3NSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJEhEKCWNvbnRhaW5lchgDIAEoCRIOCgZmb2xsb3cYBCABKAgSEAoIcHJldmlvdXMYBSABKAgSGgoNc2luY2Vfc2Vjb25kcxgGIAEoA0gAiAEBEi4KCnNpbmNlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCnRhaWxfbGluZXMYCCABKANIAYgBARIYCgtsaW1pdF9ieXRlcxgJIAEoA0gCiAEBEhIKCnRpbWVzdGFtcHMYCiABKAgSKQoGc3RyZWFtGAsgASgOMhkua3ViZWNvbm5lY3QudjEuTG9nU3RyZWFtQhAKDl9zaW5jZV9zZWNvbmRzQg0KC190YWlsX2xpbmVzQg4KDF9saW1pdF9ieXRlcyIfCg9HZXRMb2dzUmVzcG9uc2USDAoEZGF0YRgBIAEoDCpVCglMb2dTdHJlYW0SGgoWTE9HX1NUUkVBTV9VTlNQRUNJRklFRBAAEhUKEUxPR19TVFJFQU1fU1RET1VUEAESFQoRTE9HX1NUUkVBTV9TVERFUlIQAjK0AQoKUG9kU2VydmljZRJMCgdHZXRMb2dzEh4ua3ViZWNvbm5lY3QudjEuR2V0TG9nc1JlcXVlc3QaHy5rdWJlY29ubmVjdC52MS5HZXRMb2dzUmVzcG9uc2UwARJYCgtHZXRMb2dMaW5lcxIiLmt1YmVjb25uZWN0LnYxLkdldExvZ0xpbmVzUmVxdWVzdBojLmt1YmVjb25uZWN0LnYxLkdldExvZ0xpbmVzUmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_kubeconnect_v1_log_lines]);
 
 /**
  * GetLogsRequest asks for the log of a container.
@@ -190,6 +192,41 @@ export const PodService: GenService<{
     methodKind: "server_streaming";
     input: typeof GetLogsRequestSchema;
     output: typeof GetLogsResponseSchema;
+  },
+  /**
+   * GetLogLines streams the logs of the containers of a selection of pods as lines, each
+   * with its pod and container. It returns the lines that exist, and with follow the new
+   * lines of these containers, of their later runs, and of pods that join the selection.
+   * Without follow the stream ends with OK at the end of the last log.
+   *
+   * The lines of one container are sent in the order of its log. The lines that exist when
+   * the stream begins are sent in the order of time across all containers, as far as the
+   * times of each container ascend. Lines that are written later are sent as they arrive:
+   * those of one response are in the order of time, but a line of a later response can be
+   * older, because the nodes send their logs independently. A line is sent when it is
+   * complete.
+   *
+   * A followed container that restarts continues with the first line of its new run. If the
+   * connection to a log is lost, the service opens it again after the last line that it has
+   * read: no line is lost, and none is sent twice, as long as the node has the lines.
+   *
+   * The caller must be allowed to list the pods, with follow also to watch them, and to get
+   * pods/log. For a single pod by name, get (with follow: watch) on that pod and get on its
+   * log are sufficient. Each log is read from the API server with the caller's permissions. A
+   * log that cannot be read is reported as an event, and does not end the stream. The stream
+   * ends with UNAUTHENTICATED when the caller's credential is no longer valid, with
+   * PERMISSION_DENIED when the caller has lost the permission for all of the selection, and
+   * with UNAVAILABLE when this replica shuts down: call again with resume_after.
+   *
+   * If a client does not read its stream, the transfers from the nodes pause. Each log of
+   * the stream then counts as an unread log, as described for GetLogs.
+   *
+   * @generated from rpc kubeconnect.v1.PodService.GetLogLines
+   */
+  getLogLines: {
+    methodKind: "server_streaming";
+    input: typeof GetLogLinesRequestSchema;
+    output: typeof GetLogLinesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_kubeconnect_v1_pod_service, 0);

@@ -186,7 +186,7 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * To scroll, start a new stream with the last resume_token and another offset, after or
    * limit. It sends the difference to the page that the client has, and no RESET. A token of a
    * page contains the versions of the objects that the client has: any replica can resume
-   * it, whatever has changed since.
+   * it, whatever has changed since, also the caller's permissions.
    *
    * All streams with the same selection and order share one sorted set. Its memory is
    * bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
@@ -214,11 +214,11 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   offset: bigint;
 
   /**
-   * The object before the page. The page begins after its place, also if its place changes;
-   * if the object is deleted or stops matching, the page begins after its last place. If it
-   * is not in the selection when the stream begins, the page begins at the place of the
-   * resume token; without one, the call fails with NOT_FOUND. Only with limit, and not
-   * together with offset.
+   * The object before the page. The page begins after its place, also if its place changes.
+   * If the object is deleted or stops matching, the page begins after the place that the
+   * object had in the last page that was computed. If it is not in the selection when the
+   * stream begins, the page begins at the place of the resume token; without one, the call
+   * fails with NOT_FOUND. Only with limit, and not together with offset.
    *
    * @generated from field: kubeconnect.v1.ObjectName after = 18;
    */

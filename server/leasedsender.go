@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+)
+
+// leasedSender sends the messages of a stream of logs under an access lease. It is owned by the
+// goroutine that sends them.
+type leasedSender struct {
+	lease  *accessLease
+	unread *fairqueue.Queue
+}
+
+// sendPermitted calls send under a valid lease. While the message is unread, the given number of
+// logs counts as unread.
+func (s *leasedSender) sendPermitted(ctx context.Context, logs int, send func() error) error {
+	for {
+		if err := s.renew(ctx); err != nil {
+			return err
+		}
+		unread := unreadLogs{queue: s.unread, caller: edge.CallerKey(s.lease.caller.Identity), count: int64(logs)}
+		err := s.lease.send(ctx, edge.Guard{Fits: unread.fits}, send)
+		unread.end()
+		if !errors.Is(err, errDue) {
+			return err
+		}
+	}
+}
+
+// renew renews the lease if that is due. While the cluster cannot be asked, nothing is sent.
+func (s *leasedSender) renew(ctx context.Context) error {
+	for s.lease.isDue() {
+		err := s.lease.renew(ctx)
+		if errors.Is(err, errUnconfirmed) {
+			err = s.lease.pause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/loglines"
+)
+
+// loggingPodsAPI returns an API server with two pods whose containers run.
+func loggingPodsAPI(log http.Handler) *fakeAPI {
+	api := podsAPI()
+	api.log = log
+	for _, pod := range api.objects {
+		pod := pod.(*corev1.Pod)
+		pod.Spec.Containers = []corev1.Container{{Name: "main"}}
+		running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: running}}
+	}
+	return api
+}
+
+// endOfLines returns the events and the error with which a stream of lines ends.
+func endOfLines(t *testing.T, s *service, request *kubeconnectv1.GetLogLinesRequest, received func(*kubeconnectv1.GetLogLinesResponse)) error {
+	t.Helper()
+	stream, err := s.pods.GetLogLines(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	for stream.Receive() {
+		received(stream.Msg())
+	}
+	return stream.Err()
+}
+
+func TestLogLines_NeedPermissionsForPodsAndTheirLogs(t *testing.T) {
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.GetLogLinesRequest
+		want    []string
+	}{
+		"pods":          {&kubeconnectv1.GetLogLinesRequest{Namespace: "default"}, []string{"list pods", "get pods/log"}},
+		"followed pods": {&kubeconnectv1.GetLogLinesRequest{Namespace: "default", Follow: true, LimitLines: count(1)}, []string{"list pods", "watch pods", "get pods/log"}},
+		"one pod":       {&kubeconnectv1.GetLogLinesRequest{Namespace: "default", Name: "a"}, []string{"get pods a", "get pods/log a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rights := newFakeRights(some("default"))
+			s := withRights(t, loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "2026-05-04T12:00:00Z one\n")
+			})), rights)
+			lines := 0
+			if err := endOfLines(t, s, test.request, func(r *kubeconnectv1.GetLogLinesResponse) { lines += len(r.GetLines()) }); err != nil || lines == 0 {
+				t.Errorf("%d lines: %v", lines, err)
+			}
+			for _, want := range test.want {
+				if !slices.ContainsFunc(rights.asked, func(a auth.Attributes) bool { return described(a) == want }) {
+					t.Errorf("no review of %q, only %+v", want, rights.asked)
+				}
+			}
+		})
+	}
+}
+
+func count(n int64) *int64 { return &n }
+
+// described returns what a review asks.
+func described(a auth.Attributes) string {
+	text := a.Verb + " " + a.Resource
+	if a.Subresource != "" {
+		text += "/" + a.Subresource
+	}
+	return strings.TrimSpace(text + " " + a.Name)
+}
+
+// TestLogLines_EndWithThePermission changes the permissions while silent logs are followed.
+func TestLogLines_EndWithThePermission(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*fakeRights)
+		code   connect.Code
+	}{
+		"no permission": {func(rights *fakeRights) { rights.may = some() }, connect.CodePermissionDenied},
+		"no credential": {func(rights *fakeRights) { rights.refused = auth.ErrUnauthenticated }, connect.CodeUnauthenticated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rights := newFakeRights(some("default"))
+			s := withRights(t, loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			})), rights)
+			changed := false
+			err := endOfLines(t, s, &kubeconnectv1.GetLogLinesRequest{Namespace: "default", Name: "a", Follow: true, TailLines: nil}, func(*kubeconnectv1.GetLogLinesResponse) {
+				if !changed {
+					changed = true
+					rights.change(func() { test.change(rights) })
+				}
+			})
+			if connect.CodeOf(err) != test.code {
+				t.Errorf("the stream ends with %v", err)
+			}
+		})
+	}
+}
+
+func TestLogLines_ReportLogsThatCannotBeRead(t *testing.T) {
+	s := newService(t, loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "\xff"+strings.Repeat("é", 5000), http.StatusServiceUnavailable)
+	})), auth.KubeconfigAuthenticator{})
+	failed := 0
+	err := endOfLines(t, s, &kubeconnectv1.GetLogLinesRequest{Namespace: "default"}, func(r *kubeconnectv1.GetLogLinesResponse) {
+		for _, event := range r.GetEvents() {
+			failed++
+			if event.GetType() != kubeconnectv1.LogEventType_LOG_EVENT_TYPE_FAILED || len(event.GetMessage()) > 1<<10 || !utf8.ValidString(event.GetMessage()) {
+				t.Errorf("the event is %v", event)
+			}
+		}
+	})
+	if err != nil || failed != 2 {
+		t.Errorf("%d events: %v", failed, err)
+	}
+}
+
+func TestLineSender_OmitsLinesOfLostNamespaces(t *testing.T) {
+	t.Parallel()
+	sender := &lineSender{leasedSender: leasedSender{lease: &accessLease{scope: some("a")}}}
+	lineOf := func(namespace string) loglines.SentLine {
+		return loglines.SentLine{LogName: loglines.LogName{Namespace: namespace}, Line: loglines.Line{Position: loglines.Position{Time: time.Now(), Ordinal: 1}}}
+	}
+	response := sender.response(loglines.Batch{Lines: []loglines.SentLine{lineOf("a"), lineOf("b"), lineOf("a")}})
+	if len(response.GetLines()) != 2 || response.GetLines()[1].GetNamespace() != "a" {
+		t.Errorf("the lines are %v", response.GetLines())
+	}
+}
+
+func TestRevocation_EndsLinesThatAreNotRead(t *testing.T) {
+	rights, metrics := newFakeRights(auth.Namespaces{All: true}), edge.NewMetrics()
+	api := loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat("2026-05-04T12:00:00Z a line\n", 1000)); err != nil {
+				return
+			}
+		}
+	}))
+	s := newServiceOf(t, api, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: metrics})
+	body := openSmall(t, s, "PodService/GetLogLines", `{"namespace":"default"}`)
+	if _, err := io.ReadFull(body, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	rights.change(func() { rights.may = some() })
+	wantEnded(t, metrics, "permission_denied")
+}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/loglines"
+)
+
+// selectPods sends the selected pods, and with follow their changes, until ctx is done.
+func (p *pods) selectPods(ctx context.Context, params logLinesParams, changes chan<- loglines.Change) error {
+	to := &podChanges{changes: changes, known: map[podKey]string{}, params: params, hub: p.watches.hub}
+	switch {
+	case params.options.Follow:
+		return p.watchPods(ctx, params, to)
+	case params.name != "":
+		return p.getPod(ctx, params, to)
+	}
+	return p.listPods(ctx, params, to)
+}
+
+// getPod sends one pod.
+func (p *pods) getPod(ctx context.Context, params logLinesParams, to *podChanges) error {
+	got, err := onResource(ctx, p.watches.cluster, params.resource, func(resource informerhub.Resource) (getResult, error) {
+		return p.watches.get(ctx, resource, getParams{namespace: params.namespace, name: params.name, minVersion: params.minVersion})
+	})
+	if err != nil {
+		return err
+	}
+	return to.sendAll(ctx, loglines.Notice{CoversAll: true}, []*informerhub.Object{got.object})
+}
+
+// listPods sends all selected pods.
+func (p *pods) listPods(ctx context.Context, params logLinesParams, to *podChanges) error {
+	list, err := p.watches.takeSnapshot(ctx, snapshotParams{selectionParams: params.selectionParams})
+	if err != nil {
+		return err
+	}
+	namespaces, warnings := list.coverage()
+	return to.sendAll(ctx, loglines.Notice{Warnings: warnings, Namespaces: namespaces, CoversAll: len(namespaces) == 0}, list.snapshot.Objects)
+}
+
+// watchPods follows the selected pods by a watch whose events are not sent to the client.
+func (p *pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
+	sender := p.watches.newSender(ctx, params.watchParams, nil, to.outlet)
+	sender.messages = true
+	sender.sent = prometheus.NewCounter(prometheus.CounterOpts{}) // no client receives the events
+	watch, err := p.watches.start(ctx, params.watchParams, sender)
+	if err != nil {
+		return err
+	}
+	return p.watches.serve(ctx, params.watchParams, watch, sender)
+}
+
+type podKey struct{ namespace, name string }
+
+// podChanges converts selected pods to changes of logs.
+type podChanges struct {
+	changes chan<- loglines.Change
+	params  logLinesParams
+	hub     *informerhub.Hub
+
+	known  map[podKey]string   // the UIDs of the selected pods
+	listed map[podKey]struct{} // the pods of the snapshot that is being received; nil if there is none
+}
+
+func (c *podChanges) send(ctx context.Context, change loglines.Change) error {
+	select {
+	case c.changes <- change:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sendAll sends all pods of a selection.
+func (c *podChanges) sendAll(ctx context.Context, notice loglines.Notice, pods []*informerhub.Object) error {
+	if err := c.send(ctx, loglines.Change{Notice: &notice}); err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		text, err := pod.AppendMaskedJSON(nil, c.params.fields)
+		if err != nil {
+			slog.Warn("a pod cannot be read", "namespace", pod.Namespace(), "pod", pod.Name(), "error", err)
+			continue
+		}
+		if err := c.sendPod(ctx, pod.Namespace(), pod.Name(), pod.UID(), text); err != nil {
+			return err
+		}
+	}
+	return c.send(ctx, loglines.Change{Synced: true})
+}
+
+func (c *podChanges) sendPod(ctx context.Context, namespace, name, uid string, text []byte) error {
+	pod, err := loglines.ReadPod(namespace, name, uid, text)
+	if err != nil {
+		slog.Warn("a pod cannot be read", "namespace", namespace, "pod", name, "error", err)
+		return nil
+	}
+	return c.send(ctx, loglines.Change{Pod: pod})
+}
+
+// outlet is the outlet of the watch of the pods.
+func (c *podChanges) outlet(ctx context.Context, _ *accessLease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
+	if response.GetResource() != nil || len(response.GetWarnings()) > 0 {
+		namespaces := response.GetNamespaces()
+		notice := loglines.Notice{Warnings: response.GetWarnings(), Namespaces: namespaces, CoversAll: response.GetResource() != nil && len(namespaces) == 0}
+		if err := c.send(ctx, loglines.Change{Notice: &notice}); err != nil {
+			return err
+		}
+	}
+	for _, event := range response.GetEvents() {
+		if err := c.apply(ctx, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *podChanges) apply(ctx context.Context, event *kubeconnectv1.Event) error {
+	pod := event.GetObject()
+	key := podKey{pod.GetNamespace(), pod.GetName()}
+	switch event.GetType() {
+	case kubeconnectv1.EventType_EVENT_TYPE_RESET:
+		c.listed = map[podKey]struct{}{}
+	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
+		return c.sync(ctx)
+	case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
+		c.known[key] = pod.GetUid()
+		if c.listed != nil {
+			c.listed[key] = struct{}{}
+		}
+		return c.sendPod(ctx, pod.GetNamespace(), pod.GetName(), pod.GetUid(), pod.GetJson())
+	case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+		delete(c.listed, key)
+		return c.lose(ctx, key)
+	}
+	return nil
+}
+
+// sync ends a snapshot: known pods that it does not contain are gone.
+func (c *podChanges) sync(ctx context.Context) error {
+	for key := range c.known {
+		if _, ok := c.listed[key]; ok {
+			continue
+		}
+		if err := c.lose(ctx, key); err != nil {
+			return err
+		}
+	}
+	c.listed = nil
+	return c.send(ctx, loglines.Change{Synced: true})
+}
+
+// lose sends that a pod is no longer selected.
+func (c *podChanges) lose(ctx context.Context, key podKey) error {
+	uid, ok := c.known[key]
+	if !ok {
+		return nil
+	}
+	delete(c.known, key)
+	reason := loglines.PodDeleted
+	if c.exists(ctx, key, uid) {
+		reason = loglines.PodNotSelected
+	}
+	return c.send(ctx, loglines.Change{Pod: loglines.Pod{Namespace: key.namespace, Name: key.name, UID: uid}, Gone: reason})
+}
+
+// exists reports whether a pod that has left the selection still exists. If pods are not cached, it
+// is not known.
+func (c *podChanges) exists(ctx context.Context, key podKey, uid string) bool {
+	resource, err := c.hub.Resolver().Resolve(ctx, c.params.resource)
+	if err != nil || !resource.Cacheable() {
+		return false
+	}
+	cache, err := c.hub.Cache(ctx, resource)
+	if err != nil {
+		return false
+	}
+	pod, err := cache.Get(key.namespace, key.name)
+	return err == nil && pod.UID() == uid
+}
