@@ -7,6 +7,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
 const (
@@ -23,6 +24,9 @@ const (
 	// messageForms is the factor by which a message takes more memory if it is decoded to be sent
 	// as JSON.
 	messageForms = 16
+	// builtForm is the factor by which a decoded message takes more memory than an encoded one, if it
+	// has many small messages and strings.
+	builtForm = 6
 )
 
 // newSendMemory returns the queue for the memory of messages that streams send. A stream reserves
@@ -43,15 +47,19 @@ type heldMemory struct {
 	awaited func() bool // whether others wait for it; nil if it is not counted
 }
 
-// reserve blocks until memory to send a batch is reserved. The caller must call release.
-func (m sendMemory) reserve(ctx context.Context, batch informerhub.Batch, decoded bool) (heldMemory, error) {
-	return m.reserveBytes(ctx, sendSize(batch, decoded))
+// reserve blocks until memory to send a batch is reserved, with the bytes of joined objects. The
+// caller must call release.
+func (m sendMemory) reserve(ctx context.Context, batch informerhub.Batch, joined int, decoded bool) (heldMemory, error) {
+	return m.reserveBytes(ctx, sendSize(batch, joined, decoded))
 }
 
 // reserveMessage blocks until memory to send a message is reserved, like reserve. The message is built
 // in its decoded form, and has about the given number of bytes when it is encoded.
-func (m sendMemory) reserveMessage(ctx context.Context, bytes int) (heldMemory, error) {
-	return m.reserveBytes(ctx, (messageForms+messageCopies)*bytes)
+func (m sendMemory) reserveMessage(ctx context.Context, bytes int, asJSON bool) (heldMemory, error) {
+	if asJSON {
+		return m.reserveBytes(ctx, messageCopies*messageForms*bytes)
+	}
+	return m.reserveBytes(ctx, (messageCopies+builtForm)*bytes)
 }
 
 func (m sendMemory) reserveBytes(ctx context.Context, size int) (heldMemory, error) {
@@ -65,10 +73,11 @@ func (m sendMemory) reserveBytes(ctx context.Context, size int) (heldMemory, err
 	return heldMemory{release, func() bool { return m.queue.Delays(m.caller) }}, nil
 }
 
-// sendSize estimates the memory to send a batch: its objects, and one message.
-func sendSize(batch informerhub.Batch, decoded bool) int {
+// sendSize estimates the memory to send a batch: its objects, the joined objects, and one message.
+func sendSize(batch informerhub.Batch, joined int, decoded bool) int {
 	objects, largest := batch.Sizes()
-	message := messageCopies * max(largest, min(objects, encode.MaxEventsBytes))
+	objects += joined
+	message := messageCopies * max(largest+min(joined, joins.MaxRowBytes), min(objects, encode.MaxEventsBytes))
 	if decoded {
 		message *= messageForms
 	}

@@ -101,6 +101,9 @@ var rightsMatrix = map[string][4]string{
 	"Count in A":                   {denied, "2 A:2", denied, "2 A:2"},
 	"Count in B":                   {denied, denied, denied, "1 B:1"},
 	"Count everywhere":             {denied, "2 A:2", denied, "3 A:2 B:1"},
+	"List A with its Secret":       {denied, "A/one:denied A/two:denied", denied, "A/one:1 A/two:1"},
+	"List all with their Secrets":  {denied, "A/one:denied A/two:denied", denied, "A/one:1 A/two:1 B/one:0"},
+	"List one with its ConfigMap":  {denied, "A/one:1", "A/one:denied", "A/one:1 B/one:1"},
 	"WatchCounts in A":             {denied, "2 A:2", denied, "2 A:2"},
 	"WatchCounts in B":             {denied, denied, denied, "1 B:1"},
 	"WatchCounts everywhere":       {denied, "2 A:2", denied, "3 A:2 B:1"},
@@ -178,8 +181,8 @@ type matrix struct {
 func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	t.Helper()
 	m := &matrix{t: t, a: kit.NewNamespace(ctx, t, kit.Cluster(t)), b: kit.NewNamespace(ctx, t, kit.Cluster(t))}
-	m.a, m.b = min(m.a, m.b), max(m.a, m.b) // in the order of a sorted page
-	own := kit.Labels{"matrix": m.a}
+	m.a, m.b = min(m.a, m.b), max(m.a, m.b)              // in the order of a sorted page
+	own := kit.Labels{"matrix": m.a, "secret": "secret"} // the names of a namespace and an object
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.a).Create("one", own)
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.a).Create("two", own)
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.b).Create("one", own)
@@ -250,6 +253,9 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"Count in A":                   m.count(clients, m.a),
 		"Count in B":                   m.count(clients, m.b),
 		"Count everywhere":             m.count(clients, ""),
+		"List A with its Secret":       m.listJoined(clients, m.a, "", "secrets", "metadata.labels.secret"),
+		"List all with their Secrets":  m.listJoined(clients, "", "", "secrets", "metadata.labels.secret"),
+		"List one with its ConfigMap":  m.listJoined(clients, "", "metadata.name=one", "configmaps", "metadata.name"),
 		"WatchCounts in A":             m.watchCounts(clients, m.a),
 		"WatchCounts in B":             m.watchCounts(clients, m.b),
 		"WatchCounts everywhere":       m.watchCounts(clients, ""),
