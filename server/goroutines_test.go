@@ -36,6 +36,21 @@ func TestStream_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
 	}
 }
 
+// The counts of a question are kept true by one goroutine for all streams.
+func TestWatchCounts_IdleNeedsOnlyItsHandlersGoroutine(t *testing.T) {
+	const streams = 20
+	s := newService(t, podsAPI(), auth.KubeconfigAuthenticator{})
+	open := func() {
+		for range streams {
+			watchCounts(t, s, countsOf("spec.nodeName")).until("2 node-1:2")
+		}
+	}
+	open() // these start the shared goroutines
+	before := goroutines()
+	open()
+	wantStarted(t, before, map[string]int{startsHandler: streams, startsRequest: streams})
+}
+
 // openQuiet opens watches, reads their snapshot, and keeps them open.
 func openQuiet(t *testing.T, s *service, count int) {
 	t.Helper()

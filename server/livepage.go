@@ -40,7 +40,7 @@ type livePage struct {
 
 	// What the client has after the last batch.
 	held     []heldObject
-	state    *kubeconnectv1.PageState
+	state    *kubeconnectv1.PageState // nil before the first batch, unless the page was resumed
 	at       follow.Moment
 	warnings []string
 
@@ -81,8 +81,8 @@ func (w *watches) followPage(ctx context.Context, starting *startingWatch, start
 		pages: w.pages, cache: cache, caller: edge.CallerKey(starting.lease.caller.Identity),
 		params: *params.page, fields: params.fields, reached: params.minVersion, reset: true,
 	}
-	if position != nil {
-		if err := page.resume(ctx, *position, held); err != nil {
+	if len(held) > 0 {
+		if err := page.resume(ctx, position, held); err != nil {
 			return nil, err
 		}
 	}
@@ -93,20 +93,24 @@ func (w *watches) followPage(ctx context.Context, starting *startingWatch, start
 	return started, page.join(ctx)
 }
 
-// resume continues a page of another stream at a position, unless the position lies in a history that
-// was undone.
-func (p *livePage) resume(ctx context.Context, position informerhub.Position, held []byte) error {
+// resume continues the page of a token at a position. Without a position, or if the position lies in
+// a history that was undone, only the place of the page is used.
+func (p *livePage) resume(ctx context.Context, position *informerhub.Position, held []byte) error {
 	offset, objects, err := parseHeld(held)
 	if err != nil {
 		return err
 	}
-	switch err := p.cache.AwaitPosition(ctx, position, patience); {
+	p.state = &kubeconnectv1.PageState{Offset: int64(offset)}
+	if position == nil {
+		return nil
+	}
+	switch err := p.cache.AwaitPosition(ctx, *position, patience); {
 	case errors.Is(err, informerhub.ErrUndone):
 		return nil
 	case err != nil:
 		return err
 	}
-	p.held, p.state, p.reset = objects, &kubeconnectv1.PageState{Offset: int64(offset)}, false
+	p.held, p.reset = objects, false
 	p.reached = newer(p.reached, position.Version)
 	return nil
 }

@@ -136,7 +136,8 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 
 var errOtherWatch = apierror.BadRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields, order and relation must be the same")
 
-// readPage is like read, and returns the objects of the page that the client has, too.
+// readPage is like read, and returns the page that the client has, also if the stream must start with
+// a snapshot.
 func (t tokens) readPage(token string) (position *informerhub.Position, page []byte, err error) {
 	if token == "" {
 		return nil, nil, nil
@@ -155,7 +156,7 @@ func (t tokens) readPage(token string) (position *informerhub.Position, page []b
 		return nil, nil, errOtherWatch
 	}
 	if !t.canResumeFrom(served) {
-		return nil, nil, nil
+		return nil, fields[16:], nil
 	}
 	return &informerhub.Position{
 		Version: version,

@@ -51,15 +51,28 @@ func TestStreams_NeedLittleMemoryWhenUnread(t *testing.T) {
 		"objects in protobuf": {Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF},
 	} {
 		request.Resource, request.Namespace = "secrets", namespace
-		t.Run(name, func(t *testing.T) { unread.hold(ctx, t, request) })
+		t.Run(name, func(t *testing.T) {
+			unread.hold(ctx, t, "Watch", request, func(client kit.ResourceClient) error { return readToSynced(ctx, client, request) })
+		})
 	}
+	counts := &kubeconnectv1.WatchCountsRequest{
+		Resource: "secrets", Namespace: namespace, GroupBy: []string{"metadata.name", "metadata.uid"},
+		Filter: "object.metadata.name < 'unread-03000'", // there can be 10,000 groups
+	}
+	for _, path := range []string{"metadata.creationTimestamp", "metadata.name", "metadata.uid", "metadata.resourceVersion"} {
+		counts.Aggregates = append(counts.Aggregates, &kubeconnectv1.Aggregate{Function: kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_MAX, Path: path})
+	}
+	t.Run("counts", func(t *testing.T) {
+		unread.hold(ctx, t, "WatchCounts", counts, func(client kit.ResourceClient) error { return readCounts(ctx, client, counts) })
+	})
 }
 
-func (unread unreadStreams) hold(ctx context.Context, t *testing.T, request *kubeconnectv1.WatchRequest) {
+// hold opens streams of a method and reads nothing, while read reads another one.
+func (unread unreadStreams) hold(ctx context.Context, t *testing.T, method string, request proto.Message, read func(kit.ResourceClient) error) {
 	service := harness.StartService(t, kit.Cluster(t).Kubeconfig)
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
 	for range 2 { // the memory for one reader does not count
-		if err := readToSynced(ctx, client, request); err != nil {
+		if err := read(client); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,14 +84,14 @@ func (unread unreadStreams) hold(ctx context.Context, t *testing.T, request *kub
 	for range unread.connections {
 		client := unreadClient(t)
 		for range unread.streams / unread.connections {
-			opening.Go(func() { _ = openAndLeave(client, unreadRequest(ctx, t, service, "Watch", request, "")) })
+			opening.Go(func() { _ = openAndLeave(client, unreadRequest(ctx, t, service, method, request, "")) })
 		}
 	}
 	most := 0
 	for began := time.Now(); time.Since(began) < unreadLasts; time.Sleep(time.Second) {
 		most = max(most, kit.ResidentMemory(t, service.PID())-before)
 	}
-	if err := readToSynced(ctx, client, request); err != nil {
+	if err := read(client); err != nil {
 		t.Errorf("the stream that is read: %v", err)
 	}
 	t.Logf("%d streams: %d MiB before, up to %d MiB more", unread.streams, before>>20, most>>20)
@@ -111,6 +124,23 @@ func readToSynced(ctx context.Context, client kit.ResourceClient, request *kubec
 			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
 				return nil
 			}
+		}
+	}
+	return stream.Err()
+}
+
+// readCounts reads the first counts.
+func readCounts(ctx context.Context, client kit.ResourceClient, request *kubeconnectv1.WatchCountsRequest) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	stream, err := client.WatchCounts(ctx, proto.CloneOf(request))
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for stream.Receive() {
+		if stream.Msg().GetReset_() {
+			return nil
 		}
 	}
 	return stream.Err()

@@ -67,6 +67,15 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 		stream.Receive()
 		return stream.Err()
 	}
+	calls["WatchCounts"] = func(ctx context.Context) error {
+		stream, err := resources.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", Namespace: namespace})
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		stream.Receive()
+		return stream.Err()
+	}
 	calls["GetLogs"] = func(ctx context.Context) error {
 		_, err := kit.ReadLog(ctx, clients.Pods, &kubeconnectv1.GetLogsRequest{Namespace: namespace, Name: "one"})
 		return err

@@ -246,11 +246,41 @@ func (m *matrix) count(clients harness.Clients, namespace string) answer {
 		count, err := clients.Resources.Count(ctx, &kubeconnectv1.CountRequest{
 			Resource: "configmaps", Namespace: namespace, LabelSelector: m.label(), GroupBy: []string{"metadata.namespace"},
 		})
-		text := fmt.Sprint(count.GetTotalCount())
-		for _, group := range count.GetGroups() {
-			text += fmt.Sprintf(" %s:%d", m.short(group.GetValues()[0].GetStringValue()), group.GetCount())
+		return m.countsText(count.GetTotalCount(), count.GetGroups()), err
+	}
+}
+
+// countsText returns counts by namespace, in the order of the namespaces.
+func (m *matrix) countsText(total int64, groups []*kubeconnectv1.ObjectGroup) string {
+	texts := []string{fmt.Sprint(total)}
+	for _, group := range groups {
+		texts = append(texts, fmt.Sprintf("%s:%d", m.short(group.GetValues()[0].GetStringValue()), group.GetCount()))
+	}
+	slices.Sort(texts[1:])
+	return strings.Join(texts, " ")
+}
+
+// countsRequest asks for the counts of the matrix's objects by namespace.
+func (m *matrix) countsRequest(namespace string) *kubeconnectv1.WatchCountsRequest {
+	return &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: m.label(), GroupBy: []string{"metadata.namespace"}}
+}
+
+// watchCounts shows the first counts.
+func (m *matrix) watchCounts(clients harness.Clients, namespace string) answer {
+	return func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := clients.Resources.WatchCounts(ctx, m.countsRequest(namespace))
+		if err != nil {
+			return "", err
 		}
-		return text, err
+		defer stream.Close()
+		for stream.Receive() {
+			if response := stream.Msg(); response.GetReset_() {
+				return m.countsText(response.GetTotalCount(), response.GetGroups()), nil
+			}
+		}
+		return "", stream.Err()
 	}
 }
 

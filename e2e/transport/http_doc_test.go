@@ -20,6 +20,11 @@ import (
 // the demo cluster: those for an interactive shell, and the script.
 func httpDoc(t *testing.T, service *harness.Service, token, namespace string) (commands, script string) {
 	t.Helper()
+	for _, program := range []string{"bash", "curl", "jq"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("the commands of docs/http.md need %s: %v", program, err)
+		}
+	}
 	path, err := harness.Path("docs", "http.md")
 	if err != nil {
 		t.Fatal(err)

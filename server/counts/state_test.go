@@ -56,6 +56,22 @@ func text(value any) string {
 	return string(encoded)
 }
 
+func TestPlan_KeyIsThatOfTheSameCounts(t *testing.T) {
+	keys := map[string]string{}
+	for _, test := range []struct{ by, aggregated string }{
+		{"spec.a", ""}, {"spec.a spec.b", ""}, {"spec.b spec.a", ""}, {"spec.a", "spec.b"}, {"spec.a", "spec.c"}, {"", "spec.b"}, {"", ""}, {"spec['a,b']", ""},
+	} {
+		key, name := planOf(t, test.by, test.aggregated).Key(), fmt.Sprint(test)
+		if other, ok := keys[key]; ok {
+			t.Errorf("%s and %s have the key %q", name, other, key)
+		}
+		keys[key] = name
+		if again := planOf(t, strings.ReplaceAll(test.by, "spec.a", "['spec']['a']"), test.aggregated).Key(); again != key {
+			t.Errorf("%s has the keys %q and %q", name, key, again)
+		}
+	}
+}
+
 // reader is a client: the groups that it has, by their values, and the generation that it has read.
 type reader struct {
 	generation uint64

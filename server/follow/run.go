@@ -212,6 +212,7 @@ func (r *run[S]) apply() error {
 	for _, event := range r.pending {
 		before, after := states(event)
 		if err := r.state.Change(before, after, r.next.Generation); err != nil {
+			r.err = err // so that no stream reads the state, which has a part of the changes
 			return err
 		}
 	}

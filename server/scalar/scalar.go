@@ -47,11 +47,23 @@ func Parse(value []byte) (Value, bool) {
 	case 't':
 		return Value{class: isTrue}, true
 	case '"':
-		var text string
-		_ = json.Unmarshal(value, &text) // an invalid string is an empty one
-		return ofText(text), true
+		return ofText(unquote(value)), true
 	}
 	return ofNumber(string(value)), true
+}
+
+// unquote returns the text of a JSON string. An invalid string is an empty one.
+func unquote(value []byte) (text string) {
+	for i, c := range value[1:] {
+		switch {
+		case c == '"' && i == len(value)-2:
+			return string(value[1 : len(value)-1])
+		case c < ' ' || c > '~' || c == '"' || c == '\\':
+			_ = json.Unmarshal(value, &text)
+			return text
+		}
+	}
+	return ""
 }
 
 // ofNumber returns the value of a JSON number. A number that is too expensive to compute with

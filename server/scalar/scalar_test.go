@@ -122,3 +122,24 @@ func TestScalar_OrderIsTotal(t *testing.T) {
 		}
 	})
 }
+
+func TestParse_UnquotesStringsAsJSONDoes(t *testing.T) {
+	for _, text := range []string{`""`, `"a"`, `"a b"`, `"a\n"`, `"\u00e9"`, `"é"`, "\"\xff\"", `"`, `"a`, `"a"b"`, `"a\"`, "\"a\nb\""} {
+		var want string
+		_ = json.Unmarshal([]byte(text), &want)
+		if got := unquote([]byte(text)); got != want {
+			t.Errorf("%q is unquoted to %q, want %q", text, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := append([]byte{'"'}, rapid.SliceOf(rapid.Byte()).Draw(t, "text")...)
+		if rapid.Bool().Draw(t, "ends") {
+			text = append(text, '"')
+		}
+		var want string
+		_ = json.Unmarshal(text, &want)
+		if got := unquote(text); got != want {
+			t.Fatalf("%q is unquoted to %q, want %q", text, got, want)
+		}
+	})
+}

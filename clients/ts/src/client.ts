@@ -5,9 +5,17 @@ import {
   type AccessDecision,
   type AccessCheck,
 } from "./access.js";
+import type { Aggregate } from "./aggregate.js";
 import type { WriteBody } from "./body.js";
 import { unary, type CallOptions } from "./call.js";
-import { countFrom, countRequest, type CountOptions, type CountResult } from "./count.js";
+import {
+  countFrom,
+  countRequest,
+  requestedAggregates,
+  type CountOptions,
+  type CountResult,
+  type NoAggregates,
+} from "./count.js";
 import { createRequest, type CreateOptions, type CreateResult } from "./create.js";
 import {
   deleteCollectionRequest,
@@ -31,6 +39,8 @@ import { ResourceService } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { getRequest, GetResult, type GetOptions } from "./get.js";
 import { identityFrom, type Identity } from "./identity.js";
 import { List, type ListOptions } from "./list.js";
+import { LiveCounts, type WatchCountsOptions } from "./livecounts.js";
+import { LivePage, type LivePageOptions } from "./livepage.js";
 import { Log, type LogOptions } from "./log.js";
 import type { KubeValue, ObjectName } from "./object.js";
 import { patchRequest, type PatchOptions, type PatchResult } from "./patch.js";
@@ -74,8 +84,29 @@ export interface Client {
    */
   watchMany<V extends object>(watches: WatchSpecs<V>, options?: WatchManyOptions): WatchMany<V>;
 
-  /** Counts the objects of a selection, in total and by the values of paths. Sends no objects. */
-  count(resource: string, options?: CountOptions): Promise<CountResult>;
+  /**
+   * Counts the objects of a selection, in total and by the values of paths, and computes
+   * aggregates of their values. Sends no objects.
+   */
+  count<const A extends readonly Aggregate[] = NoAggregates>(
+    resource: string,
+    options?: CountOptions<A>,
+  ): Promise<CountResult<A>>;
+
+  /**
+   * Counts as `count` does, and keeps the numbers current: a store of the counts, which can also be
+   * iterated. The stream is opened when the store is followed, and lasts.
+   */
+  watchCounts<const A extends readonly Aggregate[] = NoAggregates>(
+    resource: string,
+    options?: WatchCountsOptions<A>,
+  ): LiveCounts<A>;
+
+  /**
+   * Follows a page of the sorted selection, for tables of many objects: a store of the page, which
+   * can be scrolled, and iterated. The stream is opened when the store is followed, and lasts.
+   */
+  livePage<T = KubeValue>(resource: string, options?: LivePageOptions): LivePage<T>;
 
   /**
    * Returns the objects of a selection as the table that the API server prints for kubectl. The
@@ -186,9 +217,24 @@ export function createClient(transport: Transport): Client {
       return new WatchMany<V>(service, watches, options);
     },
 
-    async count(resource: string, options: CountOptions = {}) {
+    async count<const A extends readonly Aggregate[] = NoAggregates>(
+      resource: string,
+      options: CountOptions<A> = {},
+    ) {
       const request = countRequest(resource, options);
-      return countFrom(await unary(options, (call) => service.count(request, call)));
+      const response = await unary(options, (call) => service.count(request, call));
+      return countFrom(response, requestedAggregates(options));
+    },
+
+    watchCounts<const A extends readonly Aggregate[] = NoAggregates>(
+      resource: string,
+      options: WatchCountsOptions<A> = {},
+    ) {
+      return new LiveCounts<A>(service, resource, options);
+    },
+
+    livePage<T>(resource: string, options: LivePageOptions = {}) {
+      return new LivePage<T>(service, resource, options);
     },
 
     table(resource: string, options: TableOptions = {}) {

@@ -17,6 +17,7 @@ export interface EventStreamOptions extends StreamOptions, ReconnectOptions {
 /** What all batches have. */
 interface Batch extends BatchStatus {
   readonly events: readonly WatchEvent<unknown>[];
+  readonly resumeToken: string;
 }
 
 /**

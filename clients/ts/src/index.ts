@@ -7,12 +7,30 @@
 export { Code } from "@connectrpc/connect";
 
 export type { AccessDecision, AccessCheck } from "./access.js";
+export {
+  AggregateResult,
+  average,
+  max,
+  min,
+  sum,
+  type Aggregate,
+  type AggregateFunction,
+  type AggregateResults,
+  type AggregateValue,
+} from "./aggregate.js";
 export type { BearerToken } from "./bearer.js";
 export type { WriteBody } from "./body.js";
 export type { CallOptions, ReadOptions, StreamOptions } from "./call.js";
 export { createClient, type Client } from "./client.js";
 export { LiveCollection, type Changes } from "./collection.js";
-export type { CountOptions, CountResult, ObjectGroup } from "./count.js";
+export type {
+  CountOptions,
+  CountResult,
+  Counts,
+  CountSelection,
+  NoAggregates,
+  ObjectGroup,
+} from "./count.js";
 export type { CreateOptions, CreateResult } from "./create.js";
 export type {
   DeleteCollectionOptions,
@@ -37,6 +55,9 @@ export type { Freshness } from "./freshness.js";
 export { GetResult, type GetOptions } from "./get.js";
 export type { Identity } from "./identity.js";
 export { List, type ListAll, type ListOptions, type ListPage } from "./list.js";
+export { LiveCounts, type WatchCountsOptions } from "./livecounts.js";
+export { LivePage, type LivePageOptions, type PageRange, type PageSnapshot } from "./livepage.js";
+export type { LiveStore, LiveStoreOptions } from "./livestore.js";
 export { Log, type LogOptions, type LogStream } from "./log.js";
 export {
   KubeObject,

@@ -13,5 +13,6 @@ export * from "./gen/kubeconnect/v1/relation_pb.js";
 export * from "./gen/kubeconnect/v1/resource_service_pb.js";
 export * from "./gen/kubeconnect/v1/status_pb.js";
 export * from "./gen/kubeconnect/v1/table_pb.js";
+export * from "./gen/kubeconnect/v1/watch_counts_pb.js";
 export * from "./gen/kubeconnect/v1/watch_pb.js";
 export * from "./gen/kubeconnect/v1/write_pb.js";

@@ -53,7 +53,7 @@ export async function* reconnecting<B extends BatchStatus>(
       staleness.opened();
       try {
         for await (const batch of open(AbortSignal.any([signal, leaving.signal]), resumeToken)) {
-          resumeToken = batch.resumeToken;
+          resumeToken = batch.resumeToken ?? "";
           retry.received(batch);
           connection.received();
           const stale = staleness.received(batch);

@@ -25,7 +25,7 @@ export interface RetryOptions {
 
 /** The progress that a batch reports. */
 interface Progress {
-  readonly resumeToken: string;
+  readonly resumeToken?: string;
   readonly synced?: boolean;
 }
 
@@ -56,8 +56,8 @@ export class RetryPolicy {
   }
 
   /**
-   * Records a batch. The stream counts as healthy when it has a resume token. A stream of several
-   * watches, which always has a token, counts as healthy when all watches are in sync.
+   * Records a batch. The stream counts as healthy when its resume token is not empty, and it is in
+   * sync. A stream of several watches, which always has a token, is in sync when all watches are.
    */
   received({ resumeToken, synced = true }: Progress): void {
     this.#received = this.#streamReceived = true;

@@ -12,8 +12,12 @@ export interface StalenessLimit {
   readonly maxStalenessMs?: number | undefined;
 }
 
-/** What a batch reports. Batches of several watches have the key of their watch. */
-export type BatchStatus = Pick<WatchBatch<unknown>, "freshness" | "resumeToken"> & {
+/**
+ * What a batch reports. Batches of several watches have the key of their watch. Batches of a
+ * stream that cannot be resumed have no token.
+ */
+export type BatchStatus = Pick<WatchBatch<unknown>, "freshness"> & {
+  readonly resumeToken?: string;
   readonly watch?: string;
   readonly synced?: boolean;
 };

@@ -55,31 +55,31 @@ export class Watch<T = KubeValue> extends EventStream<WatchBatch<T>, WatchEvent<
    * the first report on the next stream.
    */
   get freshness(): Freshness | undefined {
-    return this.#reader.freshness;
+    return this.#reader.info.freshness;
   }
 
   /** Where the objects are read, as last reported. */
   get source(): Source | undefined {
-    return this.#reader.source;
+    return this.#reader.info.source;
   }
 
   /** The namespaces that the events cover, as in WatchBatch, as last sent. */
   get namespaces(): readonly string[] {
-    return this.#reader.namespaces;
+    return this.#reader.info.namespaces;
   }
 
   /** The human-readable warnings that apply to the events, as last sent. */
   get warnings(): readonly string[] {
-    return this.#reader.warnings;
+    return this.#reader.info.warnings;
   }
 
   protected override async *open(
     signal: AbortSignal,
     resumeToken: string,
   ): AsyncGenerator<WatchBatch<T>, void, undefined> {
-    const { received, patches } = this.#reader;
+    const { info, patches } = this.#reader;
     // A token of this watch is newer than the version.
-    const isReached = received && resumeToken !== "";
+    const isReached = info.received && resumeToken !== "";
     const request = {
       ...watchFields(this.#resource, this.#options, { isReached, patches }),
       resumeToken,
@@ -97,7 +97,7 @@ export class Watch<T = KubeValue> extends EventStream<WatchBatch<T>, WatchEvent<
   }
 
   protected override markLost(): void {
-    this.#reader.markLost();
+    this.#reader.info.markLost();
   }
 }
 

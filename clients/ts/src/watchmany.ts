@@ -7,6 +7,7 @@ import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import type { KubeValue } from "./object.js";
 import type { Source } from "./read.js";
+import type { StreamInfo } from "./streaminfo.js";
 import { requestsPatches, watchFields, type WatchSelection } from "./watch.js";
 
 /** One of several watches. */
@@ -111,11 +112,11 @@ export class WatchMany<V> extends EventStream<WatchManyBatch<V>, WatchManyEvent<
   }
 
   protected override markLost(): void {
-    for (const { reader } of this.#watches) reader.markLost();
+    for (const { reader } of this.#watches) reader.info.markLost();
   }
 
-  #perWatch<T>(value: (reader: EventReader<unknown>) => T | undefined): PerWatch<V, T> {
-    const entries = this.#watches.map(({ key, reader }) => [key, value(reader)] as const);
+  #perWatch<T>(value: (info: StreamInfo) => T | undefined): PerWatch<V, T> {
+    const entries = this.#watches.map(({ key, reader }) => [key, value(reader.info)] as const);
     const known = entries.filter(([, value]) => value !== undefined);
     return Object.fromEntries(known) as PerWatch<V, T>;
   }

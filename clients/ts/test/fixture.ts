@@ -1,6 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
-import { createClient, KubeconnectError, type Client } from "../src/index.js";
+import {
+  createRouterTransport,
+  type HandlerContext,
+  type ServiceImpl,
+  type Transport,
+} from "@connectrpc/connect";
+import { createClient, KubeconnectError, type Client, type LiveStore } from "../src/index.js";
 import {
   AccessService,
   DiscoveryService,
@@ -85,4 +90,90 @@ export function pod(
     resourceVersion,
     content: { case: "json", value: new TextEncoder().encode(JSON.stringify(value)) },
   };
+}
+
+/** A stream that a client has opened at a fake service, whose messages a test sends. */
+export class FakeStream<Request, Response> {
+  readonly request: Request;
+  /** Resolves when the client has closed the stream. */
+  readonly closed: Promise<void>;
+  /** Resolves when the test has ended the stream with an error, and all before it was read. */
+  readonly ended: Promise<void>;
+  readonly #queue: (Response | Error)[] = [];
+  #end = (): void => undefined;
+  #wake = (): void => undefined;
+
+  constructor(request: Request, signal: AbortSignal) {
+    this.request = request;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.closed = new Promise((resolve) => {
+      signal.addEventListener("abort", () => {
+        this.#wake();
+        resolve();
+      });
+    });
+  }
+
+  send(...responses: (Response | Error)[]): void {
+    this.#queue.push(...responses);
+    this.#wake();
+  }
+
+  /** Yields what the test sends, and throws the errors. */
+  async *messages(signal: AbortSignal): AsyncGenerator<Response, void, undefined> {
+    while (!signal.aborted) {
+      const message = this.#queue.shift();
+      if (message instanceof Error) {
+        this.#end();
+        throw message;
+      }
+      if (message !== undefined) yield message;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+/** The streams that a client opens at a fake service, in order. */
+export class FakeStreams<Request, Response> {
+  readonly #opened: FakeStream<Request, Response>[] = [];
+  #wake = (): void => undefined;
+
+  /** The method of the service. */
+  readonly open = (request: Request, { signal }: HandlerContext): AsyncIterable<Response> => {
+    const stream = new FakeStream<Request, Response>(request, signal);
+    this.#opened.push(stream);
+    this.#wake();
+    return stream.messages(signal);
+  };
+
+  /** The number of streams that were opened and not returned by `next` yet. */
+  get waiting(): number {
+    return this.#opened.length;
+  }
+
+  /** Returns the next stream, when the client has opened it. */
+  async next(): Promise<FakeStream<Request, Response>> {
+    for (;;) {
+      const stream = this.#opened.shift();
+      if (stream) return stream;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+/** Waits until a condition is true of a store, and returns its snapshot. */
+export async function until<S extends object, L extends LiveStore<S>>(
+  store: L & LiveStore<S>,
+  condition: (store: L) => boolean,
+): Promise<S | undefined> {
+  let unsubscribe = (): void => undefined;
+  try {
+    return await new Promise((resolve) => {
+      unsubscribe = store.subscribe((snapshot) => {
+        if (condition(store)) resolve(snapshot);
+      });
+    });
+  } finally {
+    unsubscribe();
+  }
 }

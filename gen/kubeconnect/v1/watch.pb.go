@@ -274,11 +274,11 @@ type WatchRequest struct {
 	// The number of objects before the page. Only with limit. If there are no more objects, the
 	// page is empty. Negative: INVALID_ARGUMENT.
 	Offset int64 `protobuf:"varint,17,opt,name=offset,proto3" json:"offset,omitempty"`
-	// The object before the page. The page begins after its place, also if its place changes;
-	// if the object is deleted or stops matching, the page begins after its last place. If it
-	// is not in the selection when the stream begins, the page begins at the place of the
-	// resume token; without one, the call fails with NOT_FOUND. Only with limit, and not
-	// together with offset.
+	// The object before the page. The page begins after its place, also if its place changes.
+	// If the object is deleted or stops matching, the page begins after the place that the
+	// object had in the last page that was computed. If it is not in the selection when the
+	// stream begins, the page begins at the place of the resume token; without one, the call
+	// fails with NOT_FOUND. Only with limit, and not together with offset.
 	After         *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

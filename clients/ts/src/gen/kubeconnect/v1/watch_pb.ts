@@ -214,11 +214,11 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   offset: bigint;
 
   /**
-   * The object before the page. The page begins after its place, also if its place changes;
-   * if the object is deleted or stops matching, the page begins after its last place. If it
-   * is not in the selection when the stream begins, the page begins at the place of the
-   * resume token; without one, the call fails with NOT_FOUND. Only with limit, and not
-   * together with offset.
+   * The object before the page. The page begins after its place, also if its place changes.
+   * If the object is deleted or stops matching, the page begins after the place that the
+   * object had in the last page that was computed. If it is not in the selection when the
+   * stream begins, the page begins at the place of the resume token; without one, the call
+   * fails with NOT_FOUND. Only with limit, and not together with offset.
    *
    * @generated from field: kubeconnect.v1.ObjectName after = 18;
    */

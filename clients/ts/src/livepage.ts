@@ -1,0 +1,222 @@
+import { stream } from "./call.js";
+import { KubeconnectError } from "./error.js";
+import { freshnessFrom } from "./freshness.js";
+import { EventType, type PageState, type WatchResponse } from "./gen/kubeconnect/v1/watch_pb.js";
+import { keptState } from "./kept.js";
+import { LiveStore, type LiveStoreOptions, type Update } from "./livestore.js";
+import type { ResourceServiceClient } from "./message.js";
+import type { KubeObject, KubeValue, ObjectName } from "./object.js";
+import { PageObjects } from "./pageobjects.js";
+import type { FieldOptions, Source } from "./read.js";
+import { ResponseStream } from "./responsestream.js";
+import type { Selection } from "./selection.js";
+import { watchFields } from "./watch.js";
+
+/** The place of a page in the sorted selection. */
+export interface PageRange {
+  /** The maximum number of objects, at most 500. Default: 50. */
+  readonly limit?: number | undefined;
+  /** The number of objects before the page. Default: 0. Not together with `after`. */
+  readonly offset?: number | undefined;
+  /**
+   * The object before the page. The page begins after its place, also if that changes. If the
+   * object is deleted, the page begins after its last place. The stream is rejected with
+   * Code.NotFound if the object does not exist when the store is first followed.
+   */
+  readonly after?: ObjectName | undefined;
+}
+
+/** Options of a live page: the selection, the order of its objects, and what to send of them. */
+export interface LivePageOptions extends Selection, FieldOptions, PageRange, LiveStoreOptions {
+  /** The order of the objects, as in ListOptions. Default: by namespace and name. */
+  readonly orderBy?: string | undefined;
+  /** Waits until the cache has reached this version, as in ReadOptions. */
+  readonly minResourceVersion?: string | undefined;
+}
+
+/** The state of a live page at one version. */
+export interface PageSnapshot<T = KubeValue> {
+  /** The objects of the page, in order. An object that has not changed is the same object. */
+  readonly items: readonly KubeObject<T>[];
+  /** The number of objects in the selection. */
+  readonly total: number;
+  /** The number of objects before the page. */
+  readonly offset: number;
+  /** The resource version of the page. */
+  readonly resourceVersion: string;
+  readonly source: Source | undefined;
+  /** The namespaces that the page covers, as in ListPage. Empty if it covers all. */
+  readonly namespaces: readonly string[];
+  /** Human-readable warnings, as in ListPage. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * A page of the sorted selection that remains true: objects enter, leave and move as they are
+ * created, changed and deleted. Only the objects of the page are sent, and a page changes at most
+ * ten times a second. A lost stream resumes with the differences to the page.
+ */
+export class LivePage<T = KubeValue> extends LiveStore<PageSnapshot<T>, PageUpdate<T>> {
+  readonly #service: ResourceServiceClient;
+  readonly #resource: string;
+  readonly #options: LivePageOptions;
+  readonly #objects = new PageObjects<T>();
+  /** The requested range, and the one of the snapshot. */
+  #range: PageRange;
+  #shownRange: PageRange;
+  /** The stream that a scroll interrupts; undefined while a stream is being opened. */
+  #established: ResponseStream<WatchResponse> | undefined;
+
+  constructor(service: ResourceServiceClient, resource: string, options: LivePageOptions) {
+    super(options);
+    this.#service = service;
+    this.#resource = resource;
+    this.#options = options;
+    this.#range = this.#shownRange = rangeOf(options);
+  }
+
+  /** The objects of the snapshot; none before the first one. */
+  get items(): readonly KubeObject<T>[] {
+    return this.snapshot?.items ?? noItems;
+  }
+
+  /** The number of objects in the selection; 0 before the first snapshot. */
+  get total(): number {
+    return this.snapshot?.total ?? 0;
+  }
+
+  /** The number of objects before the page; 0 before the first snapshot. */
+  get offset(): number {
+    return this.snapshot?.offset ?? 0;
+  }
+
+  /** Whether the snapshot does not show the range of the last `scrollTo` yet. */
+  get scrolling(): boolean {
+    return this.#range !== this.#shownRange;
+  }
+
+  /**
+   * Moves the page to another range: to an offset, or after an object. The limit remains, unless
+   * there is a new one. Only the objects that are not in the present page are sent. The page shows
+   * the present range until then. Of several calls in a short time only the last one has an effect.
+   */
+  scrollTo(range: number | PageRange): void {
+    const { limit } = this.#range;
+    this.#range = rangeOf({ limit, ...(typeof range === "number" ? { offset: range } : range) });
+    this.#established?.interrupt();
+    this.resume();
+    this.notify();
+  }
+
+  /**
+   * Reads a stream, and after each scroll another one, which is opened before the earlier one is
+   * closed. There are never more than two: a scroll waits for the first message of the stream.
+   */
+  protected override async *open(
+    signal: AbortSignal,
+    resumeToken: string,
+  ): AsyncGenerator<PageUpdate<T>, void, undefined> {
+    let state: PageUpdate<T> = { snapshot: this.snapshot, resumeToken, freshness: undefined };
+    let stream: ResponseStream<WatchResponse> | undefined;
+    let replaced: typeof stream;
+    try {
+      for (let range: PageRange | undefined; range !== this.#range;) {
+        signal.throwIfAborted();
+        range = this.#range;
+        replaced = stream;
+        stream = this.#openStream(range, state.resumeToken, signal);
+        this.#objects.revert();
+        let response = await stream.next();
+        replaced?.close();
+        this.#established = stream;
+        while (response !== undefined) {
+          state = this.#read(response, range, state);
+          yield state;
+          if (range !== this.#range) break;
+          response = await stream.next();
+        }
+      }
+    } finally {
+      this.#established = undefined;
+      replaced?.close();
+      stream?.close();
+    }
+  }
+
+  protected override apply(update: PageUpdate<T>): void {
+    this.#shownRange = update.range ?? this.#shownRange;
+    super.apply(update);
+  }
+
+  #openStream(
+    { limit = 50, offset = 0, after }: PageRange,
+    resumeToken: string,
+    signal: AbortSignal,
+  ): ResponseStream<WatchResponse> {
+    const { headers, orderBy = "" } = this.#options;
+    const isReached = resumeToken !== "";
+    const request = {
+      ...watchFields(this.#resource, this.#options, { isReached, patches: false }),
+      limit,
+      orderBy,
+      offset: BigInt(offset),
+      ...(after && { after: { namespace: after.namespace ?? "", name: after.name } }),
+      resumeToken,
+    };
+    return new ResponseStream(signal, (signal) =>
+      stream({ signal, headers }, (call) => this.#service.watch(request, call)),
+    );
+  }
+
+  /** Reads a message. The page and its token remain until the next page is complete. */
+  #read(response: WatchResponse, range: PageRange, earlier: PageUpdate<T>): PageUpdate<T> {
+    this.info.read(response);
+    for (const event of response.events) this.#objects.apply(event, this.info.resource);
+    const freshness = freshnessFrom(response.freshness);
+    const { page, resumeToken } = response;
+    if (page !== undefined) {
+      return { snapshot: this.#complete(page), resumeToken, range, changed: true, freshness };
+    }
+    if (response.events.some(({ type }) => type === EventType.SYNCED)) {
+      throw KubeconnectError.internal("the service does not support live pages: update it");
+    }
+    const { snapshot } = earlier;
+    if (resumeToken === "" || this.#objects.incomplete) {
+      return { snapshot, resumeToken: earlier.resumeToken, freshness };
+    }
+    const current = snapshot && keptState(snapshot, { ...snapshot, ...this.#status() });
+    return { snapshot: current, resumeToken, freshness };
+  }
+
+  #complete({ totalCount, offset, resourceVersion }: PageState): PageSnapshot<T> {
+    return keptState(this.snapshot, {
+      items: this.#objects.commit(),
+      total: Number(totalCount),
+      offset: Number(offset),
+      resourceVersion,
+      ...this.#status(),
+    });
+  }
+
+  #status(): Pick<PageSnapshot, "source" | "namespaces" | "warnings"> {
+    const { source, namespaces, warnings } = this.info;
+    return { source, namespaces, warnings };
+  }
+}
+
+/** The state after a message, with the token of the snapshot. */
+interface PageUpdate<T> extends Update<PageSnapshot<T>> {
+  readonly resumeToken: string;
+  /** The range of the snapshot; undefined if it is that of the earlier one. */
+  readonly range?: PageRange;
+}
+
+const noItems: readonly never[] = [];
+
+/** Returns a range of its own, so that ranges can be compared by identity. */
+function rangeOf({ limit, offset, after }: PageRange): PageRange {
+  if (offset !== undefined && after !== undefined) {
+    throw new TypeError("offset and after are mutually exclusive: pass one of them");
+  }
+  return { limit, offset, after };
+}

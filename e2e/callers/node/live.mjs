@@ -1,0 +1,26 @@
+// A Node.js program that follows a page of ConfigMaps, or their counts.
+//
+// node live.mjs page|counts grpc|connect|web ADDRESS NAMESPACE
+//
+// "web" is the client for browsers. The program prints each state as a line of JSON.
+
+import { connect } from "@kubeconnect/client/node";
+import { connect as connectWeb } from "@kubeconnect/client/web";
+import { followCounts } from "../livecounts.mjs";
+import { followPage } from "../livepage.mjs";
+import { report } from "../report.mjs";
+import { resetsOf } from "../resets.mjs";
+
+const [subject, protocol, address, namespace] = process.argv.slice(2);
+const resets = resetsOf();
+const interceptors = [resets.interceptor];
+const client =
+  protocol === "web"
+    ? connectWeb(address, { interceptors })
+    : connect(address, { protocol, interceptors });
+try {
+  if (subject === "page") await followPage(client, namespace, resets, report);
+  else await followCounts(client, namespace, report);
+} finally {
+  client.close?.();
+}
