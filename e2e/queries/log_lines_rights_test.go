@@ -29,7 +29,7 @@ func TestLogLines_FollowThePermissionsOfTheCaller(t *testing.T) {
 	caller.GrantIn(own.Namespace, "logs", kit.Rule("pods/log", "get"))
 	caller.GrantIn(other.Namespace, "pods", pods) // which does not include logs
 	kit.Eventually(own.Ctx, t, "the permissions are effective", func() error {
-		_, _, err := kit.ReadLines(own.Ctx, client, &kit.LinesRequest{Namespace: own.Namespace})
+		_, _, err := kit.ReadLines(own.Ctx, client, &kit.LinesRequest{LabelSelector: request.GetLabelSelector()})
 		return err
 	})
 	stream := kit.OpenLines(own.Ctx, t, client, request)
