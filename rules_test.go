@@ -78,7 +78,7 @@ var rules = []rule{
 		because: "only the binary uses server",
 	},
 	{
-		folders: []string{"server/counts", "server/edge", "server/encode", "server/follow", "server/loglines", "server/scalar", "server/sorted", "server/tally", "server/write", "server/internal"}, testing: true,
+		folders: []string{"server/counts", "server/edge", "server/encode", "server/follow", "server/joins", "server/loglines", "server/scalar", "server/sorted", "server/tally", "server/write", "server/internal"}, testing: true,
 		exactly: []string{module + "server"},
 		because: "the handlers use the parts of server, and no part knows the handlers",
 	},
@@ -106,6 +106,11 @@ var rules = []rule{
 		folders: []string{"server/sorted"}, testing: true,
 		imports: []string{module + "gen", module + "auth", module + "server/edge", module + "server/encode", module + "server/follow", connect, metrics},
 		because: "an order compares objects, whatever is done with them",
+	},
+	{
+		folders: []string{"server/joins"}, testing: true,
+		imports: []string{module + "gen", module + "auth", module + "server/edge", module + "server/write", connect, metrics},
+		because: "a join relates objects that a caller can read, and knows neither calls nor callers",
 	},
 	{
 		folders: []string{"server/scalar"}, testing: true,

@@ -66,6 +66,9 @@ type Snapshot struct {
 	// Complete reports whether every change at ResourceVersion is known. If it is false, further
 	// objects may have been deleted at the version of the last deletion.
 	Complete bool
+	// Examined is the number of objects that were matched against the selection: the cost of the
+	// snapshot.
+	Examined int
 	unvalued unvaluedCount // the filter's part of Warnings
 }
 

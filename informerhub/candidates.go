@@ -218,5 +218,5 @@ func (c candidates) match(ctx context.Context, sel *Selection) (Snapshot, error)
 
 // snapshot returns a snapshot of the selected candidates.
 func (c candidates) snapshot(selected []*Object) Snapshot {
-	return Snapshot{Objects: selected, ResourceVersion: c.position.Version, Position: c.position, Complete: c.complete}
+	return Snapshot{Objects: selected, ResourceVersion: c.position.Version, Position: c.position, Complete: c.complete, Examined: c.count()}
 }

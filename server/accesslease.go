@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,9 +39,31 @@ type accessLease struct {
 	recheck time.Duration
 
 	scope     auth.Namespaces
+	related   []relatedRead
 	renewedAt time.Time
 	changed   <-chan struct{} // closed when permissions may have changed
 	due       time.Time       // when the lease must be renewed; zero if only when permissions change
+}
+
+// relatedRead is a read of related objects that a stream makes too, if the caller has the permission
+// for it. Without the permission, its scope is empty.
+type relatedRead struct {
+	request accessRequest
+	scope   auth.Namespaces
+}
+
+// scopeOf returns the scope of a read of related objects, which the lease includes from then on.
+func (l *accessLease) scopeOf(ctx context.Context, request accessRequest) (auth.Namespaces, error) {
+	for _, read := range l.related {
+		if read.request.isSame(request) {
+			return read.scope, nil
+		}
+	}
+	scope, err := l.rights.scopeIfAny(ctx, l.caller.Identity, request)
+	if err == nil {
+		l.related = append(l.related, relatedRead{request, scope})
+	}
+	return scope, err
 }
 
 // leases grants access leases to callers.
@@ -153,7 +176,7 @@ func (l *accessLease) mayContinue(ctx, reviewCtx context.Context) error {
 	if !l.isDue() {
 		return nil
 	}
-	before := l.scope
+	before, related := l.scope, l.related
 	renewCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(reviewCtx, cancel)()
@@ -163,7 +186,7 @@ func (l *accessLease) mayContinue(ctx, reviewCtx context.Context) error {
 	case errors.Is(err, errUnconfirmed):
 		return apierror.Failure(metav1.StatusReasonServiceUnavailable,
 			"the stream has ended, because a message was left unread while your permissions could not be checked: resume it")
-	case err == nil && !covers(l.scope, before):
+	case err == nil && !(covers(l.scope, before) && l.coversRelated(related)):
 		return apierror.Failure(metav1.StatusReasonServiceUnavailable,
 			"the stream has ended, because your permissions changed while a message was left unread: resume it")
 	default:
@@ -181,9 +204,26 @@ func (l *accessLease) review(ctx context.Context, identity auth.Identity) error 
 	if err != nil {
 		return err
 	}
-	l.changed = changed
+	related := slices.Clone(l.related)
+	for i, read := range related {
+		if related[i].scope, err = l.rights.scopeIfAny(ctx, identity, read.request); err != nil {
+			return err
+		}
+	}
+	l.changed, l.related = changed, related
 	l.extend(identity, scope, now)
 	return nil
+}
+
+// coversRelated reports whether the caller still has the permissions that the lease had for reads of
+// related objects.
+func (l *accessLease) coversRelated(before []relatedRead) bool {
+	for i, read := range before {
+		if !covers(l.related[i].scope, read.scope) {
+			return false
+		}
+	}
+	return true
 }
 
 // extend extends the lease for a scope that an identity has the permission for.

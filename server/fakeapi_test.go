@@ -39,6 +39,8 @@ type fakeAPI struct {
 	list      http.Handler     // handles lists, unless they are for a watch
 	served    map[string]any   // discovery documents in addition to discovered, or replacing some
 	of        map[string][]any // objects of the snapshot, by resource, instead of objects
+	// eventsOf are sent to the open watch of a resource, instead of events.
+	eventsOf map[string]chan any
 
 	mu      sync.Mutex // guards changes
 	changes []*http.Request
@@ -120,9 +122,13 @@ func (api *fakeAPI) watch(w http.ResponseWriter, r *http.Request) {
 	bookmark.UID, bookmark.ResourceVersion = "", api.version
 	bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	send(watchEvent{"BOOKMARK", bookmark})
+	events := api.events
+	if api.eventsOf != nil {
+		events = api.eventsOf[path.Base(r.URL.Path)]
+	}
 	for {
 		select {
-		case event := <-api.events:
+		case event := <-events:
 			send(event)
 		case <-r.Context().Done():
 			return
@@ -206,7 +212,7 @@ func podsAPI() *fakeAPI {
 
 // resourcesOf returns the handlers of a service on a fake API server, without gates and
 // interceptors.
-func resourcesOf(t *testing.T, api *fakeAPI, limits edge.Limits) resources {
+func resourcesOf(t testing.TB, api *fakeAPI, limits edge.Limits) resources {
 	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)

@@ -17,7 +17,8 @@ type fakeRights struct {
 	who     auth.Identity
 	refused error // the error of the credential
 	may     auth.Namespaces
-	away    bool // the cluster cannot be asked
+	of      map[string]auth.Namespaces // by resource, instead of may; nil for none
+	away    bool                       // the cluster cannot be asked
 	asked   []auth.Attributes
 	changed chan struct{}
 }
@@ -52,6 +53,9 @@ func (f *fakeRights) Namespaces(_ context.Context, _ auth.Identity, attributes a
 	f.asked = append(f.asked, attributes)
 	if f.away {
 		return auth.Namespaces{}, apierrors.NewServiceUnavailable("away")
+	}
+	if f.of != nil {
+		return f.of[attributes.Resource], nil
 	}
 	return f.may, nil
 }

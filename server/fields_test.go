@@ -36,7 +36,7 @@ func TestFields_ListsMatchMaskedObjects(t *testing.T) {
 		for number, name2 := range kubeconnectv1.Encoding_name {
 			encoding := kubeconnectv1.Encoding(number)
 			t.Run(name+" as "+name2, func(t *testing.T) {
-				page, ok := encode.AppendListed(nil, object, encode.View{Encoding: encoding, Fields: fields}, math.MaxInt)
+				page, ok := encode.AppendListed(nil, object, nil, encode.View{Encoding: encoding, Fields: fields}, math.MaxInt)
 				var got kubeconnectv1.ListResponse
 				if err := proto.Unmarshal(page, &got); err != nil || !ok {
 					t.Fatal(ok, err)

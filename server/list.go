@@ -9,6 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/joins"
 	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
@@ -20,6 +21,7 @@ type listParams struct {
 	pageToken string // empty for the first page
 	query     string // see queryOf
 	view      encode.View
+	joins     []joinParams
 }
 
 func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listParams, err error) {
@@ -41,7 +43,12 @@ func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListReques
 	if request.GetMetadataOnly() {
 		p.selectionParams = p.ofMetadata()
 	}
-	p.readsMetadata = p.readsMetadata && p.order.Paths() == 0
+	p.readsMetadata = p.readsMetadata && p.order.Paths() == 0 && len(request.GetJoins()) == 0
+	if err != nil {
+		return listParams{}, err
+	}
+	p.joins, err = r.parseListJoins(request)
+	p.view.Joined = joinedBytes(p.joins)
 	return p, err
 }
 
@@ -55,7 +62,13 @@ func (r *reads) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := reserveResponse(ctx, list.memoryToSort()+params.view.Memory(list.candidates(params.pageSize))); err != nil {
+	if err := r.join(ctx, list, params); err != nil {
+		return nil, err
+	}
+	if err := reserveResponse(ctx, list.memoryToSort()+params.view.Memory(list.candidates(params.pageSize))+list.joined.Memory()); err != nil {
+		return nil, err
+	}
+	if err := r.followOwners(ctx, list, params); err != nil {
 		return nil, err
 	}
 	return r.respondWithPage(ctx, list, params)
@@ -79,7 +92,7 @@ func (r *reads) listFor(ctx context.Context, params listParams) (*pagedList, err
 
 // respondWithPage builds a page of a list, and sorts the list first if necessary.
 func (r *reads) respondWithPage(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
-	long := list.isLongToSort() || params.view.Capacity(list.candidates(params.pageSize)) > shortBytes
+	long := list.isLongToSort() || len(params.joins) > 0 || params.view.Capacity(list.candidates(params.pageSize)) > shortBytes
 	return respondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		if err := list.arrange(ctx); err != nil {
 			return nil, err
@@ -90,6 +103,7 @@ func (r *reads) respondWithPage(ctx context.Context, list *pagedList, params lis
 
 func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.coverage()
+	warnings, list.freshness = append(warnings, list.relater.allWarnings()...), list.relater.freshness(list.freshness)
 	response := &kubeconnectv1.ListResponse{
 		Resource:        encode.ShownKind(encode.Kind(list.resource), params.metadataOnly),
 		ResourceVersion: list.token.position.Version,
@@ -102,7 +116,8 @@ func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*
 	if err != nil {
 		return nil, err
 	}
-	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view)
+	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view, list.joined)
+	response.Warnings = append(response.Warnings, list.joined.Warnings()...)
 	if err != nil || added == len(objects) && !list.more {
 		return response, err
 	}
@@ -114,20 +129,28 @@ func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*
 	return response, nil
 }
 
-// addPage adds to response as many objects as fit in a page, and at least one. It returns the
-// number added.
-func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view encode.View) (int, error) {
+// addPage adds to response as many objects as fit in a page, and at least one, with the results of
+// joins. It returns the number added.
+func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view encode.View, joined *joins.Page) (int, error) {
 	page := make([]byte, 0, view.Capacity(objects))
+	var results []byte // of the joins of one object
 	count := 0
 	for _, object := range objects {
 		if err := yieldEvery(ctx, count); err != nil {
 			return 0, err
 		}
+		more, full, err := joined.Append(ctx, results[:0], object)
+		if err != nil {
+			return 0, err
+		}
+		if results = more; full {
+			break
+		}
 		limit := encode.MaxPageBytes
 		if count == 0 {
 			limit = math.MaxInt
 		}
-		longer, ok := encode.AppendListed(page, object, view, limit)
+		longer, ok := encode.AppendListed(page, object, results, view, limit)
 		if !ok {
 			break
 		}

@@ -31,6 +31,7 @@ type livePage struct {
 	caller string // is charged for the memory of the sorted objects
 	params pageParams
 	fields *mask.Mask // of the objects that are sent; nil for all fields
+	joined *liveJoins // nil for none
 
 	selection *informerhub.Selection
 	follower  *follow.Follower[*sorted.Objects] // nil before it has joined the selection's
@@ -56,6 +57,7 @@ type pageContent struct {
 	offset  int
 	total   int
 	at      follow.Moment
+	results []joinedResult // of the objects; nil without joins
 }
 
 // followPage starts a watch of a page in the scope of its lease.
@@ -85,6 +87,9 @@ func (w *watches) followPage(ctx context.Context, starting *startingWatch, start
 		if err := page.resume(ctx, position, held); err != nil {
 			return nil, err
 		}
+	}
+	if page.joined, err = w.joinLive(ctx, params, starting.lease); err != nil {
+		return nil, err
 	}
 	if page.selection, err = cache.Select(ctx, started.query); err != nil {
 		return nil, err
@@ -187,6 +192,9 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (in
 		if err != nil {
 			return informerhub.Batch{}, err
 		}
+		if content.results, err = p.joined.results(ctx, content.objects, p.heldNow()); err != nil {
+			return informerhub.Batch{}, err
+		}
 		if batch := p.batch(content); len(batch.Events) > 0 {
 			return batch, nil
 		}
@@ -195,7 +203,10 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (in
 
 // wait blocks until there is something to read, or a bookmark is due.
 func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
-	quiet, cancel := context.WithDeadline(ctx, p.bookmarkAt.Add(bookmarkInterval))
+	if p.joined.isOutdated() {
+		return nil
+	}
+	quiet, cancel := context.WithDeadline(ctx, p.joined.wakeBefore(p.bookmarkAt.Add(bookmarkInterval)))
 	defer cancel()
 	err := p.follower.Wait(quiet, p.at, interrupt)
 	if err != nil && ctx.Err() == nil && quiet.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
@@ -214,6 +225,9 @@ func (p *livePage) read() (content pageContent, err error) {
 	})
 	if failed != nil {
 		return pageContent{}, followError(failed)
+	}
+	if p.at.Version != "" && object.Older(content.at.Version, p.at.Version) {
+		p.reset = true // the cluster's store was restored from a backup
 	}
 	return content, err
 }
@@ -240,13 +254,10 @@ func (p *livePage) place(objects *sorted.Objects) (int, error) {
 // batch returns the difference between a page and what the client has; without events if there is
 // none and no bookmark is due.
 func (p *livePage) batch(content pageContent) informerhub.Batch {
-	if p.at.Version != "" && object.Older(content.at.Version, p.at.Version) {
-		p.reset = true // the cluster's store was restored from a backup
-	}
-	batch := informerhub.Batch{Position: content.at.Position, Freshness: content.at.Freshness}
+	batch := informerhub.Batch{Position: content.at.Position, Freshness: p.joined.freshness(content.at.Freshness)}
 	batch.Position.Version = content.at.Version
-	if !slices.Equal(p.warnings, content.at.Warnings) {
-		batch.Warnings, p.warnings = content.at.Warnings, content.at.Warnings
+	if warnings := slices.Concat(content.at.Warnings, p.joined.allWarnings()); !slices.Equal(p.warnings, warnings) {
+		batch.Warnings, p.warnings = warnings, warnings
 	}
 	batch.Events, p.places = p.events(content)
 	p.setState(content, len(batch.Events) > 0)
@@ -289,11 +300,14 @@ func (p *livePage) events(content pageContent) (events []informerhub.Event, plac
 		p.held = nil
 		add(informerhub.Event{Type: informerhub.Reset}, encode.Place{})
 	}
-	if p.hasExactly(content.objects) {
+	if p.hasExactly(content) {
 		return events, places
 	}
-	next := p.heldNext(content.objects)
+	next := p.heldNext(content)
 	for _, change := range pageDifference(p.held, next, p.isSame) {
+		if change.kind != informerhub.Deleted {
+			change.place.Joined = change.to.joined.message
+		}
 		add(p.eventOf(change), change.place)
 	}
 	p.held = p.keepVersions(next)
@@ -301,18 +315,43 @@ func (p *livePage) events(content pageContent) (events []informerhub.Event, plac
 }
 
 // hasExactly reports whether the client has exactly these objects, which is usual.
-func (p *livePage) hasExactly(objects []*informerhub.Object) bool {
-	return slices.EqualFunc(p.held, objects, func(held heldObject, object *informerhub.Object) bool { return held.object == object })
+func (p *livePage) hasExactly(content pageContent) bool {
+	if len(p.held) != len(content.objects) {
+		return false
+	}
+	for i, held := range p.held {
+		if held.object != content.objects[i] || held.joined.hash != content.resultOf(i).hash {
+			return false
+		}
+	}
+	return true
+}
+
+// heldNow returns the objects that the client keeps.
+func (p *livePage) heldNow() []heldObject {
+	if p.reset {
+		return nil
+	}
+	return p.held
+}
+
+// resultOf returns the results of the joins for an object.
+func (c pageContent) resultOf(i int) joinedResult {
+	if c.results == nil {
+		return joinedResult{}
+	}
+	return c.results[i]
 }
 
 // heldNext returns the objects of the next page as the client will have them.
-func (p *livePage) heldNext(objects []*informerhub.Object) []heldObject {
-	next := make([]heldObject, len(objects))
-	for i, object := range objects {
-		if i < len(p.held) && p.held[i].object == object {
+func (p *livePage) heldNext(content pageContent) []heldObject {
+	next := make([]heldObject, len(content.objects))
+	for i, object := range content.objects {
+		result := content.resultOf(i)
+		if i < len(p.held) && p.held[i].object == object && p.held[i].joined.hash == result.hash {
 			next[i] = p.held[i]
 		} else {
-			next[i] = heldOf(object)
+			next[i] = heldOf(object, result)
 		}
 	}
 	return next
@@ -324,7 +363,7 @@ func (p *livePage) isSame(held, next heldObject) bool {
 	if held.object == nil {
 		return held.version == next.version
 	}
-	return held.object == next.object || object.EqualUnder(p.fields, held.object, next.object)
+	return held.joined.hash == next.joined.hash && (held.object == next.object || object.EqualUnder(p.fields, held.object, next.object))
 }
 
 // keepVersions returns the objects of the next page with the versions that the client has: an object
@@ -338,6 +377,7 @@ func (p *livePage) keepVersions(next []heldObject) []heldObject {
 		if held, ok := known[object.id]; ok && p.isSame(held, object) {
 			next[i].version = held.version
 		}
+		next[i].joined.message = ""
 	}
 	return next
 }

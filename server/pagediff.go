@@ -13,6 +13,7 @@ type heldObject struct {
 	id      objectID
 	version versionHash
 	object  *informerhub.Object // nil if the client has it from a stream that it resumed
+	joined  joinedResult        // without a message once it was sent
 }
 
 // pageChange is one step from a page to the next one.

@@ -62,13 +62,13 @@ type (
 // heldObjectBytes is the size of a held object in a token.
 const heldObjectBytes = len(objectID{}) + len(versionHash{})
 
-// heldOf returns an object as a client has it.
-func heldOf(object *informerhub.Object) (held heldObject) {
+// heldOf returns an object as a client has it, with the results of its joins.
+func heldOf(object *informerhub.Object, joined joinedResult) (held heldObject) {
 	id := sha256.Sum256([]byte(object.Key() + "\x00" + object.UID()))
-	version := sha256.Sum256([]byte(object.ResourceVersion()))
+	version := sha256.Sum256(append([]byte(object.ResourceVersion()), joined.hash...))
 	copy(held.id[:], id[:])
 	copy(held.version[:], version[:])
-	held.object = object
+	held.object, held.joined = object, joined
 	return held
 }
 

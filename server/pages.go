@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/joins"
 	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
@@ -31,6 +32,8 @@ type pagedList struct {
 	more       bool         // more objects follow those of the snapshot
 	order      sorted.Order // the order that the objects are still to be sorted in
 	hashed     bool         // the hash of the objects is still to be computed
+	joined     *joins.Page  // nil for none
+	relater    *relater     // of joined; nil for none
 }
 
 // firstOf returns the list that begins with a snapshot.

@@ -183,7 +183,7 @@ func FuzzPageToken(f *testing.F) {
 // pageOf calls addPage with a context that is not done.
 func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, view encode.View) int {
 	t.Helper()
-	added, err := addPage(t.Context(), response, objects, view)
+	added, err := addPage(t.Context(), response, objects, view, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

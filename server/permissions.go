@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -95,6 +96,12 @@ func (a accessRequest) attributes(verb string) auth.Attributes {
 	}
 }
 
+// isSame reports whether another read needs the same permissions.
+func (a accessRequest) isSame(other accessRequest) bool {
+	return a.resource == other.resource && a.namespace == other.namespace && a.name == other.name &&
+		a.subresource == other.subresource && a.indivisible == other.indivisible && slices.Equal(a.verbs, other.verbs)
+}
+
 // spansNamespaces reports whether the read covers all namespaces that the caller can read.
 func (a accessRequest) spansNamespaces() bool {
 	return a.resource.Namespaced && a.namespace == "" && !a.indivisible
@@ -142,6 +149,15 @@ func (r rights) scope(ctx context.Context, identity auth.Identity, access access
 		return auth.Namespaces{}, forbidden(identity, access.also.attributes(access.also.verbs[0]), "")
 	}
 	return scope, nil
+}
+
+// scopeIfAny is like scope, but returns no namespaces instead of a Forbidden error.
+func (r rights) scopeIfAny(ctx context.Context, identity auth.Identity, access accessRequest) (auth.Namespaces, error) {
+	scope, err := r.scope(ctx, identity, access)
+	if apierrors.IsForbidden(err) {
+		return auth.Namespaces{}, nil
+	}
+	return scope, err
 }
 
 // allowed returns the namespaces in which an identity has the permission for a verb.

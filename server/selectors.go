@@ -39,25 +39,27 @@ var builtInSelectors = map[schema.GroupResource]readSelector{
 	{Group: "networking.k8s.io", Resource: "networkpolicies"}: podSelector,
 }
 
+// selectorOf returns the function that parses the selectors of a resource; nil if its objects have
+// none.
+func selectorOf(resource informerhub.Resource) readSelector {
+	read, ok := builtInSelectors[resource.GroupResource()]
+	if !ok && !resource.BuiltIn() {
+		return customSelector
+	}
+	return read
+}
+
 // ownSelector returns an object's own selector, in kubectl's syntax.
 func ownSelector(resource informerhub.Resource, object *informerhub.Object) (string, error) {
-	read, ok := builtInSelectors[resource.GroupResource()]
-	switch {
-	case ok:
-	case resource.BuiltIn():
+	read := selectorOf(resource)
+	if read == nil {
 		return "", apierror.BadRequest("related.type SELECTED_BY: %s have no selector", resource.Name)
-	default:
-		read = customSelector
 	}
 	text, err := object.JSON()
 	if err != nil {
 		return "", err
 	}
-	var content withSelector
-	if err := json.Unmarshal(text, &content); err != nil {
-		return "", apierror.BadRequest("related.type SELECTED_BY: %s %q has an invalid selector: %v", resource.Name, object.Name(), err)
-	}
-	selector, err := read(content)
+	selector, err := read.parse(text)
 	switch {
 	case err != nil:
 		return "", apierror.BadRequest("related.type SELECTED_BY: %s %q has an invalid selector: %v", resource.Name, object.Name(), err)
@@ -65,6 +67,15 @@ func ownSelector(resource informerhub.Resource, object *informerhub.Object) (str
 		return "", apierror.BadRequest("related.type SELECTED_BY: %s %q has no selector and selects nothing", resource.Name, object.Name())
 	}
 	return selector.String(), nil
+}
+
+// parse parses the selector in the JSON of an object. It returns nil if the object has none.
+func (r readSelector) parse(text []byte) (labels.Selector, error) {
+	var content withSelector
+	if err := json.Unmarshal(text, &content); err != nil {
+		return nil, err
+	}
+	return r(content)
 }
 
 // plainSelector parses a map of labels. An empty map selects nothing.

@@ -7,6 +7,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
 const (
@@ -43,9 +44,10 @@ type heldMemory struct {
 	awaited func() bool // whether others wait for it; nil if it is not counted
 }
 
-// reserve blocks until memory to send a batch is reserved. The caller must call release.
-func (m sendMemory) reserve(ctx context.Context, batch informerhub.Batch, decoded bool) (heldMemory, error) {
-	return m.reserveBytes(ctx, sendSize(batch, decoded))
+// reserve blocks until memory to send a batch is reserved, with the bytes of joined objects. The
+// caller must call release.
+func (m sendMemory) reserve(ctx context.Context, batch informerhub.Batch, joined int, decoded bool) (heldMemory, error) {
+	return m.reserveBytes(ctx, sendSize(batch, joined, decoded))
 }
 
 // reserveMessage blocks until memory to send a message is reserved, like reserve. The message is built
@@ -65,10 +67,11 @@ func (m sendMemory) reserveBytes(ctx context.Context, size int) (heldMemory, err
 	return heldMemory{release, func() bool { return m.queue.Delays(m.caller) }}, nil
 }
 
-// sendSize estimates the memory to send a batch: its objects, and one message.
-func sendSize(batch informerhub.Batch, decoded bool) int {
+// sendSize estimates the memory to send a batch: its objects, the joined objects, and one message.
+func sendSize(batch informerhub.Batch, joined int, decoded bool) int {
 	objects, largest := batch.Sizes()
-	message := messageCopies * max(largest, min(objects, encode.MaxEventsBytes))
+	objects += joined
+	message := messageCopies * max(largest+min(joined, joins.MaxRowBytes), min(objects, encode.MaxEventsBytes))
 	if decoded {
 		message *= messageForms
 	}

@@ -28,7 +28,7 @@ func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 		held := make(chan heldMemory, 100)
 		for range cap(held) {
 			go func() {
-				if one, err := jane.reserve(ctx, large, false); err == nil {
+				if one, err := jane.reserve(ctx, large, 0, false); err == nil {
 					held <- one
 				}
 			}()
@@ -41,10 +41,10 @@ func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 		if !first.awaited() {
 			t.Error("no other acquisition waits for the memory")
 		}
-		if one, err := jane.reserve(t.Context(), small, false); err != nil || one.awaited != nil {
+		if one, err := jane.reserve(t.Context(), small, 0, false); err != nil || one.awaited != nil {
 			t.Errorf("a small change waits with the large ones: %v", err)
 		}
-		others, err := joe.reserve(t.Context(), large, false)
+		others, err := joe.reserve(t.Context(), large, 0, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestSendMemory_CountsWhatABatchTakes(t *testing.T) {
 		"a large object":         {batchOf(t, 1<<20), false, 4 << 20, 5 << 20},
 		"a small object as JSON": {batchOf(t, 1<<10), true, 49 << 10, 80 << 10},
 	} {
-		if size := sendSize(test.batch, test.decoded); size < test.from || size > test.to {
+		if size := sendSize(test.batch, 0, test.decoded); size < test.from || size > test.to {
 			t.Errorf("%s counts as %d bytes, want %d to %d", name, size, test.from, test.to)
 		}
 	}

@@ -37,16 +37,18 @@ type tokens struct {
 	selection  []byte
 	generation string // see inGeneration; empty for none
 	apiVersion string
-	scope      string // empty for all namespaces
+	scope      string // empty for all namespaces, and for a page
 	related    string // empty if the watch has no relation
 	patched    string // what patches apply to; empty without patches
-	page       []byte // the objects of the page that the client has (see appendPage); empty if the watch has no page
+	isPage     bool   // of a watch with a page
+	page       []byte // the objects of the page that the client has; see appendHeld
 }
 
-// withScope returns the tokens of the same watch in a scope.
+// withScope returns the tokens of the same watch in a scope. Those of a page are the same in every
+// scope: they list the objects that the client has.
 func (t tokens) withScope(scope auth.Namespaces) tokens {
 	t.scope = ""
-	if !scope.All {
+	if !scope.All && !t.isPage {
 		sum := sha256.Sum256([]byte(strings.Join(scope.Names, "/")))
 		t.scope = "/" + string(sum[:scopeBytes])
 	}
@@ -100,7 +102,7 @@ const patchesTo = "/patches/"
 
 func tokensFor(resource informerhub.Resource, params watchParams) tokens {
 	sum := sha256.Sum256(append(params.hash[:], resource.GroupResource().String()...))
-	created := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
+	created := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version, isPage: params.page != nil}
 	if params.patches != encode.WholeObject {
 		created.patched = patchesTo + encode.OrDefault(params.encoding).String()
 	}

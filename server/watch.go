@@ -224,11 +224,12 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 	if err := s.part.Settle(false); err != nil {
 		return err
 	}
-	held, err := s.memory.reserve(ctx, batch, s.messages)
+	held, err := s.memory.reserve(ctx, batch, w.page.joinedBytes(), s.messages)
 	if err != nil {
 		return err
 	}
 	defer held.release()
+	defer w.page.release()
 	for encoded, err := range s.encoderOf(w, batch).Responses(ctx) {
 		if err != nil {
 			return err
@@ -261,7 +262,7 @@ func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemo
 		if err := s.renew(ctx, w); err != nil {
 			return err
 		}
-		if !covers(w.lease.scope, w.scope) {
+		if !covers(w.lease.scope, w.scope) || !w.page.isPermitted() {
 			return errNarrowed
 		}
 		s.response.Freshness = freshness

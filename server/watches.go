@@ -25,6 +25,7 @@ type watchParams struct {
 	encoding    kubeconnectv1.Encoding
 	patches     kubeconnectv1.PatchFormat
 	page        *pageParams       // nil for all objects
+	joins       []joinParams      // of the objects of the page
 	resumeToken string            // validated when the watch has its resource; see tokens.read
 	hash        [sha256.Size]byte // of what the watch selects, without the resource
 }
@@ -41,6 +42,9 @@ func (r *reads) parseWatch(request *kubeconnectv1.WatchRequest) (p watchParams, 
 		return watchParams{}, err
 	}
 	if p.page, err = parsePage(request); err != nil {
+		return watchParams{}, err
+	}
+	if p.joins, err = r.parseWatchJoins(request); err != nil {
 		return watchParams{}, err
 	}
 	p.selectionParams, err = r.parseSelection(request)

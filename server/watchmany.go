@@ -90,6 +90,7 @@ func requestOf(watch *kubeconnectv1.WatchSpec, resumeToken string) *kubeconnectv
 		OrderBy:              watch.GetOrderBy(),
 		Offset:               watch.GetOffset(),
 		After:                watch.GetAfter(),
+		Joins:                watch.GetJoins(),
 		ResumeToken:          resumeToken,
 	}
 }

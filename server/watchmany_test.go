@@ -302,6 +302,10 @@ func TestWatchSpec_HasTheFieldsOfARequest(t *testing.T) {
 // someValue returns a value of a field that is not the default.
 func someValue(of protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
 	switch {
+	case field.IsList() && field.Kind() == protoreflect.MessageKind:
+		list := of.NewField(field)
+		list.List().AppendMutable()
+		return list
 	case field.IsList():
 		list := of.NewField(field)
 		list.List().Append(protoreflect.ValueOfString("a"))

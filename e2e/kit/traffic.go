@@ -80,6 +80,8 @@ type ResourceTraffic struct {
 	Resource  traffic.Resource
 	Traffic   *traffic.Traffic
 	Followers []*record.Follower
+	Pages     []*record.PageFollower
+	Counts    []*record.CountsFollower
 	Allowed   func(namespace string) bool // nil if the followers can read all namespaces
 }
 
@@ -142,6 +144,8 @@ func newResourceTraffic(ctx context.Context, t *testing.T, on Testbed, resource 
 		name = fmt.Sprintf("%s, %s, %s, patches: %s", resource.Name(), name, form.encoding, form.patches)
 		c.Followers = append(c.Followers, record.Follow(t, name, request, clients...))
 	}
+	c.followPages(t, rnd, on.Namespaces[0], clients)
+	c.followCounts(t, on.Namespaces[0], clients)
 	return c
 }
 
@@ -196,6 +200,8 @@ func (c *TrafficGroup) disconnect() {
 		select {
 		case <-ticks.C:
 			traffic := c.Resources[c.Rnd.IntN(len(c.Resources))]
+			c.scroll(traffic.Pages)
+			c.hangUpCounts(traffic.Counts)
 			follower := traffic.Followers[c.Rnd.IntN(len(traffic.Followers))]
 			if c.goBack && c.Rnd.IntN(goBackOnce) == 0 {
 				follower.GoBack()
@@ -242,6 +248,7 @@ func (c *TrafficGroup) AtWork(ctx context.Context, writes int) {
 		for _, follower := range load.Followers {
 			follower.Reaches(ctx, newest)
 		}
+		load.reachPages(ctx, newest)
 	}
 }
 
@@ -275,6 +282,8 @@ func (c *TrafficGroup) Finish(ctx context.Context, evidence validate.Evidence) T
 			WantNoViolation(c.T, recording, evidence)
 			total.count(recording)
 		}
+		total.Add(load.finishPages(ctx, c.T, evidence))
+		total.Add(load.finishCounts(ctx, c.T, evidence))
 	}
 	if total.calls < 2 || total.events == 0 {
 		c.T.Errorf("the recordings show too little: %s", total)
@@ -337,6 +346,8 @@ func WantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 // Tally counts the calls, messages and events of recordings.
 type Tally struct {
 	writes, calls, responses, events, Patches int
+	pages                                     int // calls for pages
+	counts                                    int // responses with counts
 	resets                                    int
 	back                                      int // calls with an earlier token
 	together                                  int // deletions at the version of the previous one
@@ -349,6 +360,8 @@ func (a *Tally) Add(b Tally) {
 	a.responses += b.responses
 	a.events += b.events
 	a.Patches += b.Patches
+	a.pages += b.pages
+	a.counts += b.counts
 	a.resets += b.resets
 	a.back += b.back
 	a.together += b.together
@@ -381,6 +394,6 @@ func (a *Tally) count(recording *validate.Recording) {
 }
 
 func (a Tally) String() string {
-	return fmt.Sprintf("%d writes, %d calls, %d of them with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another",
-		a.writes, a.calls, a.back, a.responses, a.events, a.Patches, a.resets, a.together)
+	return fmt.Sprintf("%d writes, %d calls, %d of them for pages, %d with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another, %d responses with counts",
+		a.writes, a.calls, a.pages, a.back, a.responses, a.events, a.Patches, a.resets, a.together, a.counts)
 }

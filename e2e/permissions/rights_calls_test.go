@@ -293,3 +293,24 @@ func (m *matrix) listOwned(clients harness.Clients, resource, name string) answe
 		return m.names(list.GetObjects()...), err
 	}
 }
+
+// listJoined shows ConfigMaps, each with the number of objects that it names at a path.
+func (m *matrix) listJoined(clients harness.Clients, namespace, fieldSelector, resource, path string) answer {
+	return func(ctx context.Context) (string, error) {
+		list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{
+			Resource: "configmaps", Namespace: namespace, FieldSelector: fieldSelector, LabelSelector: m.label(),
+			Joins: []*kubeconnectv1.Join{{Name: "named", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, Resource: resource, Path: path}},
+		})
+		var shown []string
+		for _, object := range list.GetObjects() {
+			joined := object.GetJoined()[0]
+			count := fmt.Sprint(joined.GetCount())
+			if joined.GetNotPermitted() {
+				count = "denied"
+			}
+			shown = append(shown, m.names(object)+":"+count)
+		}
+		slices.Sort(shown)
+		return strings.Join(shown, " "), err
+	}
+}

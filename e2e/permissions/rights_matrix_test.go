@@ -75,6 +75,13 @@ var rightsMatrix = map[string][4]string{
 	"Watch one everywhere":         {denied, "A/one", "A/one", "A/one B/one"},
 	"Watch the Secrets of A":       {denied, denied, denied, "A/secret"},
 	"Watch nodes":                  {denied, denied, denied, ""},
+	"Watch a page of A":            {denied, "A/one A/two of 2 after 0", denied, "A/one A/two of 2 after 0"},
+	"Watch a page of B":            {denied, denied, denied, "B/one of 1 after 0"},
+	"Watch a page of A/one":        {denied, "A/one of 1 after 0", "A/one of 1 after 0", "A/one of 1 after 0"},
+	"Watch a page of A/two":        {denied, "A/two of 1 after 0", denied, "A/two of 1 after 0"},
+	"Watch a page of all":          {denied, "A/one A/two of 2 after 0", denied, "A/one A/two of 3 after 0"},
+	"Watch a page after A/two":     {denied, "A/one of 2 after 1", denied, "A/one B/one of 3 after 1"},
+	"Watch a page after B/one":     {denied, absent, denied, " of 3 after 3"},
 	"WatchMany of A":               {denied, "A/one A/two", denied, "A/one A/two"},
 	"WatchMany of A and B":         {denied, denied, denied, "A/one A/two B/one"},
 	"WatchMany of A, Secrets too":  {denied, denied, denied, "A/one A/secret A/two"},
@@ -94,6 +101,9 @@ var rightsMatrix = map[string][4]string{
 	"Count in A":                   {denied, "2 A:2", denied, "2 A:2"},
 	"Count in B":                   {denied, denied, denied, "1 B:1"},
 	"Count everywhere":             {denied, "2 A:2", denied, "3 A:2 B:1"},
+	"List A with its Secret":       {denied, "A/one:denied A/two:denied", denied, "A/one:1 A/two:1"},
+	"List all with their Secrets":  {denied, "A/one:denied A/two:denied", denied, "A/one:1 A/two:1 B/one:0"},
+	"List one with its ConfigMap":  {denied, "A/one:1", "A/one:denied", "A/one:1 B/one:1"},
 	"WatchCounts in A":             {denied, "2 A:2", denied, "2 A:2"},
 	"WatchCounts in B":             {denied, denied, denied, "1 B:1"},
 	"WatchCounts everywhere":       {denied, "2 A:2", denied, "3 A:2 B:1"},
@@ -171,7 +181,8 @@ type matrix struct {
 func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	t.Helper()
 	m := &matrix{t: t, a: kit.NewNamespace(ctx, t, kit.Cluster(t)), b: kit.NewNamespace(ctx, t, kit.Cluster(t))}
-	own := kit.Labels{"matrix": m.a}
+	m.a, m.b = min(m.a, m.b), max(m.a, m.b)              // in the order of a sorted page
+	own := kit.Labels{"matrix": m.a, "secret": "secret"} // the names of a namespace and an object
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.a).Create("one", own)
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.a).Create("two", own)
 	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), m.b).Create("one", own)
@@ -242,6 +253,9 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"Count in A":                   m.count(clients, m.a),
 		"Count in B":                   m.count(clients, m.b),
 		"Count everywhere":             m.count(clients, ""),
+		"List A with its Secret":       m.listJoined(clients, m.a, "", "secrets", "metadata.labels.secret"),
+		"List all with their Secrets":  m.listJoined(clients, "", "", "secrets", "metadata.labels.secret"),
+		"List one with its ConfigMap":  m.listJoined(clients, "", "metadata.name=one", "configmaps", "metadata.name"),
 		"WatchCounts in A":             m.watchCounts(clients, m.a),
 		"WatchCounts in B":             m.watchCounts(clients, m.b),
 		"WatchCounts everywhere":       m.watchCounts(clients, ""),
@@ -269,6 +283,13 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"Get B/one":                    m.get(clients, "configmaps", m.b, "one"),
 		"Get B/none":                   m.get(clients, "configmaps", m.b, "none"),
 		"Get a Secret in A":            m.get(clients, "secrets", m.a, "secret"),
+		"Watch a page of A":            m.watchPage(clients, m.a, "", nil),
+		"Watch a page of B":            m.watchPage(clients, m.b, "", nil),
+		"Watch a page of A/one":        m.watchPage(clients, m.a, "one", nil),
+		"Watch a page of A/two":        m.watchPage(clients, m.a, "two", nil),
+		"Watch a page of all":          m.watchPage(clients, "", "", nil),
+		"Watch a page after A/two":     m.watchPage(clients, "", "", &kubeconnectv1.ObjectName{Namespace: m.a, Name: "two"}),
+		"Watch a page after B/one":     m.watchPage(clients, "", "", &kubeconnectv1.ObjectName{Namespace: m.b, Name: "one"}),
 		"WatchMany of A":               m.watchMany(clients, kit.InNamespace("configmaps", m.a)),
 		"WatchMany of A and B":         m.watchMany(clients, kit.InNamespace("configmaps", m.a), kit.InNamespace("configmaps", m.b)),
 		"WatchMany of A, Secrets too":  m.watchMany(clients, kit.InNamespace("configmaps", m.a), kit.InNamespace("secrets", m.a)),

@@ -260,7 +260,7 @@ func (f *Follower) begin(token string, disconnect context.CancelFunc) string {
 	defer f.mu.Unlock()
 	f.disconnect = disconnect
 	call := validate.Call{Token: token, Began: time.Now()}
-	if place, earlier := f.earlierLocked(); f.goBack && earlier != "" {
+	if place, earlier := earlierIn(&f.recording); f.goBack && earlier != "" {
 		call.Token, call.From, f.model = earlier, &place, f.recording.ModelAt(place)
 	}
 	f.goBack = false
@@ -293,24 +293,6 @@ func (f *Follower) take(response validate.Response) {
 	f.wakeLocked()
 }
 
-// earlierLocked returns a random earlier position and its resume token; an empty token if there is
-// no position from which a call can resume.
-func (f *Follower) earlierLocked() (place validate.Place, token string) {
-	steps := int(rand.ExpFloat64() * meanStepsBack)
-	for i, call := range slices.Backward(f.recording.Calls) {
-		for k, response := range slices.Backward(call.Responses) {
-			if response.Token == "" {
-				continue
-			}
-			place, token = validate.Place{Call: i, Response: k}, response.Token
-			if steps--; steps < 0 {
-				return place, token
-			}
-		}
-	}
-	return place, token
-}
-
 func (f *Follower) finish(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -326,4 +308,22 @@ func (f *Follower) callLocked() *validate.Call {
 func (f *Follower) wakeLocked() {
 	close(f.more)
 	f.more = make(chan struct{})
+}
+
+// earlierIn returns a random earlier position and its resume token; an empty token if there is no
+// position from which a call can resume.
+func earlierIn(recording *validate.Recording) (place validate.Place, token string) {
+	steps := int(rand.ExpFloat64() * meanStepsBack)
+	for i, call := range slices.Backward(recording.Calls) {
+		for k, response := range slices.Backward(call.Responses) {
+			if response.Token == "" {
+				continue
+			}
+			place, token = validate.Place{Call: i, Response: k}, response.Token
+			if steps--; steps < 0 {
+				return place, token
+			}
+		}
+	}
+	return place, token
 }

@@ -47,3 +47,12 @@ func AfterSnapshot(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 	}
 	return nil
 }
+
+// ObjectLines formats each object as "namespace/name@version".
+func ObjectLines(objects []*kubeconnectv1.Object) []string {
+	var lines []string
+	for _, object := range objects {
+		lines = append(lines, validate.KeyOf(object).String()+"@"+object.GetResourceVersion())
+	}
+	return lines
+}

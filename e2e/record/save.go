@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +20,56 @@ func SaveArtifact(recording *validate.Recording) (path string, err error) {
 		return "", err
 	}
 	return Save(folder, recording)
+}
+
+// SavePages is SaveArtifact for a recording of pages, with the page after each response.
+func SavePages(recording *validate.PageRecording) (path string, err error) {
+	folder, err := harness.Artifacts()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	fmt.Fprintln(&text, recording.Name)
+	for i := range recording.Calls {
+		writePages(&text, recording, i)
+	}
+	file, err := os.CreateTemp(folder, "pages-*.txt")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString(text.String())
+	return file.Name(), errors.Join(err, file.Close())
+}
+
+// PagesBefore returns the last lines of a recording up to a call.
+func PagesBefore(recording *validate.PageRecording, violation validate.Violation) []string {
+	var text strings.Builder
+	for i := max(0, violation.Call-1); i <= violation.Call; i++ {
+		writePages(&text, recording, i)
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	return lines[max(0, len(lines)-2*shownEvents):]
+}
+
+// writePages writes a call of pages: each event, and the page that the client has after a response.
+func writePages(to *strings.Builder, recording *validate.PageRecording, number int) {
+	call := &recording.Calls[number]
+	fmt.Fprintf(to, "call %d at %s with token: %v, back: %v, %s\n", number, clock(call.Began), call.Token != "", call.From, recording.Ranges[number])
+	for k, response := range call.Responses {
+		fmt.Fprintf(to, " response %d at %s, token: %v, state: %v\n", k, clock(response.At), response.Token != "", response.Page)
+		for _, event := range response.Events {
+			fmt.Fprintf(to, "  %s at %d in version %s\n", Line(event), event.GetIndex(), event.GetResourceVersion())
+		}
+		if response.Page != nil {
+			fmt.Fprintf(to, "  page %q\n", ObjectLines(recording.Pages[number][k].Objects))
+		}
+	}
+	if !call.Ended.IsZero() {
+		fmt.Fprintf(to, " ended at %s: %v\n", clock(call.Ended), oneLine(call.Err))
+	}
 }
 
 // Before returns the last events up to the one of a violation, each as a line.

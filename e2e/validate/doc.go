@@ -14,5 +14,9 @@
 // bookmarked.go, fresh.go, bounded.go, authorised.go, view.go. filter.go and view.go compute what a
 // filter selects and what fields show, from what was written and without the service's code.
 //
+// A PageRecording and a CountsRecording are the same for a client of pages of a sorted selection, whose
+// state is a Page, and for a client of counts, whose state is Counts: page.go, pagejudge.go,
+// pagecluster.go, counts.go. pageorder.go computes the order from what was written.
+//
 // The design follows etcd's tests/robustness/validate.
 package validate

@@ -67,6 +67,8 @@ type Response struct {
 	Events    []*kubeconnectv1.Event
 	Token     string
 	Freshness *kubeconnectv1.Freshness
+	// Page is the field of the message; nil in a watch of all objects.
+	Page *kubeconnectv1.PageState
 	// Patches is the number of events that arrived as patches. Events has their complete objects.
 	Patches int
 }
@@ -107,6 +109,7 @@ func ResponseOf(message *kubeconnectv1.WatchResponse) Response {
 		Events:    message.GetEvents(),
 		Token:     message.GetResumeToken(),
 		Freshness: message.GetFreshness(),
+		Page:      message.GetPage(),
 		Patches:   patches,
 	}
 }

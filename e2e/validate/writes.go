@@ -21,10 +21,13 @@ type Write struct {
 	Fields map[string]string
 	// Content is the object in JSON, as it is sent to clients; nil if it was not recorded.
 	Content map[string]any
-	// Deleted reports that the object did not exist at Version. The exact version of the deletion
-	// is unknown, because the API server does not return it: it is newer than the write before this
-	// one.
+	// Deleted reports that the object did not exist at Version. Unless Exact is set, the version of
+	// the deletion is unknown, because the API server does not return it to writers: it is newer than
+	// the write before this one.
 	Deleted bool
+	// Exact reports that Version is the version of the deletion, as a watch of the API server
+	// returned it.
+	Exact   bool
 	Version string
 	// Acked is when the API server had acknowledged the write, or returned it to a read; zero if it
 	// was not recorded.
@@ -152,6 +155,20 @@ func (w *Writes) Knows(key Key) bool {
 	return w.known[key.Namespace] && !w.forgotten[key]
 }
 
+// isForgotten reports whether an object is excluded from all checks.
+func (w *Writes) isForgotten(key Key) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.forgotten[key]
+}
+
+// forgottenCount returns the number of objects that are excluded from all checks.
+func (w *Writes) forgottenCount() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return int64(len(w.forgotten))
+}
+
 func (w *Writes) keys() []Key {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,7 +191,7 @@ func (w *Writes) at(key Key, version string) (state *Write, deleting bool) {
 	if later == 0 || writes[later-1].Deleted {
 		return nil, false
 	}
-	return &writes[later-1], later < len(writes) && writes[later].Deleted
+	return &writes[later-1], later < len(writes) && writes[later].Deleted && !writes[later].Exact
 }
 
 // before returns the last write to an object before a version; nil if there is none.
@@ -251,4 +268,14 @@ func (w *Writes) find(key Key, uid, version string) *Write {
 func isNewer(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order > 0
+}
+
+// heldSince returns a state of an object, and its later ones up to a version that a selection matched.
+// A page that was not computed between two of them may begin after any of these.
+func (w *Writes) heldSince(first *Write, selection Selection, version string) []Write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.byKey[first.Key]), func(write Write) bool {
+		return isNewer(first.Version, write.Version) || isNewer(write.Version, version) || !selection.holds(write)
+	})
 }

@@ -11,17 +11,22 @@ var contentIsAsWritten = check{
 	guarantee: Complete,
 	name:      "the content is as it was written",
 	broken: func(j *judge) string {
-		object := j.event.GetObject()
-		if j.evidence.Writes == nil || object == nil {
+		if j.evidence.Writes == nil || j.event.GetObject() == nil {
 			return ""
 		}
-		state := j.evidence.Writes.find(KeyOf(object), object.GetUid(), object.GetResourceVersion())
-		content, readable := contentOf(object)
-		if state == nil || state.Content == nil || !readable || reflect.DeepEqual(content, any(j.recording.Selection.View.show(state.Content))) {
-			return ""
-		}
-		return "the content differs"
+		return contentDiffers(j.evidence.Writes, j.recording.Selection.View, j.event.GetObject())
 	},
+}
+
+// contentDiffers returns a problem if the content of an object is not the part of what was written
+// that the view shows. Content in another encoding than JSON and structs is not judged.
+func contentDiffers(writes *Writes, view View, object *kubeconnectv1.Object) string {
+	state := writes.find(KeyOf(object), object.GetUid(), object.GetResourceVersion())
+	content, readable := contentOf(object)
+	if state == nil || state.Content == nil || !readable || reflect.DeepEqual(content, any(view.show(state.Content))) {
+		return ""
+	}
+	return "the content differs"
 }
 
 // contentOf returns an object's content as decoded by encoding/json; false if it is in another

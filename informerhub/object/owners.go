@@ -6,6 +6,8 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 // object, or is cluster-scoped.
 type Owner struct {
 	APIVersion, Kind, Name, UID string
+	// Controller reports whether the owner manages the object. An object has one such owner at most.
+	Controller bool
 }
 
 // GroupKind returns the owner's kind without its version.
@@ -21,6 +23,7 @@ const (
 	ownerName       = 3
 	ownerUID        = 4
 	ownerAPIVersion = 5
+	ownerController = 6
 )
 
 // Owners returns the object's owners. Their strings may point into the object.
@@ -28,6 +31,17 @@ func (o *Object) Owners() []Owner {
 	var owners []Owner
 	o.eachOwner(func(owner Owner) { owners = append(owners, owner) })
 	return owners
+}
+
+// Controller returns the owner that manages the object, if it has one. Its strings may point into
+// the object.
+func (o *Object) Controller() (controller Owner, ok bool) {
+	o.eachOwner(func(owner Owner) {
+		if owner.Controller && !ok {
+			controller, ok = owner, true
+		}
+	})
+	return controller, ok
 }
 
 // eachOwner calls visit for each owner, in order.
@@ -62,6 +76,8 @@ func readProtobufOwner(message []byte) Owner {
 			owner.UID = view(f.bytes)
 		case ownerAPIVersion:
 			owner.APIVersion = view(f.bytes)
+		case ownerController:
+			owner.Controller = f.varint != 0
 		}
 		return true
 	})
@@ -85,6 +101,8 @@ func readJSONOwner(text []byte) Owner {
 			owner.UID = jsonString(m.value)
 		case "apiVersion":
 			owner.APIVersion = jsonString(m.value)
+		case "controller":
+			owner.Controller = string(m.value) == "true"
 		}
 		return true
 	})

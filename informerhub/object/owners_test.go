@@ -14,15 +14,18 @@ func TestOwners_ReadFromProtobufAndJSON(t *testing.T) {
 	pod := testobjects.NewPod(traits{Name: "a", Version: "7"})
 	pod.OwnerReferences = []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "u1", Controller: new(bool)},
-		{APIVersion: "v1", Kind: "Node", Name: "n\"1", UID: "u2"},
+		{APIVersion: "v1", Kind: "Node", Name: "n\"1", UID: "u2", Controller: new(true)},
 		{},
 	}
-	want := []Owner{{"apps/v1", "ReplicaSet", "web", "u1"}, {"v1", "Node", "n\"1", "u2"}, {}}
+	want := []Owner{{"apps/v1", "ReplicaSet", "web", "u1", false}, {"v1", "Node", "n\"1", "u2", true}, {}}
 	for form, body := range map[string][]byte{"protobuf": testobjects.ProtobufBody(t, pod), "JSON": testobjects.JSONOf(t, pod)} {
 		t.Run(form, func(t *testing.T) {
 			object := decodeOne(t, &Codec{Kind: pods.GroupVersionKind()}, body)
 			if got := object.Owners(); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
+			}
+			if got, ok := object.Controller(); got != want[1] || !ok {
+				t.Errorf("the controller is %v, want %v", got, want[1])
 			}
 			if got := object.HeadOnly().Owners(); len(got) != 0 {
 				t.Errorf("without its content it has the owners %v", got)

@@ -63,7 +63,7 @@ func checkAgainstClientGo(t *testing.T, object *Object, body []byte, keep bool) 
 }
 
 func isOwner(got Owner, want metav1.OwnerReference) bool {
-	return got == Owner{want.APIVersion, want.Kind, want.Name, string(want.UID)}
+	return got == Owner{want.APIVersion, want.Kind, want.Name, string(want.UID), want.Controller != nil && *want.Controller}
 }
 
 // canonical reports whether a message is encoded as client-go and API servers encode it.

@@ -97,6 +97,7 @@ func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []
 type View struct {
 	Encoding kubeconnectv1.Encoding
 	Fields   *mask.Mask // nil for all fields
+	Joined   int        // estimated bytes of the results of joins, for each object
 	Messages bool       // the response contains decoded messages, and not their bytes
 }
 
@@ -203,54 +204,64 @@ func headFields(object *informerhub.Object) [4]headField {
 	}
 }
 
-// AppendListed appends an object to a page, unless the page would exceed most bytes. The API
-// server's protobuf is copied directly into the page, because it is already encoded. So are
-// selected fields of an object, because they are small and rarely shared by two requests.
-func AppendListed(page []byte, object *informerhub.Object, view View, limit int) (longer []byte, ok bool) {
+// AppendListed appends an object to a page, unless the page would exceed most bytes. joined are the
+// results of joins, see [AppendJoined]. The API server's protobuf is copied directly into the page,
+// because it is already encoded. So are selected fields of an object, because they are small and
+// rarely shared by two requests.
+func AppendListed(page []byte, object *informerhub.Object, joined []byte, view View, limit int) (longer []byte, ok bool) {
 	if view.Fields != nil && object.HasContent() {
-		return appendSome(page, object, view, limit)
+		return appendSome(page, object, joined, view, limit)
 	}
 	message, isProtobuf := object.Protobuf()
 	if !isProtobuf || view.Encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF || len(message) > MaxObjectBytes {
-		return appendEncoded(page, Bytes(object, view.Encoding), limit)
+		return appendEncoded(page, Bytes(object, view.Encoding), joined, limit)
 	}
-	return appendContent(page, object, objectProtobuf, message, limit)
+	return appendContent(page, object, objectProtobuf, message, joined, limit)
 }
 
 // appendSome appends selected fields of an object to a page.
-func appendSome(page []byte, object *informerhub.Object, view View, limit int) (longer []byte, ok bool) {
+func appendSome(page []byte, object *informerhub.Object, joined []byte, view View, limit int) (longer []byte, ok bool) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	number, content, err := s.contentOf(object, view)
 	if err != nil {
-		return appendEncoded(page, Bytes(object.Masked(view.Fields), view.Encoding), limit)
+		return appendEncoded(page, Bytes(object.Masked(view.Fields), view.Encoding), joined, limit)
 	}
-	return appendContent(page, object, number, content, limit)
+	return appendContent(page, object, number, content, joined, limit)
 }
 
-func appendEncoded(page, encoded []byte, limit int) (longer []byte, ok bool) {
-	if len(page)+len(encoded) > limit {
+func appendEncoded(page, encoded, joined []byte, limit int) (longer []byte, ok bool) {
+	page, ok = appendListedHead(page, len(encoded)+len(joined), limit)
+	if !ok {
 		return page, false
 	}
-	return AppendField(page, listResponseObjects, encoded), true
+	return append(append(page, encoded...), joined...), true
 }
 
-func appendContent(page []byte, object *informerhub.Object, number protowire.Number, content []byte, limit int) (longer []byte, ok bool) {
-	size := contentObjectSize(object, number, content)
+func appendContent(page []byte, object *informerhub.Object, number protowire.Number, content, joined []byte, limit int) (longer []byte, ok bool) {
+	page, ok = appendListedHead(page, contentObjectSize(object, number, content)+len(joined), limit)
+	if !ok {
+		return page, false
+	}
+	return append(appendContentObject(page, object, number, content), joined...), true
+}
+
+// appendListedHead appends the tag and the size of an object's message to a page.
+func appendListedHead(page []byte, size, limit int) (longer []byte, ok bool) {
 	if len(page)+size > limit {
 		return page, false
 	}
 	page = protowire.AppendTag(page, listResponseObjects, protowire.BytesType)
-	page = protowire.AppendVarint(page, uint64(size))
-	return appendContentObject(page, object, number, content), true
+	return protowire.AppendVarint(page, uint64(size)), true
 }
 
 // Capacity estimates the size of objects in a page.
 func (v View) Capacity(objects []*informerhub.Object) int {
+	joined := v.Joined * len(objects)
 	if v.Fields != nil {
-		return min(2*objectHeadBytes*len(objects), MaxPageBytes)
+		return min(2*objectHeadBytes*len(objects)+joined, MaxPageBytes)
 	}
-	return capacity(slices.Values(objects), MaxPageBytes)
+	return min(capacity(slices.Values(objects), MaxPageBytes)+joined, MaxPageBytes)
 }
 
 // Memory estimates the memory of a response with objects until it has been sent.

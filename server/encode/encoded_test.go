@@ -127,7 +127,7 @@ func TestBytes_LargeObjectsUseAnotherEncoding(t *testing.T) {
 					t.Errorf("the message has %d bytes", len(encoded))
 				}
 				wantForm(t, encoded, want)
-				page, ok := AppendListed(nil, test.object, View{Encoding: encoding}, math.MaxInt)
+				page, ok := AppendListed(nil, test.object, nil, View{Encoding: encoding}, math.MaxInt)
 				if !ok || len(page) > len(encoded)+8 {
 					t.Errorf("a page of it has %d bytes", len(page))
 				}
@@ -135,7 +135,7 @@ func TestBytes_LargeObjectsUseAnotherEncoding(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if page, _ := AppendListed(nil, test.object, View{Encoding: encoding, Fields: fields}, math.MaxInt); len(page) > grpcLimit-envelope {
+				if page, _ := AppendListed(nil, test.object, nil, View{Encoding: encoding, Fields: fields}, math.MaxInt); len(page) > grpcLimit-envelope {
 					t.Errorf("a page of some fields has %d bytes", len(page))
 				}
 				if want == "struct" {

@@ -30,6 +30,8 @@ const MaxEventsBytes = 64 << 10
 type Place struct {
 	Index int
 	Moved bool // the object has another place, and is otherwise unchanged
+	// Joined are the results of joins for the object; see AppendJoined.
+	Joined string
 }
 
 // Events encodes the events of a batch as responses. All fields but Places, Patches and Heavy are
@@ -182,6 +184,9 @@ func (r *responseEncoder) encode() {
 		return
 	}
 	r.event.object, r.event.patch = r.Events.object(event)
+	if len(r.Places) > 0 && len(r.Places[r.next].Joined) > 0 {
+		r.event.object = slices.Concat(r.event.object, []byte(r.Places[r.next].Joined))
+	}
 }
 
 // response returns the next response, which is valid until the following call.

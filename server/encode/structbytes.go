@@ -32,10 +32,10 @@ const (
 )
 
 // maxStructDepth bounds the nesting of the messages of a Struct, including the Struct itself.
-// Protobuf in C++, Python and Java parses 100 levels by default, and a WatchManyResponse has four
-// of them around the Struct of an object. An object inside an object adds three levels, and a list
-// inside a list adds two.
-const maxStructDepth = 100 - 4
+// Protobuf in C++, Python and Java parses 100 levels by default, and a WatchManyResponse has six
+// of them around the Struct of an object that is joined to another one. An object inside an object
+// adds three levels, and a list inside a list adds two.
+const maxStructDepth = 100 - 6
 
 // appendStruct appends the bytes of the google.protobuf.Struct of a JSON object: the message that
 // structpb creates from the object as a map, except for the order of members. It keeps all members

@@ -18,7 +18,16 @@ from google.rpc import status_pb2 as rpc_status
 from kubeconnect.k8s.core.v1 import Pod, PodSpec
 from kubeconnect.k8s.meta.v1 import ObjectMeta
 from kubeconnect.v1 import access_service_pb2 as access_pb
-from kubeconnect.v1 import consistency_pb2, object_pb2, read_pb2, table_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import (
+    consistency_pb2,
+    log_lines_pb2,
+    object_pb2,
+    read_pb2,
+    table_pb2,
+    watch_counts_pb2,
+    watch_pb2,
+    write_pb2,
+)
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1.access_service_pb2_grpc import (
@@ -74,7 +83,13 @@ class Silence:
     """Silence on a stream until its client disconnects."""
 
 
-Step = watch_pb2.WatchResponse | watch_pb2.WatchManyResponse | Failure | Silence | End
+Message = (
+    watch_pb2.WatchResponse
+    | watch_pb2.WatchManyResponse
+    | watch_counts_pb2.WatchCountsResponse
+    | log_lines_pb2.GetLogLinesResponse
+)
+Step = Message | Failure | Silence | End
 
 
 @dataclass
@@ -101,6 +116,8 @@ class FakeService(
     certified: list[str] = field(default_factory=list)  # the name in each client certificate
     freshness: consistency_pb2.Freshness | None = None
     namespaces: list[str] = field(default_factory=list)
+    aggregates: list[read_pb2.AggregateResult] = field(default_factory=list)
+    page_warnings: list[str] = field(default_factory=list)  # of the pages of a list
     steps: deque[Step] = field(default_factory=deque)
     changed: threading.Condition = field(default_factory=threading.Condition)
     stuck: bool = False
@@ -161,9 +178,14 @@ class FakeService(
             remaining_item_count=remaining,
             freshness=self.freshness,
             source=source_of(request),
-            warnings=["2 left out"] if request.filter else [],
+            warnings=self._warnings_of(request),
             namespaces=self.namespaces,
         )
+
+    def _warnings_of(self, request: read_pb2.ListRequest) -> list[str]:
+        if self.page_warnings:
+            return [self.page_warnings.pop(0)]
+        return ["2 left out"] if request.filter else []
 
     def Count(
         self, request: read_pb2.CountRequest, context: grpc.ServicerContext
@@ -171,13 +193,16 @@ class FakeService(
         self._begin(request, context)
         names = Counter(each.name[:1] for each in self.objects)
         groups = [
-            read_pb2.ObjectGroup(values=[Value(string_value=name)], count=count)
+            read_pb2.ObjectGroup(
+                values=[Value(string_value=name)], count=count, aggregates=self.aggregates
+            )
             for name, count in names.most_common(request.max_groups or None)
         ]
         return read_pb2.CountResponse(
             resource=PODS,
             total_count=len(self.objects),
             groups=groups if request.group_by else [],
+            aggregates=self.aggregates,
             remaining_group_count=len(names) - len(groups),
             resource_version=SNAPSHOT,
             freshness=self.freshness,
@@ -259,9 +284,12 @@ class FakeService(
     ) -> Iterator[watch_pb2.WatchResponse]:
         yield from self._play(request, context)  # type: ignore[misc]
 
-    def _play(
-        self, request: object, context: grpc.ServicerContext
-    ) -> Iterator[watch_pb2.WatchResponse | watch_pb2.WatchManyResponse]:
+    def WatchCounts(
+        self, request: watch_counts_pb2.WatchCountsRequest, context: grpc.ServicerContext
+    ) -> Iterator[watch_counts_pb2.WatchCountsResponse]:
+        yield from self._play(request, context)  # type: ignore[misc]
+
+    def _play(self, request: object, context: grpc.ServicerContext) -> Iterator[Message]:
         self._begin(request, context)
         disconnected = threading.Event()
 
@@ -295,6 +323,11 @@ class FakeService(
                 self.log_ended.wait()
             else:
                 yield pod_pb.GetLogsResponse(data=piece)
+
+    def GetLogLines(
+        self, request: log_lines_pb2.GetLogLinesRequest, context: grpc.ServicerContext
+    ) -> Iterator[log_lines_pb2.GetLogLinesResponse]:
+        yield from self._play(request, context)  # type: ignore[misc]
 
     def _next_step(self, disconnected: threading.Event) -> Step:
         """Wait for the next step. Steps that a client does not receive remain for its next

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from kubeconnect._cli._count import heading
+from kubeconnect._cli._count_output import heading
 from kubeconnect._cli._options import duration
 from kubeconnect._cli._program import SECTIONS, program
 from kubeconnect._cli._wait import condition_of

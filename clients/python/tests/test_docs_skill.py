@@ -11,6 +11,7 @@ import yaml
 
 from kubeconnect import Forbidden, NotFound
 from kubeconnect.v1 import watch_pb2, write_pb2
+from tests import live
 from tests.cluster_service import serve_cluster
 from tests.fake import Failure, FakeService, Silence, event, of_watch, pod
 from tests.programs import HERE, WEB, programs_of, run, run_until, type_errors
@@ -32,7 +33,7 @@ GONE = Failure(grpc.StatusCode.NOT_FOUND)
 
 def test_each_program_passes_mypy_strict(tmp_path: Path) -> None:
     programs = [program for found in PROGRAMS.values() for program in found]
-    assert len(programs) == 13
+    assert len(programs) == 14
     assert not type_errors([*programs, *FIRST], tmp_path)
 
 
@@ -96,6 +97,20 @@ def test_a_watch_follows(demo: FakeService, capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(NotFound):
         run(PROGRAMS["Follow changes"][1], demo)
     assert capsys.readouterr().out == "synced 1\n"
+
+
+def test_pages_and_counts_follow(demo: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    first = live.placed(watch_pb2.EVENT_TYPE_ADDED, "a")
+    cpu = live.total(0.5, "0.5")
+    group = live.group("n1", 2)
+    group.aggregates.append(cpu)
+    counts = live.counts("5", group, reset=True)
+    counts.aggregates.append(cpu)
+    demo.play(live.page("t1", RESET, first, SYNCED, state=live.state(7)), Silence())
+    demo.play(counts, GONE)
+    with pytest.raises(NotFound):
+        run(PROGRAMS["Follow changes"][2], demo)
+    assert capsys.readouterr().out == "7 a\nn1 2 0.5\n"
 
 
 def test_a_rollout_is_waited_for(demo: FakeService, capsys: pytest.CaptureFixture[str]) -> None:

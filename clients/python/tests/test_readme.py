@@ -11,13 +11,21 @@ from typing import NoReturn
 
 import grpc
 import pytest
+from google.protobuf.struct_pb2 import Value
 
 from kubeconnect import NotFound, Resource, SchemaResult, testing
 from kubeconnect.k8s.core.v1 import Node, NodeStatus, NodeSystemInfo, Pod, PodSpec, PodStatus
 from kubeconnect.k8s.meta.v1 import ObjectMeta
 from kubeconnect.types import typed_dicts
-from kubeconnect.v1 import consistency_pb2, object_pb2, watch_pb2
+from kubeconnect.v1 import (
+    consistency_pb2,
+    log_lines_pb2,
+    object_pb2,
+    read_pb2,
+    watch_pb2,
+)
 from kubeconnect.v1.object_pb2 import ENCODING_PROTOBUF
+from tests import live
 from tests.fake import Failure, FakeService, Silence, batch, encoded, event, of_watch, packed, pod
 
 README = Path(__file__).parents[1] / "README.md"
@@ -27,15 +35,16 @@ SECTIONS = {
     for section in README.read_text().split("\n## ")
 }
 READ, OBJECT, NAMESPACES = SECTIONS.pop("Read")
-SELECT, NOT_READY = SECTIONS.pop("Select")
-(COUNT,) = SECTIONS.pop("Count")
+SELECT, NOT_READY, JOINS = SECTIONS.pop("Select")
+COUNT, AGGREGATES, LIVE_COUNTS = SECTIONS.pop("Count")
 (LATEST,) = SECTIONS.pop("Read from the API server")
 (DISCOVER,) = SECTIONS.pop("Discover")
 WATCH, CUT_OFF, RESUME = SECTIONS.pop("Watch")
+(LIVE_PAGE,) = SECTIONS.pop("Live pages")
 (MANY,) = SECTIONS.pop("Watch many")
 SECTIONS.pop("Store")  # test_readme_stores.py runs its programs
 SECTIONS.pop("Controller")  # test_readme_controllers.py runs its programs
-(LOGS,) = SECTIONS.pop("Logs")
+LOGS, LOG_LINES = SECTIONS.pop("Logs")
 (WAIT,) = SECTIONS.pop("Wait")
 (CREATE,) = SECTIONS.pop("Create")
 (UPDATE,) = SECTIONS.pop("Update")
@@ -136,6 +145,62 @@ def test_program_runs(
 ) -> None:
     run(program, service)
     assert capsys.readouterr().out == prints
+
+
+def test_related_objects_are_printed(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web = pod("web")
+    labels = {"topology.kubernetes.io/zone": "a"}
+    node = pod("n1", namespace="")
+    node.json = json.dumps({"metadata": {"labels": labels}}).encode()
+    web.joined.add(name="node", count=1, objects=[node])
+    web.joined.add(name="deployment", count=1)
+    service.objects = [web]
+    exec(JOINS.replace("http://127.0.0.1:8080", service.address), {})
+    assert capsys.readouterr().out == "web a 1\n"
+
+
+def test_lines_of_logs_are_printed(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.play(log_lines_pb2.GetLogLinesResponse(lines=[live.line("web", "an error")]), NOT_FOUND)
+    with pytest.raises(NotFound):
+        run(LOG_LINES, service)
+    assert capsys.readouterr().out == "1970-01-01 00:00:01+00:00 web/main an error\n"
+
+
+def test_aggregates_are_printed(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    newest = read_pb2.AggregateResult(value=Value(string_value="2026-01-02T03:04:05Z"))
+    service.aggregates = [live.total(0.5, "0.5"), newest]
+    run(AGGREGATES, service)
+    first, group, *_ = capsys.readouterr().out.splitlines()
+    assert first == "1 pods request 0.5 CPUs"
+    assert group == "w 0.5 2026-01-02T03:04:05Z"
+
+
+def test_counts_are_followed(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    service.play(
+        live.counts("5", live.group("Running", 3), reset=True),
+        live.counts("6", live.group("Failed", 1), total=4),
+        NOT_FOUND,
+    )
+    with pytest.raises(NotFound):
+        run(LIVE_COUNTS, service)
+    assert capsys.readouterr().out == "{'Running': 3}\n{'Running': 3, 'Failed': 1}\n"
+
+
+def test_a_page_is_followed(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    first = live.placed(watch_pb2.EVENT_TYPE_ADDED, "a")
+    second = live.placed(watch_pb2.EVENT_TYPE_ADDED, "b")
+    service.play(
+        live.page("t1", RESET, first, SYNCED, state=live.state(1)),
+        live.page("t2", second, state=live.state(2)),
+        NOT_FOUND,
+    )
+    with pytest.raises(NotFound):
+        run(LIVE_PAGE, service)
+    assert capsys.readouterr().out == ("0 to 1 of 1 pods\nADDED a 0\n0 to 2 of 2 pods\nADDED b 0\n")
 
 
 def test_update_prints_a_conflict(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import blackbox_live
 import blackbox_reads
 import blackbox_watches
 import blackbox_writes
@@ -32,6 +33,7 @@ Scenario = Callable[[World], None]
 
 SCENARIOS: tuple[Scenario, ...] = (
     *blackbox_reads.SCENARIOS,
+    *blackbox_live.SCENARIOS,
     *blackbox_writes.SCENARIOS,
     *blackbox_watches.SCENARIOS,
 )

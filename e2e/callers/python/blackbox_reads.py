@@ -8,7 +8,7 @@ from typing import Any
 from blackbox_common import World, equal, eventually, labeled, raises
 
 import kubeconnect
-from kubeconnect import about, owned_by, owner_of, owner_reference, selected_by
+from kubeconnect import Join, about, owned_by, owner_of, owner_reference, selected_by
 from kubeconnect.k8s.core.v1 import ConfigMap, Pod
 
 
@@ -281,6 +281,58 @@ def messages_are_read(world: World) -> None:
     equal(json.loads(world.get("web").raw)["binaryData"], {"key": "AAEC"})
 
 
+def related_objects_are_joined(world: World) -> None:
+    """Objects of a list have their related objects, with their number."""
+    owner = world.create("owner", data={"color": "red"})
+    metadata = {"ownerReferences": [owner_reference(owner)]}
+    world.create("owned", metadata=metadata, data={"uses": "owner"})
+    version = world.create("other", data={"uses": "nobody"}).resource_version
+    listed = world.client.list(
+        "configmaps",
+        namespace=world.namespace,
+        field_selector="metadata.name!=kube-root-ca.crt",
+        joins={
+            "owner": Join("owner_of", "configmaps", fields=["data.color"]),
+            "used": Join("named_by", "configmaps", path="data.uses"),
+            "users": Join("names", "configmaps", path="data.uses", fields=["metadata.name"]),
+            "namespace": Join("named_by", "namespaces", path="metadata.namespace"),
+        },
+        min_resource_version=version,
+    )
+    rows = {each.name: each.joined for each in listed}
+    first = rows["owned"]["owner"].first
+    assert first is not None
+    equal((first.name, first.to_dict()), ("owner", {"data": {"color": "red"}}))
+    equal(
+        {name: each["owner"].count for name, each in rows.items()},
+        {"other": 0, "owned": 1, "owner": 0},
+    )
+    equal(
+        {name: each["used"].count for name, each in rows.items()},
+        {"other": 0, "owned": 1, "owner": 0},
+    )
+    equal([each.name for each in rows["owner"]["users"].objects], ["owned"])
+    equal({each["namespace"].count for each in rows.values()}, {1})
+    assert not any(each.not_permitted for row in rows.values() for each in row.values())
+
+
+def joins_that_are_none_are_rejected(world: World) -> None:
+    """A list has errors for joins that it cannot have."""
+    for join in (
+        Join("owner_of", "configmaps", path="data.uses"),
+        Join("named_by", "configmaps"),
+        Join("named_by", "configmaps", path="data.uses", limit=3),
+        Join("subject_of", "configmaps"),
+        Join("owner_of", "configmaps", fields=["data"], limit=101),
+    ):
+        with raises(kubeconnect.InvalidArgument, "BadRequest"):
+            world.client.list("configmaps", namespace=world.namespace, joins={"a": join})
+    with raises(kubeconnect.InvalidArgument, "BadRequest"):
+        world.client.list("configmaps", joins={"a b": Join("owner_of", "configmaps")})
+    with raises(kubeconnect.NotFound, "NotFound"):
+        world.client.list("configmaps", joins={"a": Join("owner_of", "foos.example.com")})
+
+
 def what_is_served_is_listed(world: World) -> None:
     """Discovery, tables, identity and permissions answer."""
     types = {each.resource.plural: each for each in world.client.resource_types(group="core").types}
@@ -307,6 +359,8 @@ SCENARIOS = (
     fields_are_projected,
     objects_are_ordered_and_counted,
     related_objects_are_listed,
+    related_objects_are_joined,
+    joins_that_are_none_are_rejected,
     messages_are_read,
     what_is_served_is_listed,
 )

@@ -110,7 +110,10 @@ type Object struct {
 	//	*Object_Json
 	//	*Object_Protobuf
 	//	*Object_Error
-	Content       isObject_Content `protobuf_oneof:"content"`
+	Content isObject_Content `protobuf_oneof:"content"`
+	// The related objects, one result for each join of the request, in the order of the
+	// request. Empty if the request has no joins.
+	Joined        []*JoinedObjects `protobuf:"bytes,9,rep,name=joined,proto3" json:"joined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -216,6 +219,13 @@ func (x *Object) GetError() *Status {
 	return nil
 }
 
+func (x *Object) GetJoined() []*JoinedObjects {
+	if x != nil {
+		return x.Joined
+	}
+	return nil
+}
+
 type isObject_Content interface {
 	isObject_Content()
 }
@@ -254,6 +264,85 @@ func (*Object_Protobuf) isObject_Content() {}
 
 func (*Object_Error) isObject_Content() {}
 
+// JoinedObjects are the objects that a join (see Join) relates to an object.
+type JoinedObjects struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the join.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The number of related objects. 0 if there is none, and if not_permitted is set.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// The related objects, with the fields of the join, at most its limit. Empty if the join
+	// has no fields.
+	Objects []*Object `protobuf:"bytes,3,rep,name=objects,proto3" json:"objects,omitempty"`
+	// Whether the caller is not allowed to see whether there are related objects: because the
+	// caller is not allowed to list the related resource in the object's namespace or, for a
+	// cluster-scoped one, at all; or, for OWNER_OF, the resource of an owner between. A warning
+	// of the response contains the resource. The related objects of a cluster-scoped object
+	// are those in the namespaces in which the caller is allowed to list them; a warning
+	// reports if these are not all.
+	NotPermitted  bool `protobuf:"varint,4,opt,name=not_permitted,json=notPermitted,proto3" json:"not_permitted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinedObjects) Reset() {
+	*x = JoinedObjects{}
+	mi := &file_kubeconnect_v1_object_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinedObjects) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinedObjects) ProtoMessage() {}
+
+func (x *JoinedObjects) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_object_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinedObjects.ProtoReflect.Descriptor instead.
+func (*JoinedObjects) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_object_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *JoinedObjects) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JoinedObjects) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *JoinedObjects) GetObjects() []*Object {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+func (x *JoinedObjects) GetNotPermitted() bool {
+	if x != nil {
+		return x.NotPermitted
+	}
+	return false
+}
+
 // Resource is the resource of the objects in a response, and their kind. A response has it
 // once, not with each object.
 type Resource struct {
@@ -278,7 +367,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_kubeconnect_v1_object_proto_msgTypes[1]
+	mi := &file_kubeconnect_v1_object_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -290,7 +379,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_object_proto_msgTypes[1]
+	mi := &file_kubeconnect_v1_object_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -303,7 +392,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_object_proto_rawDescGZIP(), []int{1}
+	return file_kubeconnect_v1_object_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Resource) GetGroup() string {
@@ -352,7 +441,7 @@ var File_kubeconnect_v1_object_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_object_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkubeconnect/v1/object.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/status.proto\"\x99\x02\n" +
+	"\x1bkubeconnect/v1/object.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/status.proto\"\xd0\x02\n" +
 	"\x06Object\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -361,8 +450,14 @@ const file_kubeconnect_v1_object_proto_rawDesc = "" +
 	"\x06struct\x18\x05 \x01(\v2\x17.google.protobuf.StructH\x00R\x06struct\x12\x14\n" +
 	"\x04json\x18\x06 \x01(\fH\x00R\x04json\x12\x1c\n" +
 	"\bprotobuf\x18\a \x01(\fH\x00R\bprotobuf\x12.\n" +
-	"\x05error\x18\b \x01(\v2\x16.kubeconnect.v1.StatusH\x00R\x05errorB\t\n" +
-	"\acontent\"\xab\x01\n" +
+	"\x05error\x18\b \x01(\v2\x16.kubeconnect.v1.StatusH\x00R\x05error\x125\n" +
+	"\x06joined\x18\t \x03(\v2\x1d.kubeconnect.v1.JoinedObjectsR\x06joinedB\t\n" +
+	"\acontent\"\x90\x01\n" +
+	"\rJoinedObjects\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\x120\n" +
+	"\aobjects\x18\x03 \x03(\v2\x16.kubeconnect.v1.ObjectR\aobjects\x12#\n" +
+	"\rnot_permitted\x18\x04 \x01(\bR\fnotPermitted\"\xab\x01\n" +
 	"\bResource\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -392,22 +487,25 @@ func file_kubeconnect_v1_object_proto_rawDescGZIP() []byte {
 }
 
 var file_kubeconnect_v1_object_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kubeconnect_v1_object_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_kubeconnect_v1_object_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_kubeconnect_v1_object_proto_goTypes = []any{
 	(Encoding)(0),           // 0: kubeconnect.v1.Encoding
 	(*Object)(nil),          // 1: kubeconnect.v1.Object
-	(*Resource)(nil),        // 2: kubeconnect.v1.Resource
-	(*structpb.Struct)(nil), // 3: google.protobuf.Struct
-	(*Status)(nil),          // 4: kubeconnect.v1.Status
+	(*JoinedObjects)(nil),   // 2: kubeconnect.v1.JoinedObjects
+	(*Resource)(nil),        // 3: kubeconnect.v1.Resource
+	(*structpb.Struct)(nil), // 4: google.protobuf.Struct
+	(*Status)(nil),          // 5: kubeconnect.v1.Status
 }
 var file_kubeconnect_v1_object_proto_depIdxs = []int32{
-	3, // 0: kubeconnect.v1.Object.struct:type_name -> google.protobuf.Struct
-	4, // 1: kubeconnect.v1.Object.error:type_name -> kubeconnect.v1.Status
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 0: kubeconnect.v1.Object.struct:type_name -> google.protobuf.Struct
+	5, // 1: kubeconnect.v1.Object.error:type_name -> kubeconnect.v1.Status
+	2, // 2: kubeconnect.v1.Object.joined:type_name -> kubeconnect.v1.JoinedObjects
+	1, // 3: kubeconnect.v1.JoinedObjects.objects:type_name -> kubeconnect.v1.Object
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_object_proto_init() }
@@ -428,7 +526,7 @@ func file_kubeconnect_v1_object_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kubeconnect_v1_object_proto_rawDesc), len(file_kubeconnect_v1_object_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -382,8 +382,14 @@ type ListRequest struct {
 	// that was started without this field and covers only some namespaces, the call fails
 	// with OUT_OF_RANGE and reason "Expired".
 	RequireAllNamespaces bool `protobuf:"varint,15,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Related objects to return with each object of the list: with each pod its node's instance
+	// type, with each deployment the number of its ready pods. They neither select nor order the
+	// objects. At most 8. A page ends earlier than by its size if the joins of its objects have to
+	// look at too many related objects. Not with CONSISTENCY_LATEST (INVALID_ARGUMENT), because
+	// related objects are read from the cache.
+	Joins         []*Join `protobuf:"bytes,16,rep,name=joins,proto3" json:"joins,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
@@ -521,6 +527,13 @@ func (x *ListRequest) GetRequireAllNamespaces() bool {
 	return false
 }
 
+func (x *ListRequest) GetJoins() []*Join {
+	if x != nil {
+		return x.Joins
+	}
+	return nil
+}
+
 // ListResponse is one page of a list.
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -541,8 +554,8 @@ type ListResponse struct {
 	// Where the objects come from.
 	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
 	// Warnings for people: that the list covers only some namespaces, the objects for which
-	// the filter has no value (for the whole list, on its first page), and the API server's
-	// warnings.
+	// the filter has no value (for the whole list, on its first page), what joins have omitted
+	// (for this page), and the API server's warnings.
 	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The namespaces that the response covers, in order, if the caller asked for all
 	// namespaces and is not allowed to list all of them. Empty: the response is complete.
@@ -1131,7 +1144,7 @@ var File_kubeconnect_v1_read_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\n" +
-	"\x19kubeconnect/v1/read.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xe0\x02\n" +
+	"\x19kubeconnect/v1/read.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a kubeconnect/v1/consistency.proto\x1a\x19kubeconnect/v1/join.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xe0\x02\n" +
 	"\n" +
 	"GetRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
@@ -1147,7 +1160,7 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x127\n" +
 	"\tfreshness\x18\x03 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
-	"\x06source\x18\x04 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"\xd2\x04\n" +
+	"\x06source\x18\x04 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"\xfe\x04\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -1165,7 +1178,8 @@ const file_kubeconnect_v1_read_proto_rawDesc = "" +
 	"page_token\x18\f \x01(\tR\tpageToken\x12#\n" +
 	"\rmetadata_only\x18\r \x01(\bR\fmetadataOnly\x122\n" +
 	"\arelated\x18\x0e \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x124\n" +
-	"\x16require_all_namespaces\x18\x0f \x01(\bR\x14requireAllNamespaces\"\xa0\x03\n" +
+	"\x16require_all_namespaces\x18\x0f \x01(\bR\x14requireAllNamespaces\x12*\n" +
+	"\x05joins\x18\x10 \x03(\v2\x14.kubeconnect.v1.JoinR\x05joins\"\xa0\x03\n" +
 	"\fListResponse\x124\n" +
 	"\bresource\x18\x01 \x01(\v2\x18.kubeconnect.v1.ResourceR\bresource\x120\n" +
 	"\aobjects\x18\x02 \x03(\v2\x16.kubeconnect.v1.ObjectR\aobjects\x12&\n" +
@@ -1267,7 +1281,8 @@ var file_kubeconnect_v1_read_proto_goTypes = []any{
 	(*Freshness)(nil),       // 14: kubeconnect.v1.Freshness
 	(Source)(0),             // 15: kubeconnect.v1.Source
 	(*Relation)(nil),        // 16: kubeconnect.v1.Relation
-	(*structpb.Value)(nil),  // 17: google.protobuf.Value
+	(*Join)(nil),            // 17: kubeconnect.v1.Join
+	(*structpb.Value)(nil),  // 18: google.protobuf.Value
 }
 var file_kubeconnect_v1_read_proto_depIdxs = []int32{
 	10, // 0: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
@@ -1279,27 +1294,28 @@ var file_kubeconnect_v1_read_proto_depIdxs = []int32{
 	10, // 6: kubeconnect.v1.ListRequest.encoding:type_name -> kubeconnect.v1.Encoding
 	11, // 7: kubeconnect.v1.ListRequest.consistency:type_name -> kubeconnect.v1.Consistency
 	16, // 8: kubeconnect.v1.ListRequest.related:type_name -> kubeconnect.v1.Relation
-	12, // 9: kubeconnect.v1.ListResponse.resource:type_name -> kubeconnect.v1.Resource
-	13, // 10: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
-	14, // 11: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	15, // 12: kubeconnect.v1.ListResponse.source:type_name -> kubeconnect.v1.Source
-	16, // 13: kubeconnect.v1.CountRequest.related:type_name -> kubeconnect.v1.Relation
-	11, // 14: kubeconnect.v1.CountRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	8,  // 15: kubeconnect.v1.CountRequest.aggregates:type_name -> kubeconnect.v1.Aggregate
-	12, // 16: kubeconnect.v1.CountResponse.resource:type_name -> kubeconnect.v1.Resource
-	7,  // 17: kubeconnect.v1.CountResponse.groups:type_name -> kubeconnect.v1.ObjectGroup
-	14, // 18: kubeconnect.v1.CountResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	15, // 19: kubeconnect.v1.CountResponse.source:type_name -> kubeconnect.v1.Source
-	9,  // 20: kubeconnect.v1.CountResponse.aggregates:type_name -> kubeconnect.v1.AggregateResult
-	17, // 21: kubeconnect.v1.ObjectGroup.values:type_name -> google.protobuf.Value
-	9,  // 22: kubeconnect.v1.ObjectGroup.aggregates:type_name -> kubeconnect.v1.AggregateResult
-	0,  // 23: kubeconnect.v1.Aggregate.function:type_name -> kubeconnect.v1.AggregateFunction
-	17, // 24: kubeconnect.v1.AggregateResult.value:type_name -> google.protobuf.Value
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	17, // 9: kubeconnect.v1.ListRequest.joins:type_name -> kubeconnect.v1.Join
+	12, // 10: kubeconnect.v1.ListResponse.resource:type_name -> kubeconnect.v1.Resource
+	13, // 11: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
+	14, // 12: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	15, // 13: kubeconnect.v1.ListResponse.source:type_name -> kubeconnect.v1.Source
+	16, // 14: kubeconnect.v1.CountRequest.related:type_name -> kubeconnect.v1.Relation
+	11, // 15: kubeconnect.v1.CountRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	8,  // 16: kubeconnect.v1.CountRequest.aggregates:type_name -> kubeconnect.v1.Aggregate
+	12, // 17: kubeconnect.v1.CountResponse.resource:type_name -> kubeconnect.v1.Resource
+	7,  // 18: kubeconnect.v1.CountResponse.groups:type_name -> kubeconnect.v1.ObjectGroup
+	14, // 19: kubeconnect.v1.CountResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	15, // 20: kubeconnect.v1.CountResponse.source:type_name -> kubeconnect.v1.Source
+	9,  // 21: kubeconnect.v1.CountResponse.aggregates:type_name -> kubeconnect.v1.AggregateResult
+	18, // 22: kubeconnect.v1.ObjectGroup.values:type_name -> google.protobuf.Value
+	9,  // 23: kubeconnect.v1.ObjectGroup.aggregates:type_name -> kubeconnect.v1.AggregateResult
+	0,  // 24: kubeconnect.v1.Aggregate.function:type_name -> kubeconnect.v1.AggregateFunction
+	18, // 25: kubeconnect.v1.AggregateResult.value:type_name -> google.protobuf.Value
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_read_proto_init() }
@@ -1308,6 +1324,7 @@ func file_kubeconnect_v1_read_proto_init() {
 		return
 	}
 	file_kubeconnect_v1_consistency_proto_init()
+	file_kubeconnect_v1_join_proto_init()
 	file_kubeconnect_v1_object_proto_init()
 	file_kubeconnect_v1_relation_proto_init()
 	type x struct{}

@@ -217,7 +217,7 @@ type WatchRequest struct {
 	// the token is older than all that the service can reconstruct, the stream resyncs,
 	// beginning with RESET.
 	//
-	// The resource, namespace, name, selectors, filter, fields, metadata_only and related
+	// The resource, namespace, name, selectors, filter, fields, joins, metadata_only and related
 	// must be those of the token's stream; otherwise the call fails with INVALID_ARGUMENT,
 	// as for a truncated or modified token and for a token of a WatchMany. The encoding can
 	// be another one. If patch_format is set, and the token's stream had no patches or
@@ -261,7 +261,7 @@ type WatchRequest struct {
 	// To scroll, start a new stream with the last resume_token and another offset, after or
 	// limit. It sends the difference to the page that the client has, and no RESET. A token of a
 	// page contains the versions of the objects that the client has: any replica can resume
-	// it, whatever has changed since.
+	// it, whatever has changed since, also the caller's permissions.
 	//
 	// All streams with the same selection and order share one sorted set. Its memory is
 	// bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
@@ -279,7 +279,18 @@ type WatchRequest struct {
 	// object had in the last page that was computed. If it is not in the selection when the
 	// stream begins, the page begins at the place of the resume token; without one, the call
 	// fails with NOT_FOUND. Only with limit, and not together with offset.
-	After         *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
+	After *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
+	// Related objects to send with each object, as in ListRequest. Only with limit: without one,
+	// each change of a related object could change any number of objects; call List at an interval,
+	// or watch the other resource too, for example with WatchMany. The joined objects of a page may
+	// need 2 MiB, its joins may look at 100,000 related objects, and the names that NAMES finds may
+	// need 16 MiB: more are INVALID_ARGUMENT.
+	//
+	// A row whose joined objects have changed is MODIFIED. If only these have changed, the event
+	// can have the version of an earlier BOOKMARK. A patch (see patch_format) is of the object
+	// only: `joined` is always complete, except in DELETED and MOVED, which have none. If the
+	// caller gains or loses the permission for a related resource, the rows are sent again.
+	Joins         []*Join `protobuf:"bytes,19,rep,name=joins,proto3" json:"joins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +447,13 @@ func (x *WatchRequest) GetOffset() int64 {
 func (x *WatchRequest) GetAfter() *ObjectName {
 	if x != nil {
 		return x.After
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetJoins() []*Join {
+	if x != nil {
+		return x.Joins
 	}
 	return nil
 }
@@ -887,7 +905,9 @@ type WatchSpec struct {
 	// As in WatchRequest.
 	Offset int64 `protobuf:"varint,17,opt,name=offset,proto3" json:"offset,omitempty"`
 	// As in WatchRequest.
-	After         *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
+	After *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
+	// As in WatchRequest.
+	Joins         []*Join `protobuf:"bytes,19,rep,name=joins,proto3" json:"joins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1041,6 +1061,13 @@ func (x *WatchSpec) GetAfter() *ObjectName {
 	return nil
 }
 
+func (x *WatchSpec) GetJoins() []*Join {
+	if x != nil {
+		return x.Joins
+	}
+	return nil
+}
+
 // WatchManyResponse contains events of one of the watches.
 type WatchManyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1110,7 +1137,7 @@ var File_kubeconnect_v1_watch_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\n" +
-	"\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xaf\x05\n" +
+	"\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x19kubeconnect/v1/join.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xdb\x05\n" +
 	"\fWatchRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -1130,7 +1157,8 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\x05limit\x18\x0f \x01(\x05R\x05limit\x12\x19\n" +
 	"\border_by\x18\x10 \x01(\tR\aorderBy\x12\x16\n" +
 	"\x06offset\x18\x11 \x01(\x03R\x06offset\x120\n" +
-	"\x05after\x18\x12 \x01(\v2\x1a.kubeconnect.v1.ObjectNameR\x05after\">\n" +
+	"\x05after\x18\x12 \x01(\v2\x1a.kubeconnect.v1.ObjectNameR\x05after\x12*\n" +
+	"\x05joins\x18\x13 \x03(\v2\x14.kubeconnect.v1.JoinR\x05joins\">\n" +
 	"\n" +
 	"ObjectName\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1159,7 +1187,7 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\x05index\x18\x05 \x01(\x05R\x05index\"j\n" +
 	"\x10WatchManyRequest\x123\n" +
 	"\awatches\x18\x01 \x03(\v2\x19.kubeconnect.v1.WatchSpecR\awatches\x12!\n" +
-	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x9d\x05\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\xc9\x05\n" +
 	"\tWatchSpec\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -1177,7 +1205,8 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\x05limit\x18\x0f \x01(\x05R\x05limit\x12\x19\n" +
 	"\border_by\x18\x10 \x01(\tR\aorderBy\x12\x16\n" +
 	"\x06offset\x18\x11 \x01(\x03R\x06offset\x120\n" +
-	"\x05after\x18\x12 \x01(\v2\x1a.kubeconnect.v1.ObjectNameR\x05afterJ\x04\b\n" +
+	"\x05after\x18\x12 \x01(\v2\x1a.kubeconnect.v1.ObjectNameR\x05after\x12*\n" +
+	"\x05joins\x18\x13 \x03(\v2\x14.kubeconnect.v1.JoinR\x05joinsJ\x04\b\n" +
 	"\x10\vR\fresume_token\"\x92\x01\n" +
 	"\x11WatchManyResponse\x12\x1f\n" +
 	"\vwatch_index\x18\x01 \x01(\x05R\n" +
@@ -1227,35 +1256,38 @@ var file_kubeconnect_v1_watch_proto_goTypes = []any{
 	(*WatchManyResponse)(nil), // 9: kubeconnect.v1.WatchManyResponse
 	(Encoding)(0),             // 10: kubeconnect.v1.Encoding
 	(*Relation)(nil),          // 11: kubeconnect.v1.Relation
-	(*Resource)(nil),          // 12: kubeconnect.v1.Resource
-	(*Freshness)(nil),         // 13: kubeconnect.v1.Freshness
-	(Source)(0),               // 14: kubeconnect.v1.Source
-	(*Object)(nil),            // 15: kubeconnect.v1.Object
+	(*Join)(nil),              // 12: kubeconnect.v1.Join
+	(*Resource)(nil),          // 13: kubeconnect.v1.Resource
+	(*Freshness)(nil),         // 14: kubeconnect.v1.Freshness
+	(Source)(0),               // 15: kubeconnect.v1.Source
+	(*Object)(nil),            // 16: kubeconnect.v1.Object
 }
 var file_kubeconnect_v1_watch_proto_depIdxs = []int32{
 	10, // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
 	11, // 1: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
 	1,  // 2: kubeconnect.v1.WatchRequest.patch_format:type_name -> kubeconnect.v1.PatchFormat
 	3,  // 3: kubeconnect.v1.WatchRequest.after:type_name -> kubeconnect.v1.ObjectName
-	12, // 4: kubeconnect.v1.WatchResponse.resource:type_name -> kubeconnect.v1.Resource
-	6,  // 5: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
-	13, // 6: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	14, // 7: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
-	4,  // 8: kubeconnect.v1.WatchResponse.page:type_name -> kubeconnect.v1.PageState
-	0,  // 9: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
-	15, // 10: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
-	1,  // 11: kubeconnect.v1.Event.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	8,  // 12: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchSpec
-	10, // 13: kubeconnect.v1.WatchSpec.encoding:type_name -> kubeconnect.v1.Encoding
-	11, // 14: kubeconnect.v1.WatchSpec.related:type_name -> kubeconnect.v1.Relation
-	1,  // 15: kubeconnect.v1.WatchSpec.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	3,  // 16: kubeconnect.v1.WatchSpec.after:type_name -> kubeconnect.v1.ObjectName
-	5,  // 17: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	12, // 4: kubeconnect.v1.WatchRequest.joins:type_name -> kubeconnect.v1.Join
+	13, // 5: kubeconnect.v1.WatchResponse.resource:type_name -> kubeconnect.v1.Resource
+	6,  // 6: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
+	14, // 7: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	15, // 8: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
+	4,  // 9: kubeconnect.v1.WatchResponse.page:type_name -> kubeconnect.v1.PageState
+	0,  // 10: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
+	16, // 11: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
+	1,  // 12: kubeconnect.v1.Event.patch_format:type_name -> kubeconnect.v1.PatchFormat
+	8,  // 13: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchSpec
+	10, // 14: kubeconnect.v1.WatchSpec.encoding:type_name -> kubeconnect.v1.Encoding
+	11, // 15: kubeconnect.v1.WatchSpec.related:type_name -> kubeconnect.v1.Relation
+	1,  // 16: kubeconnect.v1.WatchSpec.patch_format:type_name -> kubeconnect.v1.PatchFormat
+	3,  // 17: kubeconnect.v1.WatchSpec.after:type_name -> kubeconnect.v1.ObjectName
+	12, // 18: kubeconnect.v1.WatchSpec.joins:type_name -> kubeconnect.v1.Join
+	5,  // 19: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_watch_proto_init() }
@@ -1264,6 +1296,7 @@ func file_kubeconnect_v1_watch_proto_init() {
 		return
 	}
 	file_kubeconnect_v1_consistency_proto_init()
+	file_kubeconnect_v1_join_proto_init()
 	file_kubeconnect_v1_object_proto_init()
 	file_kubeconnect_v1_relation_proto_init()
 	type x struct{}

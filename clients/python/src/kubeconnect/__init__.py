@@ -8,6 +8,7 @@ arguments that several calls share are described at ``Client``.
 """
 
 from kubeconnect._access import AccessCheck, AccessDecision, Identity
+from kubeconnect._aggregates import Aggregate, AggregateResult, Average, Max, Min, Sum
 from kubeconnect._columns import Column
 from kubeconnect._connection import Connection
 from kubeconnect._counts import CountResult, ObjectGroup
@@ -40,9 +41,12 @@ from kubeconnect._errors import (
 )
 from kubeconnect._events import Event, EventType, ObjectEvent, StreamEvent
 from kubeconnect._freshness import Freshness
+from kubeconnect._joins import Join, JoinType
 from kubeconnect._leases import LeadershipLost
+from kubeconnect._log_lines import LineFilter, LogEvent, LogEventType, LogLine
 from kubeconnect._logs import LogStream
-from kubeconnect._objects import Object, Resource
+from kubeconnect._objects import JoinedObjects, Object, Resource
+from kubeconnect._pages import Page, PageChange, PageChangeType
 from kubeconnect._queue_state import QueueShutDown
 from kubeconnect._reads import Consistency, GetResult, Source
 from kubeconnect._reconciling import ObjectKey, owner_reference
@@ -52,13 +56,16 @@ from kubeconnect._sync import (
     Client,
     Controller,
     LeaderElector,
+    LivePage,
     Log,
+    LogLines,
     ObjectList,
     Store,
     Stores,
     Subscription,
     Table,
     Watch,
+    WatchCounts,
     WatchMany,
     WorkQueue,
     connect,
@@ -81,7 +88,10 @@ from kubeconnect.v1.status_pb2 import Status, StatusCause
 __all__ = [
     "AccessCheck",
     "AccessDecision",
+    "Aggregate",
+    "AggregateResult",
     "AlreadyExists",
+    "Average",
     "CacheState",
     "Cancelled",
     "Client",
@@ -108,17 +118,31 @@ __all__ = [
     "Internal",
     "Invalid",
     "InvalidArgument",
+    "Join",
+    "JoinType",
+    "JoinedObjects",
     "KubeconnectError",
     "LeaderElector",
     "LeadershipLost",
+    "LineFilter",
+    "LivePage",
     "Log",
+    "LogEvent",
+    "LogEventType",
+    "LogLine",
+    "LogLines",
     "LogStream",
+    "Max",
+    "Min",
     "NotFound",
     "Object",
     "ObjectEvent",
     "ObjectGroup",
     "ObjectKey",
     "ObjectList",
+    "Page",
+    "PageChange",
+    "PageChangeType",
     "PatchResult",
     "PatchType",
     "PropagationPolicy",
@@ -137,6 +161,7 @@ __all__ = [
     "Stores",
     "StreamEvent",
     "Subscription",
+    "Sum",
     "Table",
     "TableColumn",
     "TableRow",
@@ -148,6 +173,7 @@ __all__ = [
     "UpdateResult",
     "WaitTimeout",
     "Watch",
+    "WatchCounts",
     "WatchMany",
     "WatchSpec",
     "WorkQueue",

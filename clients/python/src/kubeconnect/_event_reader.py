@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import grpc
@@ -17,10 +16,9 @@ from kubeconnect._events import (
     StreamEvent,
     StreamEventType,
 )
-from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Object, Resource
 from kubeconnect._patches import ObjectCache
-from kubeconnect._reads import Source
+from kubeconnect._stream_reader import StreamReader
 from kubeconnect.v1 import watch_pb2 as pb
 
 _OF_OBJECTS: tuple[ObjectEventType, ...] = (EventType.ADDED, EventType.MODIFIED, EventType.DELETED)
@@ -37,7 +35,7 @@ def decode_object(event: pb.Event, resource: Resource) -> Object:
     return Object(event.object, resource)
 
 
-class EventReader:
+class EventReader(StreamReader):
     """Reads the messages of one watch, over all its streams. Not safe for concurrent use."""
 
     def __init__(self, *, patches: bool, decode: DecodeEvent = decode_object) -> None:
@@ -45,54 +43,10 @@ class EventReader:
 
         ``decode`` returns the object of an event.
         """
+        super().__init__()
         self._decode = decode
-        self._resource = Resource.from_message(pb.WatchResponse().resource)
         self._objects = ObjectCache() if patches else None
-        self._freshness: Freshness | None = None
-        self._reported_stale: bool | None = None  # by this stream
-        self._source: Source | None = None
-        self._warnings: tuple[str, ...] = ()  # sent with the resource
-        self._later_warnings: tuple[str, ...] = ()  # sent last since then
-        self._namespaces: tuple[str, ...] = ()
-        self._received = False
         self._version = ""  # the newest one since the last RESET
-
-    @property
-    def freshness(self) -> Freshness | None:
-        """The freshness that the service last reported; None before the first report. It is
-        stale from the loss of a stream until the next report.
-        """
-        return self._freshness
-
-    @property
-    def reported_stale(self) -> bool | None:
-        """Whether the service reports on this stream that it is stale; None before the first
-        report of this stream.
-        """
-        return self._reported_stale
-
-    @property
-    def source(self) -> Source | None:
-        """Where the objects are read, as last reported; None before the first report."""
-        return self._source
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The human-readable warnings: those sent with the resource, and the last ones since."""
-        return self._warnings + self._later_warnings
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that the stream covers, as last sent; empty for all."""
-        return self._namespaces
-
-    def mark_lost(self) -> None:
-        """Mark the freshness as stale, because the stream was lost."""
-        self._reported_stale = None
-        if self._freshness is not None:
-            self._freshness = replace(self._freshness, stale=True)
-        elif self._received:
-            self._freshness = Freshness(stale=True, last_contact_time=None)
 
     def read(self, response: pb.WatchResponse) -> list[Event[Any]]:
         """Return the events of one message.
@@ -101,27 +55,8 @@ class EventReader:
         new types can be added to the service. Raises Internal if the object of a change is
         missing.
         """
-        self._received = True
-        self._read_coverage(response)
-        if response.HasField("resource"):
-            self._resource = Resource.from_message(response.resource)
-            self._source = Source.from_message(response.source)
-        if response.HasField("freshness"):
-            self._freshness = Freshness.from_message(response.freshness)
-            self._reported_stale = response.freshness.stale
+        self.read_state(response)
         return list(self._events(response.events))
-
-    def _read_coverage(self, response: pb.WatchResponse) -> None:
-        """Read the warnings and namespaces. A response with the resource has all of them. Any
-        other response may have changed ones, which replace the changed warnings of an
-        earlier response, so that the number of warnings is bounded.
-        """
-        warnings, namespaces = tuple(response.warnings), tuple(response.namespaces)
-        if response.HasField("resource"):
-            self._warnings, self._later_warnings, self._namespaces = warnings, (), namespaces
-            return
-        self._later_warnings = warnings or self._later_warnings
-        self._namespaces = namespaces or self._namespaces
 
     def _events(self, messages: Iterable[pb.Event]) -> Iterator[Event[Any]]:
         for message in messages:
@@ -136,7 +71,7 @@ class EventReader:
             raise Internal(grpc.StatusCode.INTERNAL, problem)
         if self._objects is not None:
             message = self._objects.complete(message)
-        subject = self._decode(message, self._resource)
+        subject = self._decode(message, self.resource)
         return ObjectEvent(type, subject, self._version_of(message))
 
     def _stream_event(self, type: StreamEventType, message: pb.Event) -> StreamEvent:

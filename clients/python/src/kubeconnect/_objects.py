@@ -69,6 +69,8 @@ class Object(Mapping[str, Any]):
     ``to_dict`` returns the content as plain dicts and lists, for ``json.dumps``,
     ``yaml.safe_dump`` and the like, which accept dicts only. ``raw`` is the content as JSON.
 
+    ``joined`` has the related objects of a list with ``joins``, by the names of the joins.
+
     Access to the content raises UnreadableObject if ``error`` is set: the content could not
     be read, or was not sent, as for an object that was deleted while a watch was
     disconnected.
@@ -76,6 +78,7 @@ class Object(Mapping[str, Any]):
 
     __slots__ = (
         "_content",
+        "_joined",
         "_raw",
         "error",
         "name",
@@ -94,6 +97,7 @@ class Object(Mapping[str, Any]):
         self.resource_version = message.resource_version
         self.error = content_error(message, "json")
         self._raw = message.json
+        self._joined = joined_of(message) if message.joined else None
         self._content: dict[str, Any] | None = None
 
     @property
@@ -112,6 +116,11 @@ class Object(Mapping[str, Any]):
         if self._content is None:
             self._content = _decode(self.raw.decode())
         return self._content
+
+    @property
+    def joined(self) -> Mapping[str, JoinedObjects]:
+        """The related objects by the names of the list's ``joins``; empty without joins."""
+        return self._joined or {}
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -185,6 +194,37 @@ class Object(Mapping[str, Any]):
         yield "resource version", self.resource_version
         yield "labels", tuple(f"{key}={value}" for key, value in self.labels.items())
         yield "fields", ", ".join(self)
+
+
+@dataclass(frozen=True)
+class JoinedObjects:
+    """The objects that a ``Join`` relates to an object of a list."""
+
+    count: int
+    """The number of related objects; 0 if ``not_permitted``."""
+    objects: tuple[Object, ...]
+    """The related objects in the order of their namespaces and names, with the fields of the join
+    and at most its limit. Their ``resource`` is not sent: its fields are ""."""
+    not_permitted: bool
+    """Whether the caller is not allowed to see whether there are related objects."""
+
+    @property
+    def first(self) -> Object | None:
+        """The first related object; None if there is none, or if the join has no fields."""
+        return self.objects[0] if self.objects else None
+
+
+def joined_of(message: object_pb2.Object) -> dict[str, JoinedObjects]:
+    """Return the related objects of the API's message by the names of their joins."""
+    unknown = Resource.from_message(object_pb2.Resource())
+    return {
+        each.name: JoinedObjects(
+            each.count,
+            tuple(Object(related, unknown) for related in each.objects),
+            each.not_permitted,
+        )
+        for each in message.joined
+    }
 
 
 def _no_attribute(object: Object, name: str) -> str:

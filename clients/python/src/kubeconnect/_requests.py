@@ -1,9 +1,11 @@
-"""Requests whose arguments have a wrong type."""
+"""Conversion of arguments to the fields of requests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
+
+from google.protobuf.duration_pb2 import Duration
 
 P = ParamSpec("P")
 M = TypeVar("M")
@@ -22,6 +24,15 @@ def checked(message: Callable[P, M]) -> Callable[P, M]:
             raise _explained(message, fields) or error from None
 
     return create
+
+
+def duration(seconds: float | None) -> Duration | None:
+    """Return the API's message of a time in seconds."""
+    if seconds is None:
+        return None
+    message = Duration()
+    message.FromNanoseconds(round(seconds * 1e9))
+    return message
 
 
 def _explained(message: Callable[..., object], fields: dict[str, Any]) -> TypeError | None:

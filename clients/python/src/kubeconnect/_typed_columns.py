@@ -174,6 +174,13 @@ _AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
+def read_values(name: str, values: Sequence[Any]) -> TypedColumn:
+    """Return the column of single values, whose type is derived from them."""
+    type = derived_type(values)
+    convert = _value_of(_CELL, type)
+    return TypedColumn(name, type, is_list=False, values=list(map(convert, values)))
+
+
 def read_table(
     columns: Iterable[TableColumn], rows: Sequence[TableRow], *, namespaced: bool
 ) -> list[TypedColumn]:

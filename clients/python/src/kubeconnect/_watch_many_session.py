@@ -12,6 +12,7 @@ from kubeconnect._event_reader import DecodeEvent, EventReader, decode_object
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
+from kubeconnect._stream_reader import StreamReader
 from kubeconnect._watch_session import (
     MAX_STALENESS_SECONDS,
     Session,
@@ -138,7 +139,7 @@ class WatchManySession(
             raise event.object
         return self._keys[self._watch], event
 
-    def _readers(self) -> Iterable[EventReader]:
+    def _readers(self) -> Iterable[StreamReader]:
         return self._each
 
     def _update_progress(self, event: Event) -> None:

@@ -23,6 +23,7 @@ from kubeconnect._event_reader import DecodeEvent, EventReader, decode_object
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
+from kubeconnect._stream_reader import StreamReader
 from kubeconnect.v1 import watch_pb2 as pb
 
 Request = TypeVar("Request")
@@ -131,8 +132,20 @@ class Session(ABC, Generic[Request, Response, Step]):
         """Return the next queued step; None if there is none."""
 
     @abstractmethod
-    def _readers(self) -> Iterable[EventReader]:
+    def _readers(self) -> Iterable[StreamReader]:
         """Return the readers of the messages."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the end of a stream is the end of the iteration."""
+        return False
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the open stream must be replaced by another one, because the request to send is
+        not that of the open stream any more.
+        """
+        return False
 
     def open(self) -> Request:
         """Begin a stream, and return the request to send on it."""
@@ -221,11 +234,15 @@ class Session(ABC, Generic[Request, Response, Step]):
         for reader in self._readers():
             reader.mark_lost()
 
-    def _receive_events(self, events: Iterable[Event[Any]], token: str) -> None:
+    def _note_received(self) -> None:
+        """Note that a message was received and read."""
         self._received = self._stream_received = True
         if not self._connection.connected:
             self._connection = Connection(True, self._clock())
         self._update_staleness()
+
+    def _receive_events(self, events: Iterable[Event[Any]], token: str) -> None:
+        self._note_received()
         self._events.extend(events)
         self._token_after_events = token
         if not self._events:
@@ -336,7 +353,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event[Any]]):
             raise event.object
         return event
 
-    def _readers(self) -> Iterable[EventReader]:
+    def _readers(self) -> Iterable[StreamReader]:
         return (self._reader,)
 
 

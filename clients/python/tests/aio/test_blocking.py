@@ -23,12 +23,15 @@ from kubeconnect.aio import (
     AsyncClient,
     AsyncController,
     AsyncLeaderElector,
+    AsyncLivePage,
     AsyncLog,
+    AsyncLogLines,
     AsyncObjectList,
     AsyncStore,
     AsyncStores,
     AsyncTable,
     AsyncWatch,
+    AsyncWatchCounts,
     AsyncWatchMany,
     AsyncWorkQueue,
 )
@@ -80,6 +83,15 @@ class Calls:
 
     def watch_many(self) -> AsyncWatchMany[str]:
         return self.client.watch_many({"pods": WatchSpec("pods")}, timeout=self.seconds)
+
+    def watch_counts(self) -> AsyncWatchCounts:
+        return self.client.watch_counts("pods", timeout=self.seconds)
+
+    def lines(self) -> AsyncLogLines:
+        return self.client.log_lines(follow=True, timeout=self.seconds)
+
+    def page(self) -> AsyncLivePage:
+        return self.client.live_page("pods", timeout=self.seconds)
 
     def store(self) -> AsyncStore:
         store = self.client.store("pods")
@@ -164,8 +176,10 @@ CALLS: dict[str, Call] = {
     "Controller.run": lambda c: c.controller().run(handle_signals=False),
     "LeaderElector.acquire": lambda c: c.elector().acquire(c.seconds),
     "LeaderElector.wait_lost": lambda c: c.leader().wait_lost(c.seconds),
+    "LivePage.next": lambda c: anext(c.page()),
     "Log.iter": lambda c: anext(aiter(c.log())),
     "Log.iter_bytes": lambda c: anext(aiter(c.log().iter_bytes())),
+    "LogLines.next": lambda c: anext(c.lines()),
     "Log.read": lambda c: c.log().read(),
     "ObjectList.all": lambda c: c.objects().all(),
     "ObjectList.iter": lambda c: anext(aiter(c.objects())),
@@ -183,6 +197,7 @@ CALLS: dict[str, Call] = {
     "Table.to_polars": lambda c: c.table().to_polars(),
     "Table.to_records": lambda c: c.table().to_records(),
     "Watch.next": lambda c: anext(c.watch()),
+    "WatchCounts.next": lambda c: anext(c.watch_counts()),
     "WatchMany.next": lambda c: anext(c.watch_many()),
     "WorkQueue.get": lambda c: c.queue.get(c.seconds),
     "WorkQueue.shut_down_with_drain": lambda c: c.drain(),
@@ -200,6 +215,11 @@ CLOSING: dict[str, Call] = {
     "Client.exit": lambda c: c.client.__aexit__(None, None, None),
     "LeaderElector.close": lambda c: c.leader(SHORT_SECONDS).close(),
     "LeaderElector.exit": lambda c: c.leader(SHORT_SECONDS).__aexit__(None, None, None),
+    "LivePage.close": lambda c: c.page().close(),
+    "LivePage.exit": lambda c: c.page().__aexit__(None, None, None),
+    "LivePage.scroll": lambda c: c.page().scroll(offset=1),
+    "LogLines.close": lambda c: c.lines().close(),
+    "LogLines.exit": lambda c: c.lines().__aexit__(None, None, None),
     "Log.close": lambda c: c.log().close(),
     "Log.exit": lambda c: c.log().__aexit__(None, None, None),
     "Store.close": lambda c: c.store().close(),
@@ -208,6 +228,8 @@ CLOSING: dict[str, Call] = {
     "Stores.exit": lambda c: c.stores().__aexit__(None, None, None),
     "Watch.close": lambda c: c.watch().close(),
     "Watch.exit": lambda c: c.watch().__aexit__(None, None, None),
+    "WatchCounts.close": lambda c: c.watch_counts().close(),
+    "WatchCounts.exit": lambda c: c.watch_counts().__aexit__(None, None, None),
     "WatchMany.close": lambda c: c.watch_many().close(),
     "WatchMany.exit": lambda c: c.watch_many().__aexit__(None, None, None),
 }
@@ -218,13 +240,16 @@ HANDLERS = {"Subscription.close", "Subscription.exit", "Subscription.join"}
 # These do not wait. dump writes a file.
 IMMEDIATE = {
     "Client.enter",
+    "LivePage.enter",
     "Log.enter",
+    "LogLines.enter",
     "Store.dump",
     "Store.enter",
     "Stores.dump",
     "Stores.enter",
     "Subscription.enter",
     "Watch.enter",
+    "WatchCounts.enter",
     "WatchMany.enter",
 }
 

@@ -1,9 +1,24 @@
+from decimal import Decimal
+
 import pytest
 
-from kubeconnect import Consistency, Freshness, ObjectGroup, Source, owner_of
+from kubeconnect import (
+    Average,
+    Consistency,
+    Freshness,
+    Internal,
+    Min,
+    ObjectGroup,
+    Source,
+    Sum,
+    owner_of,
+)
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import consistency_pb2, read_pb2, relation_pb2
 from tests.fake import SNAPSHOT, FakeService, pod
+from tests.live import total
+
+CPU = "spec.containers[*].resources.requests.cpu"
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +84,53 @@ async def test_sends_all_arguments(client: AsyncClient, service: FakeService) ->
             require_all_namespaces=True,
         )
     ]
+
+
+async def test_returns_aggregates(client: AsyncClient, service: FakeService) -> None:
+    service.aggregates = [total(0.75, "0.75"), total(1, "1")]
+    aggregates = {"cpu": Sum(CPU), "mean": Average(CPU)}
+    count = await client.count("pods", group_by=["spec.nodeName"], aggregates=aggregates)
+    assert count.aggregates["cpu"].exact == Decimal("0.75")
+    assert count.groups[0].aggregates["mean"].value == 1
+    assert [(each.function, each.path) for each in service.requests[0].aggregates] == [
+        (read_pb2.AGGREGATE_FUNCTION_SUM, CPU),
+        (read_pb2.AGGREGATE_FUNCTION_AVERAGE, CPU),
+    ]
+
+
+async def test_a_service_without_aggregates_is_reported(client: AsyncClient) -> None:
+    with pytest.raises(Internal, match="0 aggregates for 1 that were sent"):
+        await client.count("pods", aggregates={"first": Min("metadata.name")})
+
+
+async def test_converts_groups_to_records(client: AsyncClient, service: FakeService) -> None:
+    service.aggregates = [total(0.75, "0.75"), read_pb2.AggregateResult()]
+    aggregates = {"cpu": Sum(CPU), "first": Min("metadata.name")}
+    count = await client.count("pods", group_by=["spec.nodeName"], aggregates=aggregates)
+    assert count.to_records() == [
+        {"spec.nodeName": "b", "count": 2, "cpu": 0.75, "first": None},
+        {"spec.nodeName": "a", "count": 1, "cpu": 0.75, "first": None},
+    ]
+    assert count.to_pandas()["count"].sum() == 3
+    assert count.to_polars().columns == count.to_arrow().column_names
+    total_only = await client.count("pods", aggregates=aggregates)
+    assert total_only.to_records() == [{"count": 3, "cpu": 0.75, "first": None}]
+
+
+async def test_two_columns_of_records_have_different_names(
+    client: AsyncClient, service: FakeService
+) -> None:
+    service.aggregates = [total(1, "1")]
+    count = await client.count("pods", aggregates={"count": Sum(CPU)})
+    with pytest.raises(ValueError, match="two columns have the name 'count'"):
+        count.to_records()
+
+
+async def test_rejects_what_is_no_aggregate(client: AsyncClient) -> None:
+    with pytest.raises(TypeError, match=r"the aggregate cpu is a Sum, .* not 'spec.cpu'"):
+        await client.count("pods", aggregates={"cpu": "spec.cpu"})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="path has the wrong type int"):
+        await client.count("pods", aggregates={"cpu": Sum(3)})  # type: ignore[arg-type]
 
 
 async def test_rejects_a_single_string_of_paths(client: AsyncClient) -> None:

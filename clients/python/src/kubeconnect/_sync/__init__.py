@@ -6,13 +6,16 @@ from kubeconnect._sync._client import Client
 from kubeconnect._sync._connect import connect
 from kubeconnect._sync._controller import Controller
 from kubeconnect._sync._leader_elector import LeaderElector
+from kubeconnect._sync._live_page import LivePage
 from kubeconnect._sync._log import Log
+from kubeconnect._sync._log_lines import LogLines
 from kubeconnect._sync._object_list import ObjectList
 from kubeconnect._sync._store import Store
 from kubeconnect._sync._stores import Stores
 from kubeconnect._sync._subscription import Subscription
 from kubeconnect._sync._table import Table
 from kubeconnect._sync._watch import Watch
+from kubeconnect._sync._watch_counts import WatchCounts
 from kubeconnect._sync._watch_many import WatchMany
 from kubeconnect._sync._work_queue import WorkQueue
 
@@ -20,13 +23,16 @@ __all__ = [
     "Client",
     "Controller",
     "LeaderElector",
+    "LivePage",
     "Log",
+    "LogLines",
     "ObjectList",
     "Store",
     "Stores",
     "Subscription",
     "Table",
     "Watch",
+    "WatchCounts",
     "WatchMany",
     "WorkQueue",
     "connect",

@@ -13,6 +13,8 @@ from kubeconnect._address import Address
 from kubeconnect._credentials import Credentials
 from kubeconnect._sync._apply import Apply
 from kubeconnect._sync._identity import identity_of
+from kubeconnect._sync._live import Live
+from kubeconnect._sync._logs import Logs
 from kubeconnect._sync._operations import Operations
 from kubeconnect._sync._storing import Storing
 from kubeconnect._sync._subscription import CLOSE_SECONDS
@@ -24,7 +26,7 @@ DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class Client(Waits, Apply, Operations, Storing):
+class Client(Waits, Apply, Operations, Storing, Live, Logs):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a

@@ -119,6 +119,8 @@ class EventStream(Generic[Request, Response, Step]):
                 if empty is not None and self._on_empty is not None:
                     self._on_empty(empty)
                 return step
+            if self._session.is_outdated:
+                self._delay = 0.0
             if self._delay is None:
                 self._receive()
             else:
@@ -134,16 +136,6 @@ class EventStream(Generic[Request, Response, Step]):
         self.close()
         message = f"the watch of {self._session.selection} ended after {self._timeout:g} seconds"
         raise DeadlineExceeded(grpc.StatusCode.DEADLINE_EXCEEDED, message)
-
-    @property
-    def resume_token(self) -> str | None:
-        """The token to resume with after the last event; None if resuming is not possible.
-
-        Store it together with your copy of the objects, and pass it to the same call
-        after a restart. After a RESET it may be None: store that too, because your copy is
-        incomplete then.
-        """
-        return self._session.resume_token
 
     @property
     def connection(self) -> Connection:
@@ -163,7 +155,7 @@ class EventStream(Generic[Request, Response, Step]):
             self._leave_if_stale()
             self._session.receive(self._read())
         except KubeconnectError as error:
-            if self._closed.is_set():
+            if self._closed.is_set() or self._session.is_outdated:
                 return
             if self._is_timeout(error):
                 self._end()
@@ -194,6 +186,8 @@ class EventStream(Generic[Request, Response, Step]):
     def _read(self) -> Response:
         response = self._stream.read(self._session.quiet_seconds)
         if response is None:
+            if self._session.is_finite:
+                self.close()
             raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service ended the watch")
         return response
 
@@ -218,3 +212,17 @@ class EventStream(Generic[Request, Response, Step]):
         self._delay = None
         if self._closed.is_set():  # close() ran meanwhile and has not closed this stream
             self._stream.close()
+
+
+class ResumableStream(EventStream[Request, Response, Step]):
+    """A stream that a program can resume after its own restart."""
+
+    @property
+    def resume_token(self) -> str | None:
+        """The token to resume with after the last event; None if resuming is not possible.
+
+        Store it together with your copy of the objects, and pass it to the same call
+        after a restart. After a RESET it may be None: store that too, because your copy is
+        incomplete then.
+        """
+        return self._session.resume_token

@@ -17,7 +17,7 @@ from kubeconnect._connection import Connection, OnRetry
 from kubeconnect._errors import Cancelled, DeadlineExceeded, InvalidArgument, KubeconnectError
 from kubeconnect._events import Event
 from kubeconnect._store_state import Position, StoreState
-from kubeconnect._sync._event_stream import EventStream
+from kubeconnect._sync._event_stream import ResumableStream
 from kubeconnect._sync._subscription import OnAdd, OnDelete, OnUpdate, Subscription
 from kubeconnect._transport.sync import Latch
 from kubeconnect._watch_session import now
@@ -76,7 +76,7 @@ class Follower:
         name: str,
         followed: Sequence[Followed],
         position: Position,
-        open_stream: Callable[[str | None, OnRetry], EventStream[Any, Any, Any]],
+        open_stream: Callable[[str | None, OnRetry], ResumableStream[Any, Any, Any]],
         apply: Callable[[Any, str | None], None],
         on_retry: OnRetry | None,
         on_error: Callable[[Exception], object] | None,
@@ -86,7 +86,7 @@ class Follower:
         """
         self.followed = followed
         self.position = position
-        self.stream: EventStream[Any, Any, Any] | None = None
+        self.stream: ResumableStream[Any, Any, Any] | None = None
         self.error: Exception | None = None
         self.ended = Latch()
         self._name = name

@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import overload
 
+from kubeconnect._aggregates import Aggregates, messages_of
 from kubeconnect._columns import Fields, kept
 from kubeconnect._counts import CountResult
+from kubeconnect._joins import Join
+from kubeconnect._joins import messages_of as joins_of
 from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, decode, decoder_of, encoding_of, resource_name
 from kubeconnect._objects import Resource
@@ -98,6 +101,7 @@ class Reads(Calls):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
+        joins: Mapping[str, Join] | None = None,
         fields: Fields | None = None,
         metadata_only: bool = False,
         order_by: str | None = None,
@@ -134,6 +138,7 @@ class Reads(Calls):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
+        joins: Mapping[str, Join] | None = None,
         fields: Fields | None = None,
         metadata_only: bool = False,
         order_by: str | None = None,
@@ -151,7 +156,13 @@ class Reads(Calls):
         order. ``page_size`` is the maximum number of objects in a page; the default is as
         many as fit into about 3 MiB. ``timeout`` applies to each page. ``fields`` may also be
         the columns of ``to_pandas`` and the like: {"node": "spec.nodeName"}.
+
+        ``joins`` are up to 8 kinds of related objects to return with each object, in
+        ``Object.joined``, by names that you choose. See ``Join``. They need a resource by its
+        name, and do not select or order the objects.
         """
+        if joins and not isinstance(resource, str):
+            raise ValueError("joins need a resource by its name, not a class")
         fields = kept(fields)
         request = checked(read_pb2.ListRequest)(
             resource=resource_name(resource),
@@ -160,6 +171,7 @@ class Reads(Calls):
             field_selector=field_selector,
             filter=filter,
             related=related.to_message() if related else None,
+            joins=joins_of(joins),
             fields=paths(fields),
             metadata_only=metadata_only,
             order_by=order_by,
@@ -183,6 +195,7 @@ class Reads(Calls):
         filter: str | None = None,
         related: Relation | None = None,
         group_by: Iterable[str] | None = None,
+        aggregates: Aggregates | None = None,
         max_groups: int | None = None,
         min_resource_version: str | None = None,
         consistency: ConsistencyLike = Consistency.CACHED,
@@ -192,6 +205,9 @@ class Reads(Calls):
         """Count the objects that match, in total and grouped by the values of paths.
 
         ``group_by`` are up to 8 paths as in ``fields``: ["spec.nodeName", "status.phase"].
+        ``aggregates`` are up to 8 values to compute, in total and for each group, by names that you
+        choose: {"cpu": Sum("spec.containers[*].resources.requests.cpu")}. See ``Sum``,
+        ``Average``, ``Min`` and ``Max``.
         ``max_groups`` is the maximum number of groups to return, the largest groups first;
         the default is 1,000, and the limit 10,000.
         """
@@ -203,6 +219,7 @@ class Reads(Calls):
             filter=filter,
             related=related.to_message() if related else None,
             group_by=paths(group_by),
+            aggregates=messages_of(aggregates),
             max_groups=max_groups,
             min_resource_version=min_resource_version,
             consistency=Consistency.number_of(consistency),
@@ -211,7 +228,7 @@ class Reads(Calls):
         response = self._transport.read(
             self._transport.resources.Count, request, deadline(timeout, self._timeout)
         )
-        return CountResult.from_message(response)
+        return CountResult.from_message(response, tuple(request.group_by), tuple(aggregates or ()))
 
     def table(
         self,

@@ -7,13 +7,13 @@ from __future__ import annotations
 from kubeconnect._events import Event
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
-from kubeconnect._sync._event_stream import EventStream
+from kubeconnect._sync._event_stream import ResumableStream
 from kubeconnect._types import T
 from kubeconnect._watch_session import WatchSession
 from kubeconnect.v1 import watch_pb2 as pb
 
 
-class Watch(EventStream[pb.WatchRequest, pb.WatchResponse, Event[T]]):
+class Watch(ResumableStream[pb.WatchRequest, pb.WatchResponse, Event[T]]):
     """A snapshot of a selection, followed by every change to it.
 
     A watch begins with RESET, the snapshot as ADDED, and SYNCED. Another RESET may follow at

@@ -9,14 +9,14 @@ from typing import Generic
 from kubeconnect._events import Event
 from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
-from kubeconnect._sync._event_stream import EventStream
+from kubeconnect._sync._event_stream import ResumableStream
 from kubeconnect._types import T
 from kubeconnect._watch_many_session import K, WatchManySession
 from kubeconnect.v1 import watch_pb2 as pb
 
 
 class WatchMany(
-    EventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[T]]],
+    ResumableStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[T]]],
     Generic[K, T],
 ):
     """Snapshots of several selections, followed by every change to them, as (key, event).

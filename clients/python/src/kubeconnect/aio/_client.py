@@ -13,6 +13,8 @@ from kubeconnect._transport.aio import AsyncToken, AsyncTransport
 from kubeconnect._transport.options import root_certificates
 from kubeconnect.aio._apply import AsyncApply
 from kubeconnect.aio._identity import identity_of
+from kubeconnect.aio._live import AsyncLive
+from kubeconnect.aio._logs import AsyncLogs
 from kubeconnect.aio._operations import AsyncOperations
 from kubeconnect.aio._storing import AsyncStoring
 from kubeconnect.aio._subscription import CLOSE_SECONDS
@@ -22,7 +24,7 @@ DEFAULT_TIMEOUT = 30.0
 """The default time limit of a call, in seconds."""
 
 
-class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring):
+class AsyncClient(AsyncWaits, AsyncApply, AsyncOperations, AsyncStoring, AsyncLive, AsyncLogs):
     """A client that reads and writes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a

@@ -117,6 +117,8 @@ class AsyncEventStream(Generic[Request, Response, Step]):
                 if empty is not None and self._on_empty is not None:
                     await self._on_empty(empty)
                 return step
+            if self._session.is_outdated:
+                self._delay = 0.0
             if self._delay is None:
                 await self._receive()
             else:
@@ -132,16 +134,6 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         await self.close()
         message = f"the watch of {self._session.selection} ended after {self._timeout:g} seconds"
         raise DeadlineExceeded(grpc.StatusCode.DEADLINE_EXCEEDED, message)
-
-    @property
-    def resume_token(self) -> str | None:
-        """The token to resume with after the last event; None if resuming is not possible.
-
-        Store it together with your copy of the objects, and pass it to the same call
-        after a restart. After a RESET it may be None: store that too, because your copy is
-        incomplete then.
-        """
-        return self._session.resume_token
 
     @property
     def connection(self) -> Connection:
@@ -161,7 +153,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
             await self._leave_if_stale()
             self._session.receive(await self._read())
         except KubeconnectError as error:
-            if self._closed.is_set():
+            if self._closed.is_set() or self._session.is_outdated:
                 return
             if self._is_timeout(error):
                 await self._end()
@@ -192,6 +184,8 @@ class AsyncEventStream(Generic[Request, Response, Step]):
     async def _read(self) -> Response:
         response = await self._stream.read(self._session.quiet_seconds)
         if response is None:
+            if self._session.is_finite:
+                await self.close()
             raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service ended the watch")
         return response
 
@@ -216,3 +210,17 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         self._delay = None
         if self._closed.is_set():  # close() ran meanwhile and has not closed this stream
             await self._stream.close()
+
+
+class AsyncResumableStream(AsyncEventStream[Request, Response, Step]):
+    """A stream that a program can resume after its own restart."""
+
+    @property
+    def resume_token(self) -> str | None:
+        """The token to resume with after the last event; None if resuming is not possible.
+
+        Store it together with your copy of the objects, and pass it to the same call
+        after a restart. After a RESET it may be None: store that too, because your copy is
+        incomplete then.
+        """
+        return self._session.resume_token

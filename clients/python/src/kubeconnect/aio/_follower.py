@@ -17,7 +17,7 @@ from kubeconnect._events import Event
 from kubeconnect._store_state import Position, StoreState
 from kubeconnect._transport.aio import AsyncLatch
 from kubeconnect._watch_session import now
-from kubeconnect.aio._event_stream import AsyncEventStream
+from kubeconnect.aio._event_stream import AsyncResumableStream
 from kubeconnect.aio._subscription import AsyncSubscription, OnAdd, OnDelete, OnUpdate
 
 _logger = logging.getLogger("kubeconnect")
@@ -76,7 +76,7 @@ class AsyncFollower:
         name: str,
         followed: Sequence[AsyncFollowed],
         position: Position,
-        open_stream: Callable[[str | None, OnRetry], AsyncEventStream[Any, Any, Any]],
+        open_stream: Callable[[str | None, OnRetry], AsyncResumableStream[Any, Any, Any]],
         apply: Callable[[Any, str | None], None],
         on_retry: OnRetry | None,
         on_error: Callable[[Exception], object] | None,
@@ -86,7 +86,7 @@ class AsyncFollower:
         """
         self.followed = followed
         self.position = position
-        self.stream: AsyncEventStream[Any, Any, Any] | None = None
+        self.stream: AsyncResumableStream[Any, Any, Any] | None = None
         self.error: Exception | None = None
         self.ended = AsyncLatch()
         self._name = name

@@ -68,6 +68,7 @@ class AsyncObjectList(AsyncIndexing[T]):
         self._request = request
         self._first = first
         self._timeout = timeout
+        self._later_warnings: list[str] = []  # of pages after the first one
         self.resource = Resource.from_message(first.resource)
 
     @property
@@ -88,9 +89,10 @@ class AsyncObjectList(AsyncIndexing[T]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Human-readable warnings: that the list covers only some namespaces; for how many
-        objects the filter has no value, and why; and the API server's warnings.
+        objects the filter has no value, and why; the API server's warnings; and what joins have
+        left out of the objects of the pages that were fetched.
         """
-        return tuple(self._first.warnings)
+        return tuple(dict.fromkeys([*self._first.warnings, *self._later_warnings]))
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -204,6 +206,7 @@ class AsyncObjectList(AsyncIndexing[T]):
             yield self._decode(message, self.resource)
         while page.next_page_token:
             page = await self._fetch(page.next_page_token)
+            self._later_warnings += (each for each in page.warnings if each not in self.warnings)
             for message in page.objects:
                 yield self._decode(message, self.resource)
 

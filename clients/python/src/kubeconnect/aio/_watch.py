@@ -7,11 +7,11 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
 from kubeconnect._types import T
 from kubeconnect._watch_session import WatchSession
-from kubeconnect.aio._event_stream import AsyncEventStream
+from kubeconnect.aio._event_stream import AsyncResumableStream
 from kubeconnect.v1 import watch_pb2 as pb
 
 
-class AsyncWatch(AsyncEventStream[pb.WatchRequest, pb.WatchResponse, Event[T]]):
+class AsyncWatch(AsyncResumableStream[pb.WatchRequest, pb.WatchResponse, Event[T]]):
     """A snapshot of a selection, followed by every change to it.
 
     A watch begins with RESET, the snapshot as ADDED, and SYNCED. Another RESET may follow at

@@ -9,12 +9,12 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
 from kubeconnect._types import T
 from kubeconnect._watch_many_session import K, WatchManySession
-from kubeconnect.aio._event_stream import AsyncEventStream
+from kubeconnect.aio._event_stream import AsyncResumableStream
 from kubeconnect.v1 import watch_pb2 as pb
 
 
 class AsyncWatchMany(
-    AsyncEventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[T]]],
+    AsyncResumableStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event[T]]],
     Generic[K, T],
 ):
     """Snapshots of several selections, followed by every change to them, as (key, event).

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import grpc
+
 from kubeconnect._errors import Forbidden, KubeconnectError, Unavailable
 from kubeconnect.testing._failures import failure
 from kubeconnect.testing._resources import ResourceType
@@ -81,6 +83,12 @@ class Faults:
         """Raise Unavailable if the service is down."""
         if self.down:
             raise failure(Unavailable, "the fake service is down")
+
+    def check_uncut(self, cuts: int) -> None:
+        """Raise Unavailable if the service is down, or has cut its streams since ``cuts``."""
+        self.check_up()
+        if self.cuts != cuts:
+            raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the fake service has cut the stream")
 
     def check(self, call: str, resource: ResourceType | None, namespace: str = "") -> None:
         """Raise the error with which a call fails."""

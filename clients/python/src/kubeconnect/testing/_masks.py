@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from google.protobuf.struct_pb2 import Value
+
 from kubeconnect._field_paths import EACH, FieldPath
-from kubeconnect.k8s import _quantity
+from kubeconnect._value_order import sort_key
 from kubeconnect.testing._failures import bad_request
 
 _MISSING = object()
-_DIGITS = re.compile(r"(\d+)")
 
 _Tree: TypeAlias = dict[object, Any]
 
@@ -98,12 +99,17 @@ def scalar(parameter: str, text: str, values: Iterable[Any]) -> Any:
     """Return the only value of a path; None if there is none. Raises InvalidArgument for an object
     or a list.
     """
-    value = next(iter(values), None)
-    if isinstance(value, (dict, list)):
-        raise bad_request(
-            f'{parameter}: "{text}" is an object or a list: give the path of a field in it'
-        )
-    return value
+    return next(scalars(parameter, text, values), None)
+
+
+def scalars(parameter: str, text: str, values: Iterable[Any]) -> Iterator[Any]:
+    """Iterate over the values of a path. Raises InvalidArgument for an object or a list."""
+    for value in values:
+        if isinstance(value, (dict, list)):
+            raise bad_request(
+                f'{parameter}: "{text}" is an object or a list: give the path of a field in it'
+            )
+        yield value
 
 
 Order: TypeAlias = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
@@ -132,18 +138,12 @@ def _order_term(term: str) -> tuple[str, FieldPath, bool]:
     return text, path_of("order_by", text), direction.strip() == "desc"
 
 
-def sort_key(value: Any) -> tuple[Any, ...]:
-    """Return the key of a value: missing values first, then booleans, numbers and quantities, and
-    texts in natural order.
-    """
+def to_value(value: Any) -> Value:
+    """Return a scalar as the API's message."""
     if value is None:
-        return (0,)
+        return Value(null_value=0)  # type: ignore[arg-type]
     if isinstance(value, bool):
-        return (1, value)
+        return Value(bool_value=value)
     if isinstance(value, (int, float)):
-        return (2, value)
-    try:
-        return (2, _quantity.parse(value).value)
-    except ValueError:
-        parts = _DIGITS.split(value)
-        return (3, [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], value)
+        return Value(number_value=value)
+    return Value(string_value=value)

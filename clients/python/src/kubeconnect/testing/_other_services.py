@@ -10,8 +10,15 @@ import grpc
 from kubeconnect._errors import KubeconnectError
 from kubeconnect.testing._calls import Calls
 from kubeconnect.testing._failures import abort, bad_request, not_found, unsupported
+from kubeconnect.testing._logs import LineReader, Log, LogKey
 from kubeconnect.testing._resources import ResourceType
-from kubeconnect.v1 import access_service_pb2, discovery_service_pb2, pod_service_pb2
+from kubeconnect.testing._selections import Filters
+from kubeconnect.v1 import (
+    access_service_pb2,
+    discovery_service_pb2,
+    log_lines_pb2,
+    pod_service_pb2,
+)
 from kubeconnect.v1.access_service_pb2_grpc import AccessServiceServicer
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceServicer
 from kubeconnect.v1.pod_service_pb2_grpc import PodServiceServicer
@@ -105,20 +112,12 @@ def _resource_type(resource: ResourceType) -> discovery_service_pb2.ResourceType
 
 
 @dataclass
-class Log:
-    """The log of a container."""
-
-    data: bytes = b""
-    ended: bool = False
-
-
-@dataclass
 class PodService(PodServiceServicer):
     """Serves the logs that a test writes."""
 
     calls: Calls
-    logs: dict[tuple[str, str, str], Log] = field(default_factory=dict)
-    """By namespace, pod and container."""
+    filters: Filters
+    logs: dict[LogKey, Log] = field(default_factory=dict)
 
     def GetLogs(
         self, request: pod_service_pb2.GetLogsRequest, context: grpc.ServicerContext
@@ -139,6 +138,27 @@ class PodService(PodServiceServicer):
                 position += len(data)
                 yield pod_service_pb2.GetLogsResponse(data=data)
                 if ended or not request.follow:
+                    return
+        except KubeconnectError as error:
+            abort(context, error)
+
+    def GetLogLines(
+        self, request: log_lines_pb2.GetLogLinesRequest, context: grpc.ServicerContext
+    ) -> Iterator[log_lines_pb2.GetLogLinesResponse]:
+        with self.calls.begin(context):
+            reader = LineReader(self.calls, self.filters, self.logs, request)
+            context.add_callback(self._wake)
+            cuts = self.calls.faults.cuts
+        try:
+            while context.is_active():
+                with self.calls.cluster.changed:
+                    self.calls.faults.check_uncut(cuts)
+                    response = reader.next()
+                    if response is None and not reader.is_complete:
+                        self.calls.cluster.changed.wait(1)
+                if response is not None:
+                    yield response
+                if reader.is_complete:
                     return
         except KubeconnectError as error:
             abort(context, error)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
-from itertools import product
-from typing import Any
-
-from google.protobuf.struct_pb2 import Value
 
 from kubeconnect._errors import Expired
-from kubeconnect._field_paths import FieldPath
 from kubeconnect.testing._cluster import Cluster, Content
 from kubeconnect.testing._failures import bad_request, failure
-from kubeconnect.testing._masks import order_of, path_of, sort_key
+from kubeconnect.testing._joining import Join
+from kubeconnect.testing._masks import order_of, to_value
 from kubeconnect.testing._selections import Selection
 from kubeconnect.testing._tokens import read_token, write_token
 from kubeconnect.v1 import read_pb2, table_pb2
 
 _PAGE_BYTES = 3 << 20
 _TABLE_ROWS = 500
-_GROUPS = 1000
-_MAX_GROUPS = 10_000
 _AGES: tuple[tuple[int, Callable[[int], str]], ...] = (
     (120, lambda s: f"{s}s"),
     (600, lambda s: f"{s // 60}m{s % 60}s" if s % 60 else f"{s // 60}m"),
@@ -81,12 +74,18 @@ class Listing:
         """Return the number of objects that follow this number of objects."""
         return len(self.contents) - self._start - count
 
-    def fill(self, request: read_pb2.ListRequest, response: read_pb2.ListResponse) -> None:
-        """Add the objects of the page to a response."""
+    def fill(
+        self,
+        request: read_pb2.ListRequest,
+        response: read_pb2.ListResponse,
+        joins: Sequence[Join] = (),
+    ) -> None:
+        """Add the objects of the page to a response, with their related objects."""
         self.contents = order_of(request.order_by)(self.contents)
         size = 0
         for content in self.rest:
             message = self._selection.encode(content, request.encoding)
+            message.joined.extend(join.of(content) for join in joins)
             size += message.ByteSize()
             full = self._size and len(response.objects) == self._size
             if full or (response.objects and size > _PAGE_BYTES):
@@ -125,48 +124,3 @@ def _age(created: str) -> str:
     return next(
         (text(seconds) for limit, text in _AGES if seconds < limit), f"{seconds // 31_536_000}y"
     )
-
-
-def fill_count(
-    selected: list[Content], request: read_pb2.CountRequest, response: read_pb2.CountResponse
-) -> None:
-    """Add the counts of the selected objects to a response."""
-    response.total_count = len(selected)
-    if not 0 <= request.max_groups <= _MAX_GROUPS:
-        raise bad_request(f"invalid max_groups {request.max_groups}: give 0 to {_MAX_GROUPS}")
-    if not request.group_by:
-        return
-    paths = [(text, path_of("group_by", text)) for text in request.group_by]
-    counts: Counter[tuple[Any, ...]] = Counter()
-    for content in selected:
-        counts.update(product(*(_distinct(text, path, content) for text, path in paths)))
-    ordered = sorted(counts.items(), key=lambda each: (-each[1], [*map(sort_key, each[0])]))
-    shown = ordered[: request.max_groups or _GROUPS]
-    for values, count in shown:
-        response.groups.add(values=map(to_value, values), count=count)
-    response.remaining_group_count = len(ordered) - len(shown)
-
-
-def _distinct(text: str, path: FieldPath, content: Content) -> list[Any]:
-    values = list(dict.fromkeys(_checked(text, path.values(content))))
-    return values or [None]
-
-
-def _checked(text: str, values: Iterable[Any]) -> Iterable[Any]:
-    for value in values:
-        if isinstance(value, (dict, list)):
-            raise bad_request(
-                f'group_by: "{text}" is an object or a list: give the path of a field in it'
-            )
-        yield value
-
-
-def to_value(value: Any) -> Value:
-    """Return a scalar as the API's message."""
-    if value is None:
-        return Value(null_value=0)  # type: ignore[arg-type]
-    if isinstance(value, bool):
-        return Value(bool_value=value)
-    if isinstance(value, (int, float)):
-        return Value(number_value=value)
-    return Value(string_value=value)

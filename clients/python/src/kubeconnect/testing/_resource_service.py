@@ -12,9 +12,11 @@ from kubeconnect.testing import _streams, _subresources
 from kubeconnect.testing._calls import Calls
 from kubeconnect.testing._cluster import Content, Key
 from kubeconnect.testing._contents import decode_body, decode_patch, encode
+from kubeconnect.testing._counting import fill_count
 from kubeconnect.testing._failures import bad_request, failure, not_found
+from kubeconnect.testing._joining import joins_of
 from kubeconnect.testing._masks import Mask
-from kubeconnect.testing._reading import Listing, fill_count
+from kubeconnect.testing._reading import Listing
 from kubeconnect.testing._resources import ResourceType
 from kubeconnect.testing._selections import Filters, Selection, selection_of
 from kubeconnect.testing._watching import freshness_of
@@ -25,7 +27,15 @@ from kubeconnect.testing._writes import (
     check_name,
     namespace_of,
 )
-from kubeconnect.v1 import consistency_pb2, object_pb2, read_pb2, table_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import (
+    consistency_pb2,
+    object_pb2,
+    read_pb2,
+    table_pb2,
+    watch_counts_pb2,
+    watch_pb2,
+    write_pb2,
+)
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceServicer
 
 _LATEST = consistency_pb2.CONSISTENCY_LATEST
@@ -81,7 +91,8 @@ class ResourceService(ResourceServiceServicer):
                 self._cluster.version if latest else self._cluster.visible,
             )
             response = read_pb2.ListResponse(resource=selection.shown())
-            listing.fill(request, response)
+            joins = joins_of(self._calls, self._filters, selection.resource, request)
+            listing.fill(request, response, joins)
             response.warnings.extend(selection.warnings)
             self._set_source(response, latest)
             return response
@@ -125,6 +136,11 @@ class ResourceService(ResourceServiceServicer):
 
     def WatchMany(self, request: watch_pb2.WatchManyRequest, context: grpc.ServicerContext) -> Any:
         return _streams.watch_many(self._calls, self._filters, request, context)
+
+    def WatchCounts(
+        self, request: watch_counts_pb2.WatchCountsRequest, context: grpc.ServicerContext
+    ) -> Any:
+        return _streams.watch_counts(self._calls, self._filters, request, context)
 
     def Create(
         self, request: write_pb2.CreateRequest, context: grpc.ServicerContext

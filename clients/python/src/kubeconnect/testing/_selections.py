@@ -20,13 +20,22 @@ from kubeconnect.testing._selectors import (
     label_matches,
     selector_matches,
 )
-from kubeconnect.v1 import object_pb2, read_pb2, relation_pb2, table_pb2, watch_pb2, write_pb2
+from kubeconnect.v1 import (
+    object_pb2,
+    read_pb2,
+    relation_pb2,
+    table_pb2,
+    watch_counts_pb2,
+    watch_pb2,
+    write_pb2,
+)
 
 Selecting: TypeAlias = (
     read_pb2.ListRequest
     | read_pb2.CountRequest
     | watch_pb2.WatchRequest
     | watch_pb2.WatchSpec
+    | watch_counts_pb2.WatchCountsRequest
     | table_pb2.GetTableRequest
     | write_pb2.DeleteCollectionRequest
 )
@@ -35,8 +44,11 @@ Filters: TypeAlias = Mapping[str, Callable[[Any], object]]
 """The functions that evaluate the filters of a test, by their expression."""
 
 _NOT_SELECTING = (
+    "after",
     "encoding",
+    "limit",
     "min_resource_version",
+    "offset",
     "page_size",
     "page_token",
     "patch_format",
@@ -136,11 +148,12 @@ def selection_of(cluster: Cluster, request: Selecting, filters: Filters) -> Sele
         mask=Mask(getattr(request, "fields", ()), metadata_only=metadata_only),
         metadata_only=metadata_only,
         digest=_digest(resource, request),
-        filter=(expression, _filter(expression, filters)) if expression else None,
+        filter=(expression, filter_of(expression, filters)) if expression else None,
     )
 
 
-def _filter(expression: str, filters: Filters) -> Callable[[Any], object]:
+def filter_of(expression: str, filters: Filters) -> Callable[[Any], object]:
+    """Return the function of a filter. Raises Unimplemented if there is none."""
     if expression not in filters:
         raise unsupported(
             f"the filter {expression!r}: it does not evaluate CEL; add a function for this filter "

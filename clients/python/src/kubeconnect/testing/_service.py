@@ -19,7 +19,8 @@ from kubeconnect.testing._calls import Calls
 from kubeconnect.testing._cluster import Cluster, Content, Key
 from kubeconnect.testing._contents import copy_of, encode, kind_message
 from kubeconnect.testing._failures import failure, not_found
-from kubeconnect.testing._other_services import AccessService, DiscoveryService, Log, PodService
+from kubeconnect.testing._logs import Log
+from kubeconnect.testing._other_services import AccessService, DiscoveryService, PodService
 from kubeconnect.testing._resource_service import ResourceService
 from kubeconnect.testing._resources import ResourceType
 from kubeconnect.v1 import object_pb2
@@ -67,7 +68,7 @@ class FakeService:
         self._calls = Calls(self._cluster, self._name)
         self._calls.heartbeat = heartbeat
         self._filters: dict[str, Callable[[Any], object]] = {}
-        self._pods = PodService(self._calls)
+        self._pods = PodService(self._calls, self._filters)
         self._server: grpc.Server | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._clients: list[Client] = []
@@ -234,7 +235,7 @@ class FakeService:
             containers = (content.get("spec") or {}).get("containers") or [{"name": ""}]
             key = (namespace, pod, container or containers[0]["name"])
             log = self._pods.logs.setdefault(key, Log())
-            log.data += text.encode() if isinstance(text, str) else text
+            log.write(text.encode() if isinstance(text, str) else text)
             log.ended = end
             self._cluster.changed.notify_all()
 
@@ -252,8 +253,8 @@ class FakeService:
 
         ``call`` is "get", "list", "watch", "count", "table", "create", "update", "patch",
         "delete", "deletecollection", "logs", "access" or "discovery". "watch" is the beginning of a
-        stream. ``times`` is the number of calls that fail, by default of all resources. The error
-        is a class, or an error that is sent as it is.
+        stream, also of live counts and live pages. ``times`` is the number of calls that fail, by
+        default of all resources. The error is a class, or an error that is sent as it is.
         """
         if isinstance(error, type):
             error = failure(error, message, retry_after_seconds=retry_after_seconds)

@@ -1,23 +1,40 @@
-"""The streams of Watch and WatchMany."""
+"""The streams of Watch, WatchMany and WatchCounts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
 import grpc
 
-from kubeconnect._errors import KubeconnectError, Unavailable
+from kubeconnect._errors import KubeconnectError
 from kubeconnect.testing._calls import Calls
-from kubeconnect.testing._failures import abort, bad_request
+from kubeconnect.testing._count_watching import CountWatcher
+from kubeconnect.testing._failures import abort, bad_request, unsupported
+from kubeconnect.testing._paging import PageWatcher, check_no_page
 from kubeconnect.testing._selections import Filters, Selection, selection_of
 from kubeconnect.testing._tokens import read_token, write_token
 from kubeconnect.testing._watching import Position, Watcher, check_patches
-from kubeconnect.v1 import watch_pb2
+from kubeconnect.v1 import watch_counts_pb2, watch_pb2
 
 MAX_WATCHES = 100
 _ADVICE = "watch without it"
 _BATCH_BYTES = 1 << 20
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Source(Protocol[R_co]):
+    """What has responses to send."""
+
+    @property
+    def due(self) -> float:
+        """The time, by the monotonic clock, at which there is a response in any case."""
+
+    def next(self) -> R_co | None:
+        """Return what there is to send now; None if there is nothing."""
 
 
 def watch(
@@ -27,9 +44,21 @@ def watch(
     context: grpc.ServicerContext,
 ) -> Iterator[watch_pb2.WatchResponse]:
     """Serve one watch until its client ends it."""
+    if request.limit:
+        return _watch_page(calls, filters, request, context)
+    return _watch_all(calls, filters, request, context)
+
+
+def _watch_all(
+    calls: Calls,
+    filters: Filters,
+    request: watch_pb2.WatchRequest,
+    context: grpc.ServicerContext,
+) -> Iterator[watch_pb2.WatchResponse]:
     with calls.begin(context):
         stream = Stream(calls, context)
         selection = stream.select(request, filters)
+        check_no_page(request)
         position = None
         if request.resume_token:
             parts = read_token("resume_token", request.resume_token, _ADVICE)
@@ -39,6 +68,38 @@ def watch(
         if positions:
             response.resume_token = write_token("watch", [selection.digest], positions)
         yield response
+
+
+def _watch_page(
+    calls: Calls,
+    filters: Filters,
+    request: watch_pb2.WatchRequest,
+    context: grpc.ServicerContext,
+) -> Iterator[watch_pb2.WatchResponse]:
+    with calls.begin(context):
+        stream = Stream(calls, context)
+        selection = stream.select(request, filters)
+        token = None
+        if request.resume_token:
+            token = _page_of(read_token("resume_token", request.resume_token, _ADVICE), selection)
+        page = PageWatcher(calls.cluster, selection, request, calls.heartbeat, token)
+    for response in stream.each(page):
+        response.resume_token = write_token("page", selection.digest, page.token)
+        yield response
+
+
+def watch_counts(
+    calls: Calls,
+    filters: Filters,
+    request: watch_counts_pb2.WatchCountsRequest,
+    context: grpc.ServicerContext,
+) -> Iterator[watch_counts_pb2.WatchCountsResponse]:
+    """Serve one watch of counts until its client ends it."""
+    with calls.begin(context):
+        stream = Stream(calls, context)
+        selection = stream.select(request, filters)
+        counts = CountWatcher(calls.cluster, selection, request, calls.heartbeat)
+    yield from stream.each(counts)
 
 
 def watch_many(
@@ -57,6 +118,9 @@ def watch_many(
         selections = []
         for number, spec in enumerate(request.watches):
             try:
+                check_no_page(spec)
+                if spec.limit:
+                    raise unsupported("a page in WatchMany")
                 selections.append(stream.select(spec, filters))
             except KubeconnectError as error:
                 raise _of_watch(error, number, spec.resource) from error
@@ -86,9 +150,21 @@ def _resumed(parts: list[object], kind: str, selections: list[Selection]) -> lis
     match parts:
         case [str(found), list(of), list(positions)] if found == kind and of == digests:
             return [None if each is None else (each[0], each[1]) for each in positions]
-    raise bad_request(
+    raise _of_other_watch()
+
+
+def _page_of(parts: list[object], selection: Selection) -> list[Any]:
+    """Return the page that the client of a token has."""
+    match parts:
+        case ["page", str(digest), list(page)] if digest == selection.digest:
+            return page
+    raise _of_other_watch()
+
+
+def _of_other_watch() -> KubeconnectError:
+    return bad_request(
         "resume_token belongs to another watch: resource, namespace, name, selectors, filter, "
-        "fields and relation must be the same"
+        "fields, order and relation must be the same"
     )
 
 
@@ -110,13 +186,18 @@ class Stream:
             self._cluster.changed.notify_all()
 
     def select(
-        self, request: watch_pb2.WatchRequest | watch_pb2.WatchSpec, filters: Filters
+        self,
+        request: watch_pb2.WatchRequest | watch_pb2.WatchSpec | watch_counts_pb2.WatchCountsRequest,
+        filters: Filters,
     ) -> Selection:
         """Return the selection of a watch that may begin."""
         self._calls.resource("watch", request.resource, request.namespace)
         self._calls.await_version(request.min_resource_version, self._context)
-        check_patches(request)
-        return selection_of(self._cluster, request, filters)
+        if not isinstance(request, watch_counts_pb2.WatchCountsRequest):
+            check_patches(request)
+        selection = selection_of(self._cluster, request, filters)
+        self._selections.append(selection)
+        return selection
 
     def add(
         self,
@@ -125,7 +206,6 @@ class Stream:
         position: Position | None,
     ) -> None:
         """Add a watch."""
-        self._selections.append(selection)
         heartbeat = self._calls.heartbeat
         watcher = Watcher(self._cluster, selection, request.encoding, heartbeat, position)
         self._watchers.append(watcher)
@@ -152,23 +232,38 @@ class Stream:
 
     def _pending(self) -> list[tuple[int, list[watch_pb2.WatchResponse], Position | None]]:
         """Wait until there is something to send, and return it by watch."""
+        return self._wait(self._all, lambda: min(watcher.due for watcher in self._watchers)) or []
+
+    def _all(self) -> list[tuple[int, list[watch_pb2.WatchResponse], Position | None]]:
+        pending = []
+        for number, watcher in enumerate(self._watchers):
+            if (response := watcher.next()) is not None:
+                pending.append((number, list(_split(response)), watcher.position))
+        return pending
+
+    def each(self, source: Source[R]) -> Iterator[R]:
+        """Iterate over the responses of the only watch."""
+        try:
+            while self._context.is_active():
+                with self._cluster.changed:
+                    response = self._wait(source.next, lambda: source.due)
+                if response is not None:
+                    yield response
+        except KubeconnectError as error:
+            abort(self._context, error)
+
+    def _wait(self, take: Callable[[], R | None], due: Callable[[], float]) -> R | None:
+        """Wait until a function returns something, and return it; None if the stream has ended."""
         while self._context.is_active():
             self._check()
-            pending = []
-            for number, watcher in enumerate(self._watchers):
-                if (response := watcher.next()) is not None:
-                    pending.append((number, list(_split(response)), watcher.position))
-            if pending:
-                return pending
-            due = min(watcher.due for watcher in self._watchers)
-            self._cluster.changed.wait(max(due - time.monotonic(), 0.001))
-        return []
+            if found := take():
+                return found
+            self._cluster.changed.wait(max(due() - time.monotonic(), 0.001))
+        return None
 
     def _check(self) -> None:
         """Raise the error that ends the stream."""
-        self._calls.faults.check_up()
-        if self._cuts != self._calls.faults.cuts:
-            raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the fake service has cut the stream")
+        self._calls.faults.check_uncut(self._cuts)
         for selection in self._selections:
             self._calls.faults.check_permission("watch", selection.resource, selection.namespace)
 

@@ -26,17 +26,19 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from kubeconnect.v1 import status_pb2 as kubeconnect_dot_v1_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bkubeconnect/v1/object.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/status.proto\"\xd3\x01\n\x06Object\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x18\n\x10resource_version\x18\x04 \x01(\t\x12)\n\x06struct\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructH\x00\x12\x0e\n\x04json\x18\x06 \x01(\x0cH\x00\x12\x12\n\x08protobuf\x18\x07 \x01(\x0cH\x00\x12\'\n\x05\x65rror\x18\x08 \x01(\x0b\x32\x16.kubeconnect.v1.StatusH\x00\x42\t\n\x07\x63ontent\"s\n\x08Resource\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0e\n\x06plural\x18\x04 \x01(\t\x12\x12\n\nnamespaced\x18\x05 \x01(\x08\x12\x15\n\rprotobuf_type\x18\x06 \x01(\t*c\n\x08\x45ncoding\x12\x18\n\x14\x45NCODING_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x45NCODING_STRUCT\x10\x01\x12\x11\n\rENCODING_JSON\x10\x02\x12\x15\n\x11\x45NCODING_PROTOBUF\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bkubeconnect/v1/object.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/status.proto\"\x82\x02\n\x06Object\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x18\n\x10resource_version\x18\x04 \x01(\t\x12)\n\x06struct\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructH\x00\x12\x0e\n\x04json\x18\x06 \x01(\x0cH\x00\x12\x12\n\x08protobuf\x18\x07 \x01(\x0cH\x00\x12\'\n\x05\x65rror\x18\x08 \x01(\x0b\x32\x16.kubeconnect.v1.StatusH\x00\x12-\n\x06joined\x18\t \x03(\x0b\x32\x1d.kubeconnect.v1.JoinedObjectsB\t\n\x07\x63ontent\"l\n\rJoinedObjects\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\'\n\x07objects\x18\x03 \x03(\x0b\x32\x16.kubeconnect.v1.Object\x12\x15\n\rnot_permitted\x18\x04 \x01(\x08\"s\n\x08Resource\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0e\n\x06plural\x18\x04 \x01(\t\x12\x12\n\nnamespaced\x18\x05 \x01(\x08\x12\x15\n\rprotobuf_type\x18\x06 \x01(\t*c\n\x08\x45ncoding\x12\x18\n\x14\x45NCODING_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x45NCODING_STRUCT\x10\x01\x12\x11\n\rENCODING_JSON\x10\x02\x12\x15\n\x11\x45NCODING_PROTOBUF\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kubeconnect.v1.object_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENCODING']._serialized_start=437
-  _globals['_ENCODING']._serialized_end=536
+  _globals['_ENCODING']._serialized_start=594
+  _globals['_ENCODING']._serialized_end=693
   _globals['_OBJECT']._serialized_start=107
-  _globals['_OBJECT']._serialized_end=318
-  _globals['_RESOURCE']._serialized_start=320
-  _globals['_RESOURCE']._serialized_end=435
+  _globals['_OBJECT']._serialized_end=365
+  _globals['_JOINEDOBJECTS']._serialized_start=367
+  _globals['_JOINEDOBJECTS']._serialized_end=475
+  _globals['_RESOURCE']._serialized_start=477
+  _globals['_RESOURCE']._serialized_end=592
 # @@protoc_insertion_point(module_scope)

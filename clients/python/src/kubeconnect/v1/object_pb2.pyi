@@ -1,9 +1,10 @@
 from google.protobuf import struct_pb2 as _struct_pb2
 from kubeconnect.v1 import status_pb2 as _status_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -20,7 +21,7 @@ ENCODING_JSON: Encoding
 ENCODING_PROTOBUF: Encoding
 
 class Object(_message.Message):
-    __slots__ = ("namespace", "name", "uid", "resource_version", "struct", "json", "protobuf", "error")
+    __slots__ = ("namespace", "name", "uid", "resource_version", "struct", "json", "protobuf", "error", "joined")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +30,7 @@ class Object(_message.Message):
     JSON_FIELD_NUMBER: _ClassVar[int]
     PROTOBUF_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    JOINED_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     uid: str
@@ -37,7 +39,20 @@ class Object(_message.Message):
     json: bytes
     protobuf: bytes
     error: _status_pb2.Status
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., resource_version: _Optional[str] = ..., struct: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., json: _Optional[bytes] = ..., protobuf: _Optional[bytes] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
+    joined: _containers.RepeatedCompositeFieldContainer[JoinedObjects]
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., resource_version: _Optional[str] = ..., struct: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., json: _Optional[bytes] = ..., protobuf: _Optional[bytes] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., joined: _Optional[_Iterable[_Union[JoinedObjects, _Mapping]]] = ...) -> None: ...
+
+class JoinedObjects(_message.Message):
+    __slots__ = ("name", "count", "objects", "not_permitted")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    NOT_PERMITTED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    count: int
+    objects: _containers.RepeatedCompositeFieldContainer[Object]
+    not_permitted: bool
+    def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., objects: _Optional[_Iterable[_Union[Object, _Mapping]]] = ..., not_permitted: bool = ...) -> None: ...
 
 class Resource(_message.Message):
     __slots__ = ("group", "version", "kind", "plural", "namespaced", "protobuf_type")

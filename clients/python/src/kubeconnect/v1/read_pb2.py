@@ -24,35 +24,36 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from kubeconnect.v1 import consistency_pb2 as kubeconnect_dot_v1_dot_consistency__pb2
+from kubeconnect.v1 import join_pb2 as kubeconnect_dot_v1_dot_join__pb2
 from kubeconnect.v1 import object_pb2 as kubeconnect_dot_v1_dot_object__pb2
 from kubeconnect.v1 import relation_pb2 as kubeconnect_dot_v1_dot_relation__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19kubeconnect/v1/read.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a kubeconnect/v1/consistency.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xf7\x01\n\nGetRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0bsubresource\x18\x04 \x01(\t\x12*\n\x08\x65ncoding\x18\x05 \x01(\x0e\x32\x18.kubeconnect.v1.Encoding\x12\x0e\n\x06\x66ields\x18\x06 \x03(\t\x12\x1c\n\x14min_resource_version\x18\x07 \x01(\t\x12\x30\n\x0b\x63onsistency\x18\x08 \x01(\x0e\x32\x1b.kubeconnect.v1.Consistency\x12\x15\n\rmetadata_only\x18\t \x01(\x08\"\xb7\x01\n\x0bGetResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12&\n\x06object\x18\x02 \x01(\x0b\x32\x16.kubeconnect.v1.Object\x12,\n\tfreshness\x18\x03 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\x12&\n\x06source\x18\x04 \x01(\x0e\x32\x16.kubeconnect.v1.Source\"\x99\x03\n\x0bListRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x0e\n\x06\x66ields\x18\x06 \x03(\t\x12*\n\x08\x65ncoding\x18\x07 \x01(\x0e\x32\x18.kubeconnect.v1.Encoding\x12\x1c\n\x14min_resource_version\x18\x08 \x01(\t\x12\x30\n\x0b\x63onsistency\x18\t \x01(\x0e\x32\x1b.kubeconnect.v1.Consistency\x12\x10\n\x08order_by\x18\n \x01(\t\x12\x11\n\tpage_size\x18\x0b \x01(\x05\x12\x12\n\npage_token\x18\x0c \x01(\t\x12\x15\n\rmetadata_only\x18\r \x01(\x08\x12)\n\x07related\x18\x0e \x01(\x0b\x32\x18.kubeconnect.v1.Relation\x12\x1e\n\x16require_all_namespaces\x18\x0f \x01(\x08\"\xb0\x02\n\x0cListResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12\'\n\x07objects\x18\x02 \x03(\x0b\x32\x16.kubeconnect.v1.Object\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\x12\x18\n\x10resource_version\x18\x04 \x01(\t\x12\x1c\n\x14remaining_item_count\x18\x05 \x01(\x03\x12,\n\tfreshness\x18\x06 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\x12&\n\x06source\x18\x07 \x01(\x0e\x32\x16.kubeconnect.v1.Source\x12\x10\n\x08warnings\x18\x08 \x03(\t\x12\x12\n\nnamespaces\x18\t \x03(\t\"\xe3\x02\n\x0c\x43ountRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12)\n\x07related\x18\x06 \x01(\x0b\x32\x18.kubeconnect.v1.Relation\x12\x10\n\x08group_by\x18\x07 \x03(\t\x12\x12\n\nmax_groups\x18\x08 \x01(\x05\x12\x1c\n\x14min_resource_version\x18\t \x01(\t\x12\x30\n\x0b\x63onsistency\x18\n \x01(\x0e\x32\x1b.kubeconnect.v1.Consistency\x12\x1e\n\x16require_all_namespaces\x18\x0b \x01(\x08\x12-\n\naggregates\x18\x0c \x03(\x0b\x32\x19.kubeconnect.v1.Aggregate\"\xe7\x02\n\rCountResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12\x13\n\x0btotal_count\x18\x02 \x01(\x03\x12+\n\x06groups\x18\x03 \x03(\x0b\x32\x1b.kubeconnect.v1.ObjectGroup\x12\x1d\n\x15remaining_group_count\x18\x04 \x01(\x03\x12\x18\n\x10resource_version\x18\x05 \x01(\t\x12,\n\tfreshness\x18\x06 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\x12&\n\x06source\x18\x07 \x01(\x0e\x32\x16.kubeconnect.v1.Source\x12\x10\n\x08warnings\x18\x08 \x03(\t\x12\x12\n\nnamespaces\x18\t \x03(\t\x12\x33\n\naggregates\x18\n \x03(\x0b\x32\x1f.kubeconnect.v1.AggregateResult\"y\n\x0bObjectGroup\x12&\n\x06values\x18\x01 \x03(\x0b\x32\x16.google.protobuf.Value\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x33\n\naggregates\x18\x03 \x03(\x0b\x32\x1f.kubeconnect.v1.AggregateResult\"N\n\tAggregate\x12\x33\n\x08\x66unction\x18\x01 \x01(\x0e\x32!.kubeconnect.v1.AggregateFunction\x12\x0c\n\x04path\x18\x02 \x01(\t\"y\n\x0f\x41ggregateResult\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x16.google.protobuf.Value\x12\r\n\x05\x65xact\x18\x02 \x01(\t\x12\x13\n\x0bvalue_count\x18\x03 \x01(\x03\x12\x1b\n\x13omitted_value_count\x18\x04 \x01(\x03*\xab\x01\n\x11\x41ggregateFunction\x12\"\n\x1e\x41GGREGATE_FUNCTION_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41GGREGATE_FUNCTION_SUM\x10\x01\x12\x1e\n\x1a\x41GGREGATE_FUNCTION_AVERAGE\x10\x02\x12\x1a\n\x16\x41GGREGATE_FUNCTION_MIN\x10\x03\x12\x1a\n\x16\x41GGREGATE_FUNCTION_MAX\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19kubeconnect/v1/read.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a kubeconnect/v1/consistency.proto\x1a\x19kubeconnect/v1/join.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xf7\x01\n\nGetRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0bsubresource\x18\x04 \x01(\t\x12*\n\x08\x65ncoding\x18\x05 \x01(\x0e\x32\x18.kubeconnect.v1.Encoding\x12\x0e\n\x06\x66ields\x18\x06 \x03(\t\x12\x1c\n\x14min_resource_version\x18\x07 \x01(\t\x12\x30\n\x0b\x63onsistency\x18\x08 \x01(\x0e\x32\x1b.kubeconnect.v1.Consistency\x12\x15\n\rmetadata_only\x18\t \x01(\x08\"\xb7\x01\n\x0bGetResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12&\n\x06object\x18\x02 \x01(\x0b\x32\x16.kubeconnect.v1.Object\x12,\n\tfreshness\x18\x03 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\x12&\n\x06source\x18\x04 \x01(\x0e\x32\x16.kubeconnect.v1.Source\"\xbe\x03\n\x0bListRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x0e\n\x06\x66ields\x18\x06 \x03(\t\x12*\n\x08\x65ncoding\x18\x07 \x01(\x0e\x32\x18.kubeconnect.v1.Encoding\x12\x1c\n\x14min_resource_version\x18\x08 \x01(\t\x12\x30\n\x0b\x63onsistency\x18\t \x01(\x0e\x32\x1b.kubeconnect.v1.Consistency\x12\x10\n\x08order_by\x18\n \x01(\t\x12\x11\n\tpage_size\x18\x0b \x01(\x05\x12\x12\n\npage_token\x18\x0c \x01(\t\x12\x15\n\rmetadata_only\x18\r \x01(\x08\x12)\n\x07related\x18\x0e \x01(\x0b\x32\x18.kubeconnect.v1.Relation\x12\x1e\n\x16require_all_namespaces\x18\x0f \x01(\x08\x12#\n\x05joins\x18\x10 \x03(\x0b\x32\x14.kubeconnect.v1.Join\"\xb0\x02\n\x0cListResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12\'\n\x07objects\x18\x02 \x03(\x0b\x32\x16.kubeconnect.v1.Object\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\x12\x18\n\x10resource_version\x18\x04 \x01(\t\x12\x1c\n\x14remaining_item_count\x18\x05 \x01(\x03\x12,\n\tfreshness\x18\x06 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\x12&\n\x06source\x18\x07 \x01(\x0e\x32\x16.kubeconnect.v1.Source\x12\x10\n\x08warnings\x18\x08 \x03(\t\x12\x12\n\nnamespaces\x18\t \x03(\t\"\xe3\x02\n\x0c\x43ountRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12)\n\x07related\x18\x06 \x01(\x0b\x32\x18.kubeconnect.v1.Relation\x12\x10\n\x08group_by\x18\x07 \x03(\t\x12\x12\n\nmax_groups\x18\x08 \x01(\x05\x12\x1c\n\x14min_resource_version\x18\t \x01(\t\x12\x30\n\x0b\x63onsistency\x18\n \x01(\x0e\x32\x1b.kubeconnect.v1.Consistency\x12\x1e\n\x16require_all_namespaces\x18\x0b \x01(\x08\x12-\n\naggregates\x18\x0c \x03(\x0b\x32\x19.kubeconnect.v1.Aggregate\"\xe7\x02\n\rCountResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12\x13\n\x0btotal_count\x18\x02 \x01(\x03\x12+\n\x06groups\x18\x03 \x03(\x0b\x32\x1b.kubeconnect.v1.ObjectGroup\x12\x1d\n\x15remaining_group_count\x18\x04 \x01(\x03\x12\x18\n\x10resource_version\x18\x05 \x01(\t\x12,\n\tfreshness\x18\x06 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\x12&\n\x06source\x18\x07 \x01(\x0e\x32\x16.kubeconnect.v1.Source\x12\x10\n\x08warnings\x18\x08 \x03(\t\x12\x12\n\nnamespaces\x18\t \x03(\t\x12\x33\n\naggregates\x18\n \x03(\x0b\x32\x1f.kubeconnect.v1.AggregateResult\"y\n\x0bObjectGroup\x12&\n\x06values\x18\x01 \x03(\x0b\x32\x16.google.protobuf.Value\x12\r\n\x05\x63ount\x18\x02 \x01(\x03\x12\x33\n\naggregates\x18\x03 \x03(\x0b\x32\x1f.kubeconnect.v1.AggregateResult\"N\n\tAggregate\x12\x33\n\x08\x66unction\x18\x01 \x01(\x0e\x32!.kubeconnect.v1.AggregateFunction\x12\x0c\n\x04path\x18\x02 \x01(\t\"y\n\x0f\x41ggregateResult\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x16.google.protobuf.Value\x12\r\n\x05\x65xact\x18\x02 \x01(\t\x12\x13\n\x0bvalue_count\x18\x03 \x01(\x03\x12\x1b\n\x13omitted_value_count\x18\x04 \x01(\x03*\xab\x01\n\x11\x41ggregateFunction\x12\"\n\x1e\x41GGREGATE_FUNCTION_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41GGREGATE_FUNCTION_SUM\x10\x01\x12\x1e\n\x1a\x41GGREGATE_FUNCTION_AVERAGE\x10\x02\x12\x1a\n\x16\x41GGREGATE_FUNCTION_MIN\x10\x03\x12\x1a\n\x16\x41GGREGATE_FUNCTION_MAX\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kubeconnect.v1.read_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_AGGREGATEFUNCTION']._serialized_start=2371
-  _globals['_AGGREGATEFUNCTION']._serialized_end=2542
-  _globals['_GETREQUEST']._serialized_start=170
-  _globals['_GETREQUEST']._serialized_end=417
-  _globals['_GETRESPONSE']._serialized_start=420
-  _globals['_GETRESPONSE']._serialized_end=603
-  _globals['_LISTREQUEST']._serialized_start=606
-  _globals['_LISTREQUEST']._serialized_end=1015
-  _globals['_LISTRESPONSE']._serialized_start=1018
-  _globals['_LISTRESPONSE']._serialized_end=1322
-  _globals['_COUNTREQUEST']._serialized_start=1325
-  _globals['_COUNTREQUEST']._serialized_end=1680
-  _globals['_COUNTRESPONSE']._serialized_start=1683
-  _globals['_COUNTRESPONSE']._serialized_end=2042
-  _globals['_OBJECTGROUP']._serialized_start=2044
-  _globals['_OBJECTGROUP']._serialized_end=2165
-  _globals['_AGGREGATE']._serialized_start=2167
-  _globals['_AGGREGATE']._serialized_end=2245
-  _globals['_AGGREGATERESULT']._serialized_start=2247
-  _globals['_AGGREGATERESULT']._serialized_end=2368
+  _globals['_AGGREGATEFUNCTION']._serialized_start=2435
+  _globals['_AGGREGATEFUNCTION']._serialized_end=2606
+  _globals['_GETREQUEST']._serialized_start=197
+  _globals['_GETREQUEST']._serialized_end=444
+  _globals['_GETRESPONSE']._serialized_start=447
+  _globals['_GETRESPONSE']._serialized_end=630
+  _globals['_LISTREQUEST']._serialized_start=633
+  _globals['_LISTREQUEST']._serialized_end=1079
+  _globals['_LISTRESPONSE']._serialized_start=1082
+  _globals['_LISTRESPONSE']._serialized_end=1386
+  _globals['_COUNTREQUEST']._serialized_start=1389
+  _globals['_COUNTREQUEST']._serialized_end=1744
+  _globals['_COUNTRESPONSE']._serialized_start=1747
+  _globals['_COUNTRESPONSE']._serialized_end=2106
+  _globals['_OBJECTGROUP']._serialized_start=2108
+  _globals['_OBJECTGROUP']._serialized_end=2229
+  _globals['_AGGREGATE']._serialized_start=2231
+  _globals['_AGGREGATE']._serialized_end=2309
+  _globals['_AGGREGATERESULT']._serialized_start=2311
+  _globals['_AGGREGATERESULT']._serialized_end=2432
 # @@protoc_insertion_point(module_scope)

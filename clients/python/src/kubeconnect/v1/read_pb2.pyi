@@ -1,5 +1,6 @@
 from google.protobuf import struct_pb2 as _struct_pb2
 from kubeconnect.v1 import consistency_pb2 as _consistency_pb2
+from kubeconnect.v1 import join_pb2 as _join_pb2
 from kubeconnect.v1 import object_pb2 as _object_pb2
 from kubeconnect.v1 import relation_pb2 as _relation_pb2
 from google.protobuf.internal import containers as _containers
@@ -59,7 +60,7 @@ class GetResponse(_message.Message):
     def __init__(self, resource: _Optional[_Union[_object_pb2.Resource, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., freshness: _Optional[_Union[_consistency_pb2.Freshness, _Mapping]] = ..., source: _Optional[_Union[_consistency_pb2.Source, str]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "consistency", "order_by", "page_size", "page_token", "metadata_only", "related", "require_all_namespaces")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "consistency", "order_by", "page_size", "page_token", "metadata_only", "related", "require_all_namespaces", "joins")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +76,7 @@ class ListRequest(_message.Message):
     METADATA_ONLY_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
     REQUIRE_ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    JOINS_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -90,7 +92,8 @@ class ListRequest(_message.Message):
     metadata_only: bool
     related: _relation_pb2.Relation
     require_all_namespaces: bool
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[_consistency_pb2.Consistency, str]] = ..., order_by: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., require_all_namespaces: bool = ...) -> None: ...
+    joins: _containers.RepeatedCompositeFieldContainer[_join_pb2.Join]
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[_consistency_pb2.Consistency, str]] = ..., order_by: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., require_all_namespaces: bool = ..., joins: _Optional[_Iterable[_Union[_join_pb2.Join, _Mapping]]] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("resource", "objects", "next_page_token", "resource_version", "remaining_item_count", "freshness", "source", "warnings", "namespaces")

@@ -1,4 +1,5 @@
 from kubeconnect.v1 import consistency_pb2 as _consistency_pb2
+from kubeconnect.v1 import join_pb2 as _join_pb2
 from kubeconnect.v1 import object_pb2 as _object_pb2
 from kubeconnect.v1 import relation_pb2 as _relation_pb2
 from google.protobuf.internal import containers as _containers
@@ -39,7 +40,7 @@ PATCH_FORMAT_JSON: PatchFormat
 PATCH_FORMAT_MERGE: PatchFormat
 
 class WatchRequest(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "resume_token", "metadata_only", "related", "patch_format", "require_all_namespaces", "limit", "order_by", "offset", "after")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "resume_token", "metadata_only", "related", "patch_format", "require_all_namespaces", "limit", "order_by", "offset", "after", "joins")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +59,7 @@ class WatchRequest(_message.Message):
     ORDER_BY_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    JOINS_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -76,7 +78,8 @@ class WatchRequest(_message.Message):
     order_by: str
     offset: int
     after: ObjectName
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ..., limit: _Optional[int] = ..., order_by: _Optional[str] = ..., offset: _Optional[int] = ..., after: _Optional[_Union[ObjectName, _Mapping]] = ...) -> None: ...
+    joins: _containers.RepeatedCompositeFieldContainer[_join_pb2.Join]
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ..., limit: _Optional[int] = ..., order_by: _Optional[str] = ..., offset: _Optional[int] = ..., after: _Optional[_Union[ObjectName, _Mapping]] = ..., joins: _Optional[_Iterable[_Union[_join_pb2.Join, _Mapping]]] = ...) -> None: ...
 
 class ObjectName(_message.Message):
     __slots__ = ("namespace", "name")
@@ -139,7 +142,7 @@ class WatchManyRequest(_message.Message):
     def __init__(self, watches: _Optional[_Iterable[_Union[WatchSpec, _Mapping]]] = ..., resume_token: _Optional[str] = ...) -> None: ...
 
 class WatchSpec(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "metadata_only", "related", "patch_format", "require_all_namespaces", "limit", "order_by", "offset", "after")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "metadata_only", "related", "patch_format", "require_all_namespaces", "limit", "order_by", "offset", "after", "joins")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -157,6 +160,7 @@ class WatchSpec(_message.Message):
     ORDER_BY_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    JOINS_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -174,7 +178,8 @@ class WatchSpec(_message.Message):
     order_by: str
     offset: int
     after: ObjectName
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ..., limit: _Optional[int] = ..., order_by: _Optional[str] = ..., offset: _Optional[int] = ..., after: _Optional[_Union[ObjectName, _Mapping]] = ...) -> None: ...
+    joins: _containers.RepeatedCompositeFieldContainer[_join_pb2.Join]
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ..., limit: _Optional[int] = ..., order_by: _Optional[str] = ..., offset: _Optional[int] = ..., after: _Optional[_Union[ObjectName, _Mapping]] = ..., joins: _Optional[_Iterable[_Union[_join_pb2.Join, _Mapping]]] = ...) -> None: ...
 
 class WatchManyResponse(_message.Message):
     __slots__ = ("watch_index", "response", "resume_token")

@@ -13,7 +13,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/object.proto.
  */
 export const file_kubeconnect_v1_object: GenFile = /*@__PURE__*/
-  fileDesc("ChtrdWJlY29ubmVjdC92MS9vYmplY3QucHJvdG8SDmt1YmVjb25uZWN0LnYxItMBCgZPYmplY3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSCwoDdWlkGAMgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGpzb24YBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEicKBWVycm9yGAggASgLMhYua3ViZWNvbm5lY3QudjEuU3RhdHVzSABCCQoHY29udGVudCJzCghSZXNvdXJjZRINCgVncm91cBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEgwKBGtpbmQYAyABKAkSDgoGcGx1cmFsGAQgASgJEhIKCm5hbWVzcGFjZWQYBSABKAgSFQoNcHJvdG9idWZfdHlwZRgGIAEoCSpjCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhMKD0VOQ09ESU5HX1NUUlVDVBABEhEKDUVOQ09ESU5HX0pTT04QAhIVChFFTkNPRElOR19QUk9UT0JVRhADYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_status]);
+  fileDesc("ChtrdWJlY29ubmVjdC92MS9vYmplY3QucHJvdG8SDmt1YmVjb25uZWN0LnYxIoICCgZPYmplY3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSCwoDdWlkGAMgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGpzb24YBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEicKBWVycm9yGAggASgLMhYua3ViZWNvbm5lY3QudjEuU3RhdHVzSAASLQoGam9pbmVkGAkgAygLMh0ua3ViZWNvbm5lY3QudjEuSm9pbmVkT2JqZWN0c0IJCgdjb250ZW50ImwKDUpvaW5lZE9iamVjdHMSDAoEbmFtZRgBIAEoCRINCgVjb3VudBgCIAEoAxInCgdvYmplY3RzGAMgAygLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhUKDW5vdF9wZXJtaXR0ZWQYBCABKAgicwoIUmVzb3VyY2USDQoFZ3JvdXAYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIMCgRraW5kGAMgASgJEg4KBnBsdXJhbBgEIAEoCRISCgpuYW1lc3BhY2VkGAUgASgIEhUKDXByb3RvYnVmX3R5cGUYBiABKAkqYwoIRW5jb2RpbmcSGAoURU5DT0RJTkdfVU5TUEVDSUZJRUQQABITCg9FTkNPRElOR19TVFJVQ1QQARIRCg1FTkNPRElOR19KU09OEAISFQoRRU5DT0RJTkdfUFJPVE9CVUYQA2IGcHJvdG8z", [file_google_protobuf_struct, file_kubeconnect_v1_status]);
 
 /**
  * Object is one Kubernetes object. The fields that every program needs are repeated
@@ -98,6 +98,14 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
     value: Status;
     case: "error";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The related objects, one result for each join of the request, in the order of the
+   * request. Empty if the request has no joins.
+   *
+   * @generated from field: repeated kubeconnect.v1.JoinedObjects joined = 9;
+   */
+  joined: JoinedObjects[];
 };
 
 /**
@@ -106,6 +114,54 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
  */
 export const ObjectSchema: GenMessage<Object$> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_object, 0);
+
+/**
+ * JoinedObjects are the objects that a join (see Join) relates to an object.
+ *
+ * @generated from message kubeconnect.v1.JoinedObjects
+ */
+export type JoinedObjects = Message<"kubeconnect.v1.JoinedObjects"> & {
+  /**
+   * The name of the join.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The number of related objects. 0 if there is none, and if not_permitted is set.
+   *
+   * @generated from field: int64 count = 2;
+   */
+  count: bigint;
+
+  /**
+   * The related objects, with the fields of the join, at most its limit. Empty if the join
+   * has no fields.
+   *
+   * @generated from field: repeated kubeconnect.v1.Object objects = 3;
+   */
+  objects: Object$[];
+
+  /**
+   * Whether the caller is not allowed to see whether there are related objects: because the
+   * caller is not allowed to list the related resource in the object's namespace or, for a
+   * cluster-scoped one, at all; or, for OWNER_OF, the resource of an owner between. A warning
+   * of the response contains the resource. The related objects of a cluster-scoped object
+   * are those in the namespaces in which the caller is allowed to list them; a warning
+   * reports if these are not all.
+   *
+   * @generated from field: bool not_permitted = 4;
+   */
+  notPermitted: boolean;
+};
+
+/**
+ * Describes the message kubeconnect.v1.JoinedObjects.
+ * Use `create(JoinedObjectsSchema)` to create a new message.
+ */
+export const JoinedObjectsSchema: GenMessage<JoinedObjects> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_object, 1);
 
 /**
  * Resource is the resource of the objects in a response, and their kind. A response has it
@@ -164,7 +220,7 @@ export type Resource = Message<"kubeconnect.v1.Resource"> & {
  * Use `create(ResourceSchema)` to create a new message.
  */
 export const ResourceSchema: GenMessage<Resource> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_object, 1);
+  messageDesc(file_kubeconnect_v1_object, 2);
 
 /**
  * Encoding is the form in which the content of objects is sent. STRUCT is readable in

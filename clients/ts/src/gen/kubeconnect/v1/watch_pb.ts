@@ -6,6 +6,8 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Freshness, Source } from "./consistency_pb.js";
 import { file_kubeconnect_v1_consistency } from "./consistency_pb.js";
+import type { Join } from "./join_pb.js";
+import { file_kubeconnect_v1_join } from "./join_pb.js";
 import type { Encoding, Object$, Resource } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
 import type { Relation } from "./relation_pb.js";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/watch.proto.
  */
 export const file_kubeconnect_v1_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEi4gMKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgSDQoFbGltaXQYDyABKAUSEAoIb3JkZXJfYnkYECABKAkSDgoGb2Zmc2V0GBEgASgDEikKBWFmdGVyGBIgASgLMhoua3ViZWNvbm5lY3QudjEuT2JqZWN0TmFtZSItCgpPYmplY3ROYW1lEhEKCW5hbWVzcGFjZRgBIAEoCRIMCgRuYW1lGAIgASgJIkoKCVBhZ2VTdGF0ZRITCgt0b3RhbF9jb3VudBgBIAEoAxIOCgZvZmZzZXQYAiABKAMSGAoQcmVzb3VyY2VfdmVyc2lvbhgDIAEoCSKdAgoNV2F0Y2hSZXNwb25zZRIqCghyZXNvdXJjZRgBIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlc291cmNlEiUKBmV2ZW50cxgCIAMoCzIVLmt1YmVjb25uZWN0LnYxLkV2ZW50EhQKDHJlc3VtZV90b2tlbhgDIAEoCRIsCglmcmVzaG5lc3MYBCABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MSJgoGc291cmNlGAUgASgOMhYua3ViZWNvbm5lY3QudjEuU291cmNlEhAKCHdhcm5pbmdzGAYgAygJEhIKCm5hbWVzcGFjZXMYByADKAkSJwoEcGFnZRgIIAEoCzIZLmt1YmVjb25uZWN0LnYxLlBhZ2VTdGF0ZSK0AQoFRXZlbnQSJwoEdHlwZRgBIAEoDjIZLmt1YmVjb25uZWN0LnYxLkV2ZW50VHlwZRImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSGAoQcmVzb3VyY2VfdmVyc2lvbhgDIAEoCRIxCgxwYXRjaF9mb3JtYXQYBCABKA4yGy5rdWJlY29ubmVjdC52MS5QYXRjaEZvcm1hdBINCgVpbmRleBgFIAEoBSJUChBXYXRjaE1hbnlSZXF1ZXN0EioKB3dhdGNoZXMYASADKAsyGS5rdWJlY29ubmVjdC52MS5XYXRjaFNwZWMSFAoMcmVzdW1lX3Rva2VuGAIgASgJIt0DCglXYXRjaFNwZWMSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEg4KBmZpbHRlchgFIAEoCRIOCgZmaWVsZHMYBiADKAkSKgoIZW5jb2RpbmcYByABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZxIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIMCgRuYW1lGAkgASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgSDQoFbGltaXQYDyABKAUSEAoIb3JkZXJfYnkYECABKAkSDgoGb2Zmc2V0GBEgASgDEikKBWFmdGVyGBIgASgLMhoua3ViZWNvbm5lY3QudjEuT2JqZWN0TmFtZUoECAoQC1IMcmVzdW1lX3Rva2VuIm8KEVdhdGNoTWFueVJlc3BvbnNlEhMKC3dhdGNoX2luZGV4GAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAkqygEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYSFAoQRVZFTlRfVFlQRV9NT1ZFRBAHKloKC1BhdGNoRm9ybWF0EhwKGFBBVENIX0ZPUk1BVF9VTlNQRUNJRklFRBAAEhUKEVBBVENIX0ZPUk1BVF9KU09OEAESFgoSUEFUQ0hfRk9STUFUX01FUkdFEAJiBnByb3RvMw", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
+  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihwQKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgSDQoFbGltaXQYDyABKAUSEAoIb3JkZXJfYnkYECABKAkSDgoGb2Zmc2V0GBEgASgDEikKBWFmdGVyGBIgASgLMhoua3ViZWNvbm5lY3QudjEuT2JqZWN0TmFtZRIjCgVqb2lucxgTIAMoCzIULmt1YmVjb25uZWN0LnYxLkpvaW4iLQoKT2JqZWN0TmFtZRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCSJKCglQYWdlU3RhdGUSEwoLdG90YWxfY291bnQYASABKAMSDgoGb2Zmc2V0GAIgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkinQIKDVdhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJEicKBHBhZ2UYCCABKAsyGS5rdWJlY29ubmVjdC52MS5QYWdlU3RhdGUitAEKBUV2ZW50EicKBHR5cGUYASABKA4yGS5rdWJlY29ubmVjdC52MS5FdmVudFR5cGUSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkSMQoMcGF0Y2hfZm9ybWF0GAQgASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSDQoFaW5kZXgYBSABKAUiVAoQV2F0Y2hNYW55UmVxdWVzdBIqCgd3YXRjaGVzGAEgAygLMhkua3ViZWNvbm5lY3QudjEuV2F0Y2hTcGVjEhQKDHJlc3VtZV90b2tlbhgCIAEoCSKCBAoJV2F0Y2hTcGVjEhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSDAoEbmFtZRgJIAEoCRIVCg1tZXRhZGF0YV9vbmx5GAsgASgIEikKB3JlbGF0ZWQYDCABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIxCgxwYXRjaF9mb3JtYXQYDSABKA4yGy5rdWJlY29ubmVjdC52MS5QYXRjaEZvcm1hdBIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA4gASgIEg0KBWxpbWl0GA8gASgFEhAKCG9yZGVyX2J5GBAgASgJEg4KBm9mZnNldBgRIAEoAxIpCgVhZnRlchgSIAEoCzIaLmt1YmVjb25uZWN0LnYxLk9iamVjdE5hbWUSIwoFam9pbnMYEyADKAsyFC5rdWJlY29ubmVjdC52MS5Kb2luSgQIChALUgxyZXN1bWVfdG9rZW4ibwoRV2F0Y2hNYW55UmVzcG9uc2USEwoLd2F0Y2hfaW5kZXgYASABKAUSLwoIcmVzcG9uc2UYAiABKAsyHS5rdWJlY29ubmVjdC52MS5XYXRjaFJlc3BvbnNlEhQKDHJlc3VtZV90b2tlbhgDIAEoCSrKAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIUChBFVkVOVF9UWVBFX0FEREVEEAESFwoTRVZFTlRfVFlQRV9NT0RJRklFRBACEhYKEkVWRU5UX1RZUEVfREVMRVRFRBADEhQKEEVWRU5UX1RZUEVfUkVTRVQQBBIVChFFVkVOVF9UWVBFX1NZTkNFRBAFEhcKE0VWRU5UX1RZUEVfQk9PS01BUksQBhIUChBFVkVOVF9UWVBFX01PVkVEEAcqWgoLUGF0Y2hGb3JtYXQSHAoYUEFUQ0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRUEFUQ0hfRk9STUFUX0pTT04QARIWChJQQVRDSF9GT1JNQVRfTUVSR0UQAmIGcHJvdG8z", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_join, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
 
 /**
  * WatchRequest asks for a selection and every change to it.
@@ -118,7 +120,7 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * the token is older than all that the service can reconstruct, the stream resyncs,
    * beginning with RESET.
    *
-   * The resource, namespace, name, selectors, filter, fields, metadata_only and related
+   * The resource, namespace, name, selectors, filter, fields, joins, metadata_only and related
    * must be those of the token's stream; otherwise the call fails with INVALID_ARGUMENT,
    * as for a truncated or modified token and for a token of a WatchMany. The encoding can
    * be another one. If patch_format is set, and the token's stream had no patches or
@@ -186,7 +188,7 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * To scroll, start a new stream with the last resume_token and another offset, after or
    * limit. It sends the difference to the page that the client has, and no RESET. A token of a
    * page contains the versions of the objects that the client has: any replica can resume
-   * it, whatever has changed since.
+   * it, whatever has changed since, also the caller's permissions.
    *
    * All streams with the same selection and order share one sorted set. Its memory is
    * bounded: RESOURCE_EXHAUSTED with reason RequestEntityTooLarge if a caller's pages are of
@@ -223,6 +225,22 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * @generated from field: kubeconnect.v1.ObjectName after = 18;
    */
   after?: ObjectName | undefined;
+
+  /**
+   * Related objects to send with each object, as in ListRequest. Only with limit: without one,
+   * each change of a related object could change any number of objects; call List at an interval,
+   * or watch the other resource too, for example with WatchMany. The joined objects of a page may
+   * need 2 MiB, its joins may look at 100,000 related objects, and the names that NAMES finds may
+   * need 16 MiB: more are INVALID_ARGUMENT.
+   *
+   * A row whose joined objects have changed is MODIFIED. If only these have changed, the event
+   * can have the version of an earlier BOOKMARK. A patch (see patch_format) is of the object
+   * only: `joined` is always complete, except in DELETED and MOVED, which have none. If the
+   * caller gains or loses the permission for a related resource, the rows are sent again.
+   *
+   * @generated from field: repeated kubeconnect.v1.Join joins = 19;
+   */
+  joins: Join[];
 };
 
 /**
@@ -612,6 +630,13 @@ export type WatchSpec = Message<"kubeconnect.v1.WatchSpec"> & {
    * @generated from field: kubeconnect.v1.ObjectName after = 18;
    */
   after?: ObjectName | undefined;
+
+  /**
+   * As in WatchRequest.
+   *
+   * @generated from field: repeated kubeconnect.v1.Join joins = 19;
+   */
+  joins: Join[];
 };
 
 /**

@@ -1,0 +1,210 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/joins"
+)
+
+// relater resolves joins to the resources that they read. It is owned by one call, or by one
+// goroutine of a stream.
+type relater struct {
+	*reads
+	params selectionParams
+	listed informerhub.Resource
+	// scope returns the namespaces that a read of related objects can cover; none without the
+	// permission.
+	scope func(context.Context, accessRequest) (auth.Namespaces, error)
+
+	caches   []*informerhub.Cache // that the joins read
+	warnings []string
+	// ownerKinds is the number of kinds of owners that were followed.
+	ownerKinds int
+}
+
+// join adds the joins of a page to a list, for what the caller can read.
+func (r *reads) join(ctx context.Context, list *pagedList, params listParams) error {
+	if len(params.joins) == 0 {
+		return nil
+	}
+	list.relater = &relater{reads: r, params: params.selectionParams, listed: list.resource}
+	list.relater.scope = func(ctx context.Context, access accessRequest) (auth.Namespaces, error) {
+		return r.rights.scopeIfAny(ctx, edge.IdentityFrom(ctx), access)
+	}
+	resolved, err := list.relater.resolveAll(ctx, params.joins)
+	list.joined = joins.NewPage(resolved, reserveMore)
+	return err
+}
+
+// resolveAll resolves joins.
+func (r *relater) resolveAll(ctx context.Context, all []joinParams) ([]joins.Join, error) {
+	var resolved []joins.Join
+	for _, join := range all {
+		found, err := r.resolve(ctx, join)
+		if err != nil {
+			return nil, edge.WithPrefix(err, fmt.Sprintf("join %q", join.name))
+		}
+		resolved = append(resolved, found)
+	}
+	return resolved, nil
+}
+
+// allWarnings returns the warnings about the resources of the joins. It returns none for no joins.
+func (r *relater) allWarnings() []string {
+	if r == nil {
+		return nil
+	}
+	return r.warnings
+}
+
+// freshness returns the freshness of what the joins and another read are computed from.
+func (r *relater) freshness(other informerhub.Freshness) informerhub.Freshness {
+	if r == nil {
+		return other
+	}
+	for _, cache := range r.caches {
+		other = leastFresh(other, cache.Freshness())
+	}
+	return other
+}
+
+// leastFresh returns the freshness of what is computed from two sources.
+func leastFresh(a, b informerhub.Freshness) informerhub.Freshness {
+	least := informerhub.Freshness{Stale: a.Stale || b.Stale, LastContact: a.LastContact}
+	if b.LastContact.Before(a.LastContact) {
+		least.LastContact = b.LastContact
+	}
+	return least
+}
+
+// resolve resolves a join.
+func (r *relater) resolve(ctx context.Context, join joinParams) (joins.Join, error) {
+	return onResource(ctx, r.cluster, join.resource, func(resource informerhub.Resource) (joins.Join, error) {
+		if !resource.Cacheable() {
+			return joins.Join{}, apierror.BadRequest("%s are not cached, and only the objects of a cache can be joined", resource.GroupResource())
+		}
+		relation, err := relationOf(join, r.listed, resource)
+		if err != nil {
+			return joins.Join{}, err
+		}
+		related, err := r.related(ctx, join.name, resource)
+		return joins.Join{Name: join.name, Relation: relation, Related: related, Filter: join.filter, View: join.view, Limit: join.limit}, err
+	})
+}
+
+// related returns a resource as the caller can read it.
+func (r *relater) related(ctx context.Context, join string, resource informerhub.Resource) (joins.Related, error) {
+	access := toList(resource, "", "")
+	if resource.Namespaced {
+		access.namespace = r.params.namespace
+	}
+	scope, err := r.scope(ctx, access)
+	if err != nil {
+		return joins.Related{}, err
+	}
+	if !scope.All && len(scope.Names) == 0 {
+		return joins.Related{Resource: resource, Namespaces: []string{}}, nil
+	}
+	cache, err := r.hub.Cache(ctx, resource)
+	if err != nil {
+		return joins.Related{}, err
+	}
+	if err := awaitVersion(ctx, cache, r.params.minVersion); err != nil {
+		return joins.Related{}, err
+	}
+	r.caches = append(r.caches, cache)
+	r.warnOfCoverage(join, access, scope)
+	return joins.Related{Resource: resource, Cache: cache, Namespaces: restriction(scope)}, nil
+}
+
+// warnOfCoverage warns if the objects of only some namespaces are joined to cluster-scoped objects.
+func (r *relater) warnOfCoverage(join string, access accessRequest, scope auth.Namespaces) {
+	if r.listed.Namespaced {
+		return
+	}
+	_, warnings := coverageOf(access, scope)
+	for _, warning := range warnings {
+		r.warnings = append(r.warnings, fmt.Sprintf("join %q: %s", join, warning))
+	}
+}
+
+// relationOf returns the relation of a join between two resources.
+func relationOf(join joinParams, listed, related informerhub.Resource) (joins.Relation, error) {
+	if err := checkJoinScopes(join.kind, listed, related); err != nil {
+		return nil, err
+	}
+	switch join.kind {
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY:
+		return relationAt(joins.NewNamedBy(join.path))
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMES:
+		return relationAt(joins.NewNames(join.path))
+	case kubeconnectv1.JoinType_JOIN_TYPE_SELECTED_BY:
+		return selectedByRows(listed)
+	case kubeconnectv1.JoinType_JOIN_TYPE_SUBJECT_OF:
+		field := aboutField[listed.GroupResource()]
+		if field == "" {
+			return nil, apierror.BadRequest("type SUBJECT_OF is for events: %s are not events", listed.Name)
+		}
+		return relationAt(joins.NewSubjectOf(field))
+	}
+	return joins.OwnerOf{}, nil
+}
+
+// relationAt returns a relation that depends on a path.
+func relationAt[R joins.Relation](relation R, err error) (joins.Relation, error) {
+	if err != nil {
+		return nil, apierror.BadRequest("path: %v", err)
+	}
+	return relation, nil
+}
+
+// checkJoinScopes rejects a join between resources of which only one is namespaced, where a name or a
+// selector alone does not say which objects are related.
+func checkJoinScopes(kind kubeconnectv1.JoinType, listed, related informerhub.Resource) error {
+	switch kind {
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMED_BY, kubeconnectv1.JoinType_JOIN_TYPE_OWNER_OF:
+		if related.Namespaced && !listed.Namespaced {
+			return &scopeError{apierror.BadRequest("%s are namespaced, and %s are not: an object of these cannot name one of them", related.Name, listed.Name)}
+		}
+	case kubeconnectv1.JoinType_JOIN_TYPE_NAMES, kubeconnectv1.JoinType_JOIN_TYPE_SELECTED_BY:
+		if listed.Namespaced && !related.Namespaced {
+			return &scopeError{apierror.BadRequest("%s are namespaced, and %s are not: only objects in the same namespace can be related in this way", listed.Name, related.Name)}
+		}
+	}
+	return nil
+}
+
+// selectorFields are the fields that can contain an object's own selector.
+var selectorFields = func() *mask.Mask {
+	fields, err := mask.Parse([]string{"spec.selector", "spec.podSelector", "status.selector"})
+	if err != nil {
+		panic(err)
+	}
+	return fields
+}()
+
+// selectedByRows returns the relation of the objects of a resource to those that they select.
+func selectedByRows(listed informerhub.Resource) (joins.Relation, error) {
+	read := selectorOf(listed)
+	if read == nil {
+		return nil, apierror.BadRequest("type SELECTED_BY: %s have no selector", listed.Name)
+	}
+	return joins.SelectedBy(func(row *informerhub.Object) (text string, ok bool, err error) {
+		content, err := row.AppendMaskedJSON(nil, selectorFields)
+		if err != nil {
+			return "", false, err
+		}
+		selector, err := read.parse(content)
+		if err != nil || selector == nil {
+			return "", false, err
+		}
+		return selector.String(), true, nil
+	}), nil
+}

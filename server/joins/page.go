@@ -1,0 +1,133 @@
+package joins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/encode"
+)
+
+const (
+	// maxExamined is the number of related objects after which a page is full.
+	maxExamined = 100_000
+	// MaxRowBytes bounds the related objects that are returned for a row, so that the row fits into
+	// a message together with the largest object.
+	MaxRowBytes = 128 << 10
+	// stepsBetweenYields is the number of related objects that are examined between two yields.
+	stepsBetweenYields = 32
+)
+
+// errFull reports that a page ends before a row, because its rows have cost too much.
+var errFull = errors.New("the page is full")
+
+// Page joins the rows of one page. Nil is a page without joins. It is owned by one goroutine.
+type Page struct {
+	joins   []*joining
+	reserve func(ctx context.Context, bytes int) error
+	between map[schema.GroupKind]*Related // see Follow
+	rows    int
+	// examined is the number of related objects that were examined, except for indexing. indexed
+	// is the number of those that were indexed.
+	examined, indexed int
+}
+
+// NewPage returns a page of some joins. reserve reserves memory in addition to [Page.Memory]; it
+// does not wait.
+func NewPage(joins []Join, reserve func(ctx context.Context, bytes int) error) *Page {
+	p := &Page{reserve: reserve, between: make(map[schema.GroupKind]*Related)}
+	for _, join := range joins {
+		p.joins = append(p.joins, &joining{
+			Join: join, page: p, finder: join.Relation.begin(p, join.Related),
+			known: make(map[*informerhub.Object]known), refused: make(map[schema.GroupResource]bool),
+		})
+	}
+	return p
+}
+
+// Next returns a page of the same joins, which follows the same owners.
+func (p *Page) Next() *Page {
+	definitions := make([]Join, len(p.joins))
+	for i, join := range p.joins {
+		definitions[i] = join.Join
+	}
+	next := NewPage(definitions, p.reserve)
+	next.between = p.between
+	return next
+}
+
+// Append appends the results of all joins for a row to the fields of the row's message. If full is
+// set, the page ends before the row.
+func (p *Page) Append(ctx context.Context, dst []byte, row *informerhub.Object) (longer []byte, full bool, err error) {
+	if p == nil {
+		return dst, false, nil
+	}
+	if p.rows > 0 && p.examined >= maxExamined {
+		return dst, true, nil
+	}
+	left := MaxRowBytes
+	for _, join := range p.joins {
+		result, err := join.result(ctx, row, &left)
+		if errors.Is(err, errFull) && p.rows > 0 {
+			return dst, true, nil
+		}
+		if err != nil {
+			return dst, false, fmt.Errorf("join %q: %w", join.Name, err)
+		}
+		dst = encode.AppendJoined(dst, result)
+	}
+	p.rows++
+	return dst, false, nil
+}
+
+// Warnings returns what people should know about the results so far.
+func (p *Page) Warnings() (warnings []string) {
+	if p == nil {
+		return nil
+	}
+	for _, join := range p.joins {
+		warnings = append(warnings, join.warnings()...)
+	}
+	return warnings
+}
+
+// Memory returns the memory that a page needs for itself.
+func (p *Page) Memory() int {
+	if p == nil {
+		return 0
+	}
+	return len(p.joins) * maxKnownBytes
+}
+
+// examine counts a related object.
+func (p *Page) examine(ctx context.Context) error {
+	p.examined++
+	if p.examined%stepsBetweenYields != 0 {
+		return nil
+	}
+	return fairqueue.Yield(ctx)
+}
+
+// Identity identifies the resources that the joins read, and the namespaces that the caller can list
+// them in.
+func (p *Page) Identity() string {
+	var text strings.Builder
+	for _, join := range p.joins {
+		text.WriteString(join.Related.identity())
+	}
+	for _, kind := range p.Followed() {
+		if related := p.between[kind]; related != nil {
+			text.WriteString(kind.String() + related.identity())
+		}
+	}
+	return text.String()
+}
+
+func (r Related) identity() string {
+	return fmt.Sprintf("%v %p %t %q\n", r.Resource, r.Cache, r.Namespaces == nil, r.Namespaces)
+}

@@ -1,0 +1,259 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/joins"
+)
+
+const (
+	// joinInterval is the shortest time between two looks at changes of related objects.
+	joinInterval = time.Second
+	// joinShare is the part of a processor that the joins of a stream may need: after they have been
+	// computed, the next look follows after this multiple of the time that it took.
+	joinShare = 20
+	// maxJoinedPageBytes bounds the joined objects of a page.
+	maxJoinedPageBytes = 2 << 20
+	// maxLiveIndexBytes bounds the memory for indexes while the joins of a page are computed.
+	maxLiveIndexBytes = 16 << 20
+)
+
+// joinedResult are the results of the joins for one object.
+type joinedResult struct {
+	hash    string // of message; empty without joins
+	message string // fields of the object's message; empty if the client has them
+}
+
+// liveJoins keeps the joins of a page true, for what its stream's lease permits. Nil is no joins. It
+// is owned by the goroutine that follows the watch.
+type liveJoins struct {
+	// Set once.
+	reads  *reads
+	params watchParams
+	lease  *accessLease
+
+	// Resolved under the lease at resolvedAt.
+	relater    *relater
+	page       *joins.Page
+	resolvedAt time.Time
+	permitted  []relatedRead // what the results depend on
+	identity   string        // of what the joins read
+
+	revisions []informerhub.Revision // of the caches when all objects were joined last
+	fresh     informerhub.Freshness  // of the caches when they had these revisions last
+	checkAt   time.Time              // when the revisions are compared next
+	warnings  []string
+}
+
+// joinLive returns the joins of a watch under its lease; nil for none.
+func (w *watches) joinLive(ctx context.Context, params watchParams, lease *accessLease) (*liveJoins, error) {
+	if len(params.joins) == 0 {
+		return nil, nil
+	}
+	l := &liveJoins{reads: w.reads, params: params, lease: lease}
+	_, err := l.resolve(ctx)
+	return l, err
+}
+
+// isOutdated reports whether the lease has been renewed since the joins were resolved.
+func (l *liveJoins) isOutdated() bool {
+	return l != nil && !l.resolvedAt.Equal(l.lease.renewedAt)
+}
+
+// wakeBefore returns the time at which the page is read again, if nothing else happens.
+func (l *liveJoins) wakeBefore(next time.Time) time.Time {
+	if l == nil || next.Before(l.checkAt) {
+		return next
+	}
+	return l.checkAt
+}
+
+// freshness returns the freshness of what the page and its joins are computed from.
+func (l *liveJoins) freshness(page informerhub.Freshness) informerhub.Freshness {
+	if l == nil {
+		return page
+	}
+	return leastFresh(page, l.fresh)
+}
+
+func (l *liveJoins) allWarnings() []string {
+	if l == nil {
+		return nil
+	}
+	return l.warnings
+}
+
+// resolve resolves the joins under the current lease, and reports whether they read something else
+// than before.
+func (l *liveJoins) resolve(ctx context.Context) (changed bool, err error) {
+	at := l.lease.renewedAt
+	relater := &relater{reads: l.reads, params: l.params.selectionParams, listed: l.lease.request.resource, scope: l.lease.scopeOf}
+	resolved, err := relater.resolveAll(ctx, l.params.joins)
+	if err != nil {
+		return false, err
+	}
+	page := joins.NewPage(resolved, limitedTo(maxLiveIndexBytes))
+	if l.page != nil {
+		if err := relater.follow(ctx, page, l.page.Followed()); err != nil {
+			return false, err
+		}
+	}
+	identity := page.Identity()
+	changed, l.identity = identity != l.identity, identity
+	l.relater, l.page, l.resolvedAt, l.permitted = relater, page, at, slices.Clone(l.lease.related)
+	return changed, nil
+}
+
+// limitedTo returns a function that reserves memory, of at most some bytes.
+func limitedTo(limit int) func(context.Context, int) error {
+	return func(_ context.Context, bytes int) error {
+		if limit -= bytes; limit < 0 {
+			return apierror.BadRequest("too many objects may be related to those of the page: select the objects of one namespace, or call List at an interval")
+		}
+		return nil
+	}
+}
+
+// results returns the results of the joins for the objects of a page. held are the objects that the
+// client has; results that have not changed have no message.
+func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, held []heldObject) ([]joinedResult, error) {
+	if l == nil {
+		return nil, nil
+	}
+	all, err := l.isDue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[*informerhub.Object]joinedResult, len(held))
+	if !all {
+		for _, object := range held {
+			known[object.object] = object.joined
+		}
+	}
+	began, fresh, revisions := time.Now(), l.currentFreshness(), l.currentRevisions()
+	results, err := l.join(ctx, objects, known)
+	if all && err == nil {
+		l.fresh, l.revisions, l.checkAt = fresh, revisions, time.Now().Add(max(joinInterval, joinShare*time.Since(began)))
+	}
+	return results, err
+}
+
+// isDue reports whether all objects must be joined again: because the joins read something else than
+// before, or because related objects may have changed and enough time has passed.
+func (l *liveJoins) isDue(ctx context.Context) (bool, error) {
+	if l.isOutdated() {
+		if changed, err := l.resolve(ctx); changed || err != nil {
+			return changed, err
+		}
+	}
+	if time.Now().Before(l.checkAt) {
+		return false, nil
+	}
+	l.checkAt = time.Now().Add(joinInterval)
+	fresh := l.currentFreshness()
+	if !slices.Equal(l.revisions, l.currentRevisions()) {
+		return true, nil
+	}
+	l.fresh = fresh
+	return false, nil
+}
+
+func (l *liveJoins) currentFreshness() informerhub.Freshness {
+	return l.relater.freshness(informerhub.Freshness{LastContact: time.Now()})
+}
+
+func (l *liveJoins) currentRevisions() []informerhub.Revision {
+	revisions := make([]informerhub.Revision, len(l.relater.caches))
+	for i, cache := range l.relater.caches {
+		revisions[i] = cache.Revision()
+	}
+	return revisions
+}
+
+// join joins the objects without known results.
+func (l *liveJoins) join(ctx context.Context, objects []*informerhub.Object, known map[*informerhub.Object]joinedResult) ([]joinedResult, error) {
+	results := make([]joinedResult, len(objects))
+	var rows []*informerhub.Object
+	var at []int
+	for i, object := range objects {
+		if result, ok := known[object]; ok {
+			results[i] = result
+		} else {
+			rows, at = append(rows, object), append(at, i)
+		}
+	}
+	if len(rows) == 0 {
+		return results, nil
+	}
+	messages, err := l.messages(ctx, rows, len(rows) == len(objects))
+	for i, message := range messages {
+		hash := sha256.Sum256(message)
+		results[at[i]] = joinedResult{string(hash[:hashBytes]), string(message)}
+	}
+	return results, err
+}
+
+// hashBytes is the length of the hash of results. Two results have the same hash with a probability
+// of 1 to 10³⁸.
+const hashBytes = 16
+
+// messages returns the fields of the messages of some objects with the results of their joins. all
+// reports whether these are all objects of the page, to which the warnings apply.
+func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, all bool) ([][]byte, error) {
+	page := l.page.Next()
+	if page.FollowsOwners() {
+		if err := l.relater.followOwners(ctx, page, rows); err != nil {
+			return nil, err
+		}
+		l.permitted = slices.Clone(l.lease.related)
+	}
+	return inSlot(ctx, func(ctx context.Context) ([][]byte, error) {
+		messages, size := make([][]byte, len(rows)), 0
+		for i, row := range rows {
+			message, full, err := page.Append(ctx, nil, row)
+			if err != nil {
+				return nil, err
+			}
+			if size += len(message); full || size > maxJoinedPageBytes {
+				return nil, errJoinsTooLarge
+			}
+			messages[i] = message
+		}
+		if all {
+			l.warnings = slices.Concat(l.relater.allWarnings(), page.Warnings())
+		}
+		return messages, nil
+	})
+}
+
+var errJoinsTooLarge = apierror.BadRequest("the joins of the page have too many or too large related objects: at most %d MiB in all: "+
+	"give a smaller limit, fewer fields, or call List at an interval", maxJoinedPageBytes>>20)
+
+// isPermitted reports whether the caller still has the permissions that the results of joins depend
+// on.
+func (p *livePage) isPermitted() bool {
+	return p == nil || p.joined == nil || p.joined.lease.coversRelated(p.joined.permitted)
+}
+
+// release releases the results of joins in the last batch, which has been sent.
+func (p *livePage) release() {
+	if p != nil {
+		p.places = nil
+	}
+}
+
+// joinedBytes returns the size of the results of joins in the last batch.
+func (p *livePage) joinedBytes() (size int) {
+	if p == nil {
+		return 0
+	}
+	for _, place := range p.places {
+		size += len(place.Joined)
+	}
+	return size
+}

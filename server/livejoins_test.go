@@ -1,0 +1,223 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// liveJoinedAPI returns an API server like joinedAPI, which sends events of each resource.
+func liveJoinedAPI() *fakeAPI {
+	api := joinedAPI()
+	api.eventsOf = make(map[string]chan any)
+	for resource := range api.of {
+		api.eventsOf[resource] = make(chan any)
+	}
+	return api
+}
+
+// liveJoined is a client of a page with joins.
+type liveJoined struct {
+	pageClient
+	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
+	last   []string // the events of the last response, in a short form
+}
+
+func watchJoined(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) *liveJoined {
+	t.Helper()
+	stream, err := s.resources.Watch(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	return &liveJoined{pageClient: pageClient{t: t}, stream: stream}
+}
+
+// until receives until the objects and their results are the wanted ones.
+func (c *liveJoined) until(want string) {
+	c.t.Helper()
+	for {
+		response := receive(c.t, c.stream)
+		c.apply(response)
+		c.last = append(c.last, response.GetWarnings()...)
+		for _, event := range response.GetEvents() {
+			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
+				c.last = append(c.last, fmt.Sprint(event.GetObject().GetName(), " modified ", event.GetPatchFormat()))
+			}
+		}
+		if c.results() == want {
+			return
+		}
+	}
+}
+
+// results returns the objects of the page with the results of their joins.
+func (c *liveJoined) results() string {
+	return strings.ReplaceAll(joinedText(c.t, &kubeconnectv1.ListResponse{Objects: c.held}), "\n", ", ")
+}
+
+func podsWithNodes(limit int32) *kubeconnectv1.WatchRequest {
+	return &kubeconnectv1.WatchRequest{Resource: "pods", Limit: limit, Encoding: asJSON, Fields: []string{"metadata.name"}, Joins: []*kubeconnectv1.Join{
+		{Name: "j", Type: namedBy, Resource: "nodes", Path: "spec.nodeName", Fields: []string{"metadata.labels.type"}}}}
+}
+
+// labelled returns the node of joinedAPI with another label.
+func labelled(label string, version int) *corev1.Node {
+	node := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: meta("", "n1")}
+	node.Labels, node.ResourceVersion = map[string]string{"type": label}, fmt.Sprint(version)
+	return node
+}
+
+func nodeType(label string) string {
+	return fmt.Sprintf(`j=1 n1{"metadata":{"labels":{"type":%q}}}`, label)
+}
+
+// TestLiveJoins_RowsFollowRelatedObjects changes, deletes and creates a node, and moves a pod.
+func TestLiveJoins_RowsFollowRelatedObjects(t *testing.T) {
+	api := liveJoinedAPI()
+	c := watchJoined(t, newService(t, api, auth.KubeconfigAuthenticator{}), podsWithNodes(2))
+	c.until("web-1 " + nodeType("large") + ", web-2 j=0")
+	api.eventsOf["nodes"] <- watchEvent{"MODIFIED", labelled("small", 20)}
+	c.until("web-1 " + nodeType("small") + ", web-2 j=0")
+	api.eventsOf["nodes"] <- watchEvent{"DELETED", labelled("small", 21)}
+	c.until("web-1 j=0, web-2 j=0")
+	api.eventsOf["nodes"] <- watchEvent{"ADDED", labelled("other", 22)}
+	c.until("web-1 " + nodeType("other") + ", web-2 j=0")
+	moved := joinedPod("a", "web-2", "n1", "")
+	moved.ResourceVersion = "23"
+	api.eventsOf["pods"] <- watchEvent{"MODIFIED", moved}
+	c.until("web-1 " + nodeType("other") + ", web-2 " + nodeType("other"))
+	if c.resets != 1 {
+		t.Errorf("the stream was reset %d times", c.resets)
+	}
+	for _, event := range c.last[:3] {
+		if event != "web-1 modified PATCH_FORMAT_UNSPECIFIED" {
+			t.Errorf("the events are %q", c.last)
+		}
+	}
+}
+
+// TestLiveJoins_ResumeWithWhatHasChanged resumes after a node has changed.
+func TestLiveJoins_ResumeWithWhatHasChanged(t *testing.T) {
+	api := liveJoinedAPI()
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
+	request := podsWithNodes(3)
+	first := watchJoined(t, s, request)
+	first.until("web-1 " + nodeType("large") + ", web-2 j=0, alone " + nodeType("large"))
+	second := watchJoined(t, s, request)
+	second.until(first.results())
+	request.ResumeToken = first.token
+	_ = first.stream.Close()
+	api.eventsOf["nodes"] <- watchEvent{"MODIFIED", labelled("small", 20)}
+	second.until("web-1 " + nodeType("small") + ", web-2 j=0, alone " + nodeType("small"))
+
+	resumed := watchJoined(t, s, request)
+	resumed.held = first.held
+	resumed.until(second.results())
+	if got := strings.Join(resumed.last, ", "); resumed.resets != 0 || got != "web-1 modified PATCH_FORMAT_UNSPECIFIED, alone modified PATCH_FORMAT_UNSPECIFIED" {
+		t.Errorf("it was reset %d times, and received %s", resumed.resets, got)
+	}
+	request.Joins[0].Fields = nil
+	if err := watchError(t.Context(), s, request); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("with another join it resumes: %v", err)
+	}
+}
+
+// TestLiveJoins_PatchesAreOfTheObjectOnly watches patches while only a related object changes.
+func TestLiveJoins_PatchesAreOfTheObjectOnly(t *testing.T) {
+	api := liveJoinedAPI()
+	request := podsWithNodes(1)
+	request.Fields, request.PatchFormat = nil, kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE
+	stream, err := newService(t, api, auth.KubeconfigAuthenticator{}).resources.Watch(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	for sent := false; ; {
+		response := receive(t, stream)
+		for _, event := range response.GetEvents() {
+			switch event.GetType() {
+			case kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
+				if !sent {
+					sent = true
+					api.eventsOf["nodes"] <- watchEvent{"MODIFIED", labelled("small", 20)}
+				}
+			case kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
+				if event.GetPatchFormat() != request.PatchFormat || string(event.GetObject().GetJson()) != "{}" ||
+					!strings.Contains(fmt.Sprint(event.GetObject().GetJoined()), "small") {
+					t.Errorf("received %v", event)
+				}
+				return
+			}
+		}
+	}
+}
+
+// TestLiveJoins_FollowPermissions grants and revokes the permission for the related resource.
+func TestLiveJoins_FollowPermissions(t *testing.T) {
+	all := auth.Namespaces{All: true}
+	rights := newFakeRights(auth.Namespaces{})
+	rights.of = map[string]auth.Namespaces{"pods": all}
+	c := watchJoined(t, withRights(t, liveJoinedAPI(), rights), podsWithNodes(1))
+	c.until("web-1 j=0 not permitted")
+	rights.change(func() { rights.of = map[string]auth.Namespaces{"pods": all, "nodes": all} })
+	c.until("web-1 " + nodeType("large"))
+	rights.change(func() { rights.of = map[string]auth.Namespaces{"pods": all} })
+	c.until("web-1 j=0 not permitted")
+	if !strings.Contains(strings.Join(c.last, "\n"), `join "j": some results are not permitted: you may not list nodes`) {
+		t.Errorf("received %q", c.last)
+	}
+}
+
+// TestLiveJoins_OwnersAreFollowed watches pods with their deployment, whose replica set is deleted
+// and recreated.
+func TestLiveJoins_OwnersAreFollowed(t *testing.T) {
+	api := liveJoinedAPI()
+	set := api.of["replicasets"][0]
+	c := watchJoined(t, newService(t, api, auth.KubeconfigAuthenticator{}), &kubeconnectv1.WatchRequest{
+		Resource: "pods", Limit: 3, Encoding: asJSON, Joins: []*kubeconnectv1.Join{{Name: "j", Type: ownerOf, Resource: "deployments"}}})
+	c.until("web-1 j=1, web-2 j=1, alone j=0")
+	api.eventsOf["replicasets"] <- watchEvent{"DELETED", set}
+	c.until("web-1 j=0, web-2 j=0, alone j=0")
+	api.eventsOf["replicasets"] <- watchEvent{"ADDED", set}
+	c.until("web-1 j=1, web-2 j=1, alone j=0")
+}
+
+func TestLiveJoins_InvalidOnesAreRejected(t *testing.T) {
+	s := newService(t, joinedAPI(), auth.KubeconfigAuthenticator{})
+	for want, change := range map[string]func(*kubeconnectv1.WatchRequest){
+		"joins need a limit in a watch":      func(r *kubeconnectv1.WatchRequest) { r.Limit = 0 },
+		`two joins with the name "j"`:        func(r *kubeconnectv1.WatchRequest) { r.Joins = append(r.Joins, r.Joins[0]) },
+		`join "j": the cluster serves no`:    func(r *kubeconnectv1.WatchRequest) { r.Joins[0].Resource = "unknowns" },
+		`join "j": type SUBJECT_OF is for e`: func(r *kubeconnectv1.WatchRequest) { r.Joins[0].Type, r.Joins[0].Path = subjectOf, "" },
+	} {
+		request := podsWithNodes(1)
+		change(request)
+		if err := watchError(t.Context(), s, request); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("returned %v, want %s", err, want)
+		}
+	}
+}
+
+// TestLiveJoins_TooManyRelatedObjectsEndTheStream watches a page with large related objects.
+func TestLiveJoins_TooManyRelatedObjectsEndTheStream(t *testing.T) {
+	api := liveJoinedAPI()
+	for i := range 100 {
+		pod := joinedPod("a", fmt.Sprint("large-", i), "n1", "")
+		pod.Annotations = map[string]string{"large": strings.Repeat("x", 60<<10)}
+		api.of["pods"] = append(api.of["pods"], pod)
+	}
+	request := podsWithNodes(500)
+	request.Joins = []*kubeconnectv1.Join{{Name: "j", Type: namedBy, Resource: "pods", Path: "metadata.name", Fields: []string{"metadata.annotations"}}}
+	err := watchError(t.Context(), newService(t, api, auth.KubeconfigAuthenticator{}), request)
+	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "too large related objects") {
+		t.Errorf("returned %v", err)
+	}
+}
