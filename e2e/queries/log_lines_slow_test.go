@@ -35,9 +35,7 @@ func TestLogLines_FitInMemoryWhenUnread(t *testing.T) {
 	}
 	before := kit.ResidentMemory(t, service.PID())
 	kit.OpenLines(l.Ctx, t, client, request).Next()
-	for _, source := range sources {
-		l.UntilStandsStill(source)
-	}
+	l.UntilStandStill(sources...)
 	kept := kit.ResidentMemory(t, service.PID()) - before
 	t.Logf("%d unread logs use %d MiB", unreadPods, kept>>20)
 	if kept > unreadPodsMemory {
