@@ -42,6 +42,7 @@ import { List, type ListOptions } from "./list.js";
 import { LiveCounts, type WatchCountsOptions } from "./livecounts.js";
 import { LivePage, type LivePageOptions } from "./livepage.js";
 import { Log, type LogOptions } from "./log.js";
+import { LogLines, type LogLinesOptions } from "./loglines.js";
 import type { KubeValue, ObjectName } from "./object.js";
 import { patchRequest, type PatchOptions, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
@@ -119,6 +120,13 @@ export interface Client {
    * opened when the log is iterated, and each iteration opens a new stream.
    */
   logs(pod: ObjectName, options?: LogOptions): Log;
+
+  /**
+   * Reads the logs of a selection of pods as lines, each with its pod and container, and with
+   * `follow` those of pods that are created later. The stream is opened when the lines are
+   * iterated, and lasts.
+   */
+  logLines(options?: LogLinesOptions): LogLines;
 
   /**
    * Creates an object. Its kind may be left out. Fails with Code.AlreadyExists if an object
@@ -243,6 +251,10 @@ export function createClient(transport: Transport): Client {
 
     logs(pod: ObjectName, options: LogOptions = {}) {
       return new Log(pods, pod, options);
+    },
+
+    logLines(options: LogLinesOptions = {}) {
+      return new LogLines(pods, options);
     },
 
     async create<T>(resource: string, object: WriteBody, options: CreateOptions = {}) {

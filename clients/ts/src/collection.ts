@@ -1,4 +1,5 @@
-import { keyOf, type KubeObject, type KubeValue, type ObjectHead } from "./object.js";
+import type { KubeObject, KubeValue } from "./object.js";
+import { keyOf, type ObjectHead } from "./objectstate.js";
 import { newest } from "./version.js";
 import type { WatchBatch, WatchEvent } from "./event.js";
 

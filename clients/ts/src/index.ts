@@ -54,20 +54,23 @@ export type { EventStream, EventStreamOptions } from "./eventstream.js";
 export type { Freshness } from "./freshness.js";
 export { GetResult, type GetOptions } from "./get.js";
 export type { Identity } from "./identity.js";
+export type { Join, JoinOptions, Joins, JoinType } from "./join.js";
+export type { Joined, JoinedObjects } from "./joined.js";
 export { List, type ListAll, type ListOptions, type ListPage } from "./list.js";
 export { LiveCounts, type WatchCountsOptions } from "./livecounts.js";
 export { LivePage, type LivePageOptions, type PageRange, type PageSnapshot } from "./livepage.js";
 export type { LiveStore, LiveStoreOptions } from "./livestore.js";
 export { Log, type LogOptions, type LogStream } from "./log.js";
+export { LogLine, type LogEvent, type LogEventType } from "./logline.js";
+export { LogLines, type LineFilter, type LogLinesOptions } from "./loglines.js";
 export {
   KubeObject,
-  keyOf,
   type KubeValue,
-  type ObjectHead,
   type ObjectMeta,
   type ObjectName,
   type Resource,
 } from "./object.js";
+export { keyOf, ObjectState, type ObjectHead } from "./objectstate.js";
 export type { PatchOptions, PatchResult, PatchType } from "./patch.js";
 export type { Consistency, ConsistencyOptions, FieldOptions, Source } from "./read.js";
 export type { ReconnectOptions } from "./reconnect.js";

@@ -4,6 +4,7 @@ import { KubeconnectError } from "./error.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import type { ListResponse } from "./gen/kubeconnect/v1/read_pb.js";
+import { joinFields, type JoinOptions } from "./join.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import { KubeObject, type KubeValue, type Resource } from "./object.js";
 import {
@@ -20,7 +21,8 @@ import { selectionFields, type Selection } from "./selection.js";
 const maxRestarts = 2;
 
 /** Options of a list: the objects to list, their order, and how to read them. */
-export interface ListOptions extends Selection, ReadOptions, ConsistencyOptions, FieldOptions {
+export interface ListOptions
+  extends Selection, ReadOptions, ConsistencyOptions, FieldOptions, JoinOptions {
   /**
    * "path" or "path desc", or several of these with commas: "status.phase,
    * metadata.creationTimestamp desc". Default: by namespace and name.
@@ -144,6 +146,7 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
       encoding: Encoding.JSON,
       ...consistencyField(this.#options),
       ...objectFields(this.#options),
+      ...joinFields(this.#options),
     };
     return unary(this.#options, (call) => this.#service.list(request, call));
   }

@@ -2,6 +2,7 @@ import { stream } from "./call.js";
 import { KubeconnectError } from "./error.js";
 import { freshnessFrom } from "./freshness.js";
 import { EventType, type PageState, type WatchResponse } from "./gen/kubeconnect/v1/watch_pb.js";
+import { joinFields, type JoinOptions } from "./join.js";
 import { keptState } from "./kept.js";
 import { LiveStore, type LiveStoreOptions, type Update } from "./livestore.js";
 import type { ResourceServiceClient } from "./message.js";
@@ -27,7 +28,8 @@ export interface PageRange {
 }
 
 /** Options of a live page: the selection, the order of its objects, and what to send of them. */
-export interface LivePageOptions extends Selection, FieldOptions, PageRange, LiveStoreOptions {
+export interface LivePageOptions
+  extends Selection, FieldOptions, JoinOptions, PageRange, LiveStoreOptions {
   /** The order of the objects, as in ListOptions. Default: by namespace and name. */
   readonly orderBy?: string | undefined;
   /** Waits until the cache has reached this version, as in ReadOptions. */
@@ -157,6 +159,7 @@ export class LivePage<T = KubeValue> extends LiveStore<PageSnapshot<T>, PageUpda
     const isReached = resumeToken !== "";
     const request = {
       ...watchFields(this.#resource, this.#options, { isReached, patches: false }),
+      ...joinFields(this.#options),
       limit,
       orderBy,
       offset: BigInt(offset),

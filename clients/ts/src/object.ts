@@ -1,8 +1,9 @@
-import { KubeconnectError } from "./error.js";
 import type {
   Object$ as ObjectMessage,
   Resource as ResourceMessage,
 } from "./gen/kubeconnect/v1/object_pb.js";
+import { joinedFrom, type JoinedObjects } from "./joined.js";
+import { ObjectState } from "./objectstate.js";
 
 /** A resource and its kind. */
 export type Resource = Readonly<
@@ -14,17 +15,6 @@ export interface ObjectName {
   /** Required for a namespaced resource, rejected for a cluster-scoped one. */
   readonly namespace?: string | undefined;
   readonly name: string;
-}
-
-/** The fields that identify one state of one object. */
-export interface ObjectHead {
-  /** Empty for a cluster-scoped object. */
-  readonly namespace: string;
-  readonly name: string;
-  /** Distinguishes an object from a later object with the same name. */
-  readonly uid: string;
-  /** Opaque; equal for equal states of one object. */
-  readonly resourceVersion: string;
 }
 
 /** The most used fields of metadata. */
@@ -49,69 +39,15 @@ export interface KubeValue {
   [field: string]: unknown;
 }
 
-/** Returns the key of an object within its resource. */
-export function keyOf(object: Pick<ObjectHead, "namespace" | "name">): string {
-  return `${object.namespace}/${object.name}`;
-}
-
-/**
- * One Kubernetes object. The fields of ObjectHead are available without decoding. The content is
- * decoded on first access of `value`.
- */
-export class KubeObject<T = KubeValue> implements ObjectHead {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
+/** One Kubernetes object, with its resource. */
+export class KubeObject<T = KubeValue> extends ObjectState<T> {
   readonly resource: Resource;
-  #content: ObjectMessage["content"] | { case: "value"; value: T };
+  /** The related objects, by the names of the call's `joins`. */
+  readonly joined: JoinedObjects;
 
   constructor(message: ObjectMessage, resource: Resource) {
-    this.namespace = message.namespace;
-    this.name = message.name;
-    this.uid = message.uid;
-    this.resourceVersion = message.resourceVersion;
+    super(message);
     this.resource = resource;
-    this.#content = message.content;
-  }
-
-  /** `namespace/name`; `/name` for a cluster-scoped object. */
-  get key(): string {
-    return keyOf(this);
-  }
-
-  /**
-   * The complete object as Kubernetes JSON. Treat it as read-only, because all readers share it.
-   *
-   * @throws KubeconnectError if the service could not read the object, or reported its deletion
-   * without its content (see WatchEvent).
-   */
-  get value(): T {
-    if (this.#content.case !== "value") {
-      this.#content = { case: "value", value: decode(this.#content) as T };
-    }
-    return this.#content.value;
-  }
-
-  /** Returns the complete object for JSON.stringify. */
-  toJSON(): T {
-    return this.value;
+    this.joined = joinedFrom(message.joined);
   }
 }
-
-function decode(content: ObjectMessage["content"]): unknown {
-  switch (content.case) {
-    case "json":
-      return JSON.parse(utf8.decode(content.value));
-    case "struct":
-      return content.value;
-    case undefined:
-      throw KubeconnectError.internal("the object was sent without content");
-    case "error":
-      throw KubeconnectError.fromStatus(content.value);
-    default:
-      throw KubeconnectError.internal(`the object has no JSON content (${content.case})`);
-  }
-}
-
-const utf8 = new TextDecoder();

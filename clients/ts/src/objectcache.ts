@@ -3,7 +3,7 @@ import { KubeconnectError } from "./error.js";
 import type { Object$ as ObjectMessage } from "./gen/kubeconnect/v1/object_pb.js";
 import { EventSchema, EventType, PatchFormat, type Event } from "./gen/kubeconnect/v1/watch_pb.js";
 import { applyPatch } from "./jsonpatch.js";
-import { keyOf } from "./object.js";
+import { keyOf } from "./objectstate.js";
 
 /** The objects that a watch has delivered, to which later patches are applied. */
 export class ObjectCache {

@@ -64,7 +64,10 @@ export class PageObjects<T> {
     copy.splice(index, 0, object);
   }
 
-  /** Returns the object of an event. An object in a state that the page has is that of the page. */
+  /**
+   * Returns the object of an event. An object in a state that the page has is that of the page,
+   * unless it has related objects, which may have changed.
+   */
   #objectOf(type: EventType, message: ObjectMessage, resource: Resource): KubeObject<T> {
     if (type === EventType.MOVED) {
       const copy = this.#copy();
@@ -87,9 +90,9 @@ function indexOf(objects: readonly Name[], { namespace, name }: Name): number {
 
 function isSameState(
   object: KubeObject<unknown>,
-  { uid, resourceVersion }: ObjectMessage,
+  { uid, resourceVersion, joined }: ObjectMessage,
 ): boolean {
-  return object.uid === uid && object.resourceVersion === resourceVersion;
+  return object.uid === uid && object.resourceVersion === resourceVersion && joined.length === 0;
 }
 
 function doesNotApply(change: string): KubeconnectError {

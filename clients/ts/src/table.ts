@@ -6,7 +6,8 @@ import type {
   TableRow as RowMessage,
 } from "./gen/kubeconnect/v1/table_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
-import type { ObjectHead, Resource } from "./object.js";
+import type { Resource } from "./object.js";
+import type { ObjectHead } from "./objectstate.js";
 import { jsonFrom } from "./value.js";
 
 /** Options of a table: the objects to print. An object must match all that are given. */

@@ -1,4 +1,3 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   createRouterTransport,
   type HandlerContext,
@@ -6,13 +5,7 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { createClient, KubeconnectError, type Client, type LiveStore } from "../src/index.js";
-import {
-  AccessService,
-  DiscoveryService,
-  PodService,
-  ResourceService,
-  type ObjectSchema,
-} from "../src/proto.js";
+import { AccessService, DiscoveryService, PodService, ResourceService } from "../src/proto.js";
 
 /** Creates a client of services with these methods. All other methods are unimplemented. */
 export function clientOf(
@@ -56,6 +49,11 @@ export async function untilEnd<T, R = T>(
 
 const ended = "the service ended the stream";
 
+/** Creates a client of a pod service with these methods. */
+export function podsClientOf(pods: Partial<ServiceImpl<typeof PodService>>): Client {
+  return createClient(podsTransport(pods));
+}
+
 /** Creates a transport to a pod service with these methods. */
 export function podsTransport(pods: Partial<ServiceImpl<typeof PodService>>): Transport {
   return createRouterTransport(({ service: serve }) => {
@@ -73,11 +71,7 @@ export const podResource = {
 };
 
 /** Returns a pod in the format of the service. */
-export function pod(
-  name: string,
-  resourceVersion = "1",
-  uid = `uid-${name}`,
-): MessageInitShape<typeof ObjectSchema> {
+export function pod(name: string, resourceVersion = "1", uid = `uid-${name}`) {
   const value = {
     apiVersion: "v1",
     kind: "Pod",
@@ -88,9 +82,11 @@ export function pod(
     name,
     uid,
     resourceVersion,
-    content: { case: "json", value: new TextEncoder().encode(JSON.stringify(value)) },
+    content: { case: "json" as const, value: new TextEncoder().encode(JSON.stringify(value)) },
   };
 }
+
+const end = Symbol("the end of a stream");
 
 /** A stream that a client has opened at a fake service, whose messages a test sends. */
 export class FakeStream<Request, Response> {
@@ -99,7 +95,7 @@ export class FakeStream<Request, Response> {
   readonly closed: Promise<void>;
   /** Resolves when the test has ended the stream with an error, and all before it was read. */
   readonly ended: Promise<void>;
-  readonly #queue: (Response | Error)[] = [];
+  readonly #queue: (Response | Error | typeof end)[] = [];
   #end = (): void => undefined;
   #wake = (): void => undefined;
 
@@ -119,10 +115,17 @@ export class FakeStream<Request, Response> {
     this.#wake();
   }
 
+  /** Ends the stream without an error. */
+  end(): void {
+    this.#queue.push(end);
+    this.#wake();
+  }
+
   /** Yields what the test sends, and throws the errors. */
   async *messages(signal: AbortSignal): AsyncGenerator<Response, void, undefined> {
     while (!signal.aborted) {
       const message = this.#queue.shift();
+      if (message === end) return;
       if (message instanceof Error) {
         this.#end();
         throw message;

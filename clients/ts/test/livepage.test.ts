@@ -130,6 +130,26 @@ suite("livePage", () => {
     leave();
   });
 
+  test("has the new related objects of objects that are otherwise the same", async () => {
+    const joins = { owned: { type: "selectedBy", resource: "pods" } } as const;
+    const { page, leave, stream, streams } = await opened({ joins });
+    assert.deepEqual(
+      stream.request.joins.map(({ name }) => name),
+      ["owned"],
+    );
+    const joined = (count: number): ModelEvent["object"] => ({
+      ...pod("a"),
+      joined: [{ name: "owned", count: BigInt(count) }],
+    });
+    stream.send(complete("2", 9, 0, { type: EventType.MODIFIED, object: joined(1) }));
+    await until(page, ({ items }) => items[0]?.joined.owned?.count === 1);
+    stream.send(lost);
+    const again = complete("3", 1, 0, reset, { type: EventType.ADDED, object: joined(2) }, synced);
+    (await streams.next()).send(again);
+    await until(page, ({ items }) => items[0]?.joined.owned?.count === 2);
+    leave();
+  });
+
   test("resumes a lost stream with the token of the page that it shows", async () => {
     const { page, leave, stream, streams } = await opened();
     const [a] = page.items;

@@ -19,9 +19,9 @@ type countsLine struct {
 	Groups []string
 }
 
-// TestClients_FollowCounts changes what is counted, also while the stream is broken: the program
+// TestTypeScript_FollowsCounts changes what is counted, also while the stream is broken: the program
 // must always have all numbers.
-func TestClients_FollowCounts(t *testing.T) {
+func TestTypeScript_FollowsCounts(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, kit.Cluster(t).Kubeconfig)
 	for name, command := range livePrograms(t, "counts") {

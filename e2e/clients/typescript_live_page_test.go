@@ -30,9 +30,9 @@ func livePrograms(t *testing.T, subject string) map[string][]string {
 	}
 }
 
-// TestClients_FollowAPage changes the objects of a page, also while the stream is broken, and scrolls
+// TestTypeScript_FollowsAPage changes the objects of a page, also while the stream is broken, and scrolls
 // it: the program must always show the objects of the page in their order, and be sent one snapshot.
-func TestClients_FollowAPage(t *testing.T) {
+func TestTypeScript_FollowsAPage(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, kit.Cluster(t).Kubeconfig)
 	for name, command := range livePrograms(t, "page") {
