@@ -36,7 +36,7 @@ func TestClients_FollowTheLogsOfASelection(t *testing.T) {
 			one[1].Write("Grüße 🌍\n")
 			wantLine(loggedLine{"one", "proxy", "Grüße 🌍"})
 			service.Crash()
-			service = harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, kit.HostPort(service))
+			harness.StartMortalService(t, kit.Cluster(t).Kubeconfig, kit.HostPort(service))
 			one[0].Write("after the crash\n")
 			wantLine(loggedLine{"one", "main", "after the crash"})
 			two := l.Start("two", kit.Labels{"app": "web"}, "main")

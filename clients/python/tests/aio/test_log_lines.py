@@ -109,7 +109,8 @@ async def test_warns_of_logs_that_cannot_be_read(
     service.play(pb.GetLogLinesResponse(events=[began("db"), failed]), End())
     async with client.log_lines(namespace="demo") as logs:
         assert [each async for each in logs] == []
-    assert caplog.messages == ["log demo/web/main failed: Started"]
+    logged = [each.message for each in caplog.records if each.name == "kubeconnect"]
+    assert logged == ["log demo/web/main failed: Started"]
 
 
 async def test_raises_errors(client: AsyncClient, service: FakeService) -> None:

@@ -118,7 +118,8 @@ def test_warns_of_logs_that_cannot_be_read(
     service.play(pb.GetLogLinesResponse(events=[began("db"), failed]), End())
     with client.log_lines(namespace="demo") as logs:
         assert [each for each in logs] == []
-    assert caplog.messages == ["log demo/web/main failed: Started"]
+    logged = [each.message for each in caplog.records if each.name == "kubeconnect"]
+    assert logged == ["log demo/web/main failed: Started"]
 
 
 def test_raises_errors(client: Client, service: FakeService) -> None:
