@@ -55,7 +55,7 @@ export interface LogLinesOptions
   readonly lineFilter?: LineFilter | undefined;
   /** Ends after this number of lines; at least 1. Default: no limit. */
   readonly limitLines?: number | undefined;
-  /** Ends the logs of a pod after this number of lines. It is counted for each stream anew. */
+  /** Ends the logs of a pod after this number of lines. The count begins again with each stream. */
   readonly limitLinesPerPod?: number | undefined;
   /** Ends before this number of bytes is exceeded; at least 1. Default: no limit. */
   readonly limitBytes?: number | undefined;
