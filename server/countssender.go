@@ -24,6 +24,7 @@ type countsSender struct {
 	memory   sendMemory
 	plan     *counts.Plan
 	interval time.Duration
+	asJSON   bool // the caller's codec writes JSON
 
 	total     counts.Group // the total that was sent last
 	warnings  []string     // those of the moment that was sent last
@@ -189,7 +190,7 @@ func (s *countsSender) reserve(ctx context.Context, c *liveCounts) (heldMemory, 
 	}); err != nil {
 		return heldMemory{}, followError(err)
 	}
-	return s.memory.reserveMessage(ctx, size)
+	return s.memory.reserveMessage(ctx, size, s.asJSON)
 }
 
 // next reads the next update.

@@ -24,7 +24,7 @@ func coverageOf(access accessRequest, scope auth.Namespaces) (namespaces, warnin
 	}
 	needed := fmt.Sprintf("%s %s", strings.Join(access.verbs, " and "), access.resource.GroupResource())
 	if access.also != nil {
-		needed += ", or not get their logs,"
+		needed += " and get their logs"
 	}
 	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you may not %s in the others",
 		len(scope.Names), strings.Join(named, ", "), more, needed)

@@ -38,6 +38,7 @@ type livePage struct {
 	reached   string                            // the version that the next follower must reach; empty for any
 	reset     bool                              // the next batch begins with Reset
 	anchor    *sorted.Entry                     // of params.after, at its last place; nil before it was found
+	resumed   []heldObject                      // the objects of the page that was resumed; nil after the first read
 
 	// What the client has after the last batch.
 	held     []heldObject
@@ -105,7 +106,7 @@ func (p *livePage) resume(ctx context.Context, position *informerhub.Position, h
 	if err != nil {
 		return err
 	}
-	p.state = &kubeconnectv1.PageState{Offset: int64(offset)}
+	p.state, p.resumed = &kubeconnectv1.PageState{Offset: int64(offset)}, objects
 	if position == nil {
 		return nil
 	}
@@ -238,9 +239,14 @@ func (p *livePage) place(objects *sorted.Objects) (int, error) {
 	if after == nil {
 		return min(p.params.offset, objects.Len()), nil
 	}
+	resumed := p.resumed
+	p.resumed = nil
 	if entry, ok := objects.Find(after.Namespace, after.Name); ok {
 		p.anchor = &entry
 		return objects.IndexOf(entry) + 1, nil
+	}
+	if p.anchor == nil {
+		p.anchor = p.firstOf(resumed, objects)
 	}
 	switch {
 	case p.anchor != nil:
@@ -249,6 +255,31 @@ func (p *livePage) place(objects *sorted.Objects) (int, error) {
 		return min(int(p.state.GetOffset()), objects.Len()), nil
 	}
 	return 0, apierrors.NewNotFound(p.cache.Resource().GroupResource(), after.Name)
+}
+
+// mostSearched bounds the objects, before and after the place of a page that is resumed, among which
+// the objects of that page are searched.
+const mostSearched = 2000
+
+// firstOf returns the first object of a page that was resumed which is still in the selection; nil if
+// there is none near the page's place. Its place is that of the page if the object before the page is
+// no longer in the selection: objects before the page may be missing too.
+func (p *livePage) firstOf(page []heldObject, objects *sorted.Objects) *sorted.Entry {
+	if len(page) == 0 {
+		return nil
+	}
+	from := max(0, int(p.state.GetOffset())-mostSearched)
+	near := make(map[objectID]*informerhub.Object, 2*mostSearched)
+	for _, object := range objects.Range(from, 2*mostSearched) {
+		near[idOf(object)] = object
+	}
+	for _, held := range page {
+		if object := near[held.id]; object != nil {
+			entry, _ := objects.Find(object.Namespace(), object.Name())
+			return &entry
+		}
+	}
+	return nil
 }
 
 // batch returns the difference between a page and what the client has; without events if there is

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 )
@@ -31,7 +32,11 @@ func (p *pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 	if err != nil {
 		return err
 	}
-	lease, err := p.leases.grant(ctx, params.access())
+	resource, err := p.watches.resolve(ctx, params.resource)
+	if err != nil {
+		return err
+	}
+	lease, err := p.leases.grant(ctx, params.access(resource))
 	if err != nil {
 		return err
 	}
@@ -65,15 +70,15 @@ type logLinesParams struct {
 
 // access returns the read that the caller must have the permission for: of the pods and of their
 // logs.
-func (p logLinesParams) access() accessRequest {
+func (p logLinesParams) access(pods informerhub.Resource) accessRequest {
 	var access accessRequest
 	switch {
 	case p.options.Follow:
-		access = toWatch(podLogs, p.namespace, p.name, p.fieldSelector)
+		access = toWatch(pods, p.namespace, p.name, p.fieldSelector)
 	case p.name != "":
-		access = toGet(podLogs, p.namespace, p.name)
+		access = toGet(pods, p.namespace, p.name)
 	default:
-		access = toList(podLogs, p.namespace, p.fieldSelector)
+		access = toList(pods, p.namespace, p.fieldSelector)
 	}
 	return p.accessOf(access)
 }

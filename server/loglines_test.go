@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -158,4 +159,23 @@ func TestRevocation_EndsLinesThatAreNotRead(t *testing.T) {
 	}
 	rights.change(func() { rights.may = some() })
 	wantEnded(t, metrics, "permission_denied")
+}
+
+// TestLogLines_CoverTheNamespacesOfTheCaller has a caller who can read only one namespace.
+func TestLogLines_CoverTheNamespacesOfTheCaller(t *testing.T) {
+	for _, follow := range []bool{false, true} {
+		api := loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "2026-05-04T12:00:00Z one\n")
+		}))
+		s := withRights(t, api, newFakeRights(some("default")))
+		var first *kubeconnectv1.GetLogLinesResponse
+		err := endOfLines(t, s, &kubeconnectv1.GetLogLinesRequest{Follow: follow, LimitLines: count(1)}, func(r *kubeconnectv1.GetLogLinesResponse) {
+			if first == nil {
+				first = proto.CloneOf(r)
+			}
+		})
+		if err != nil || first.GetCoversAll() || !slices.Equal(first.GetNamespaces(), []string{"default"}) {
+			t.Errorf("follow %v: the first response is %v: %v", follow, first, err)
+		}
+	}
 }

@@ -49,6 +49,7 @@ func (p *pods) listPods(ctx context.Context, params logLinesParams, to *podChang
 func (p *pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
 	sender := p.watches.newSender(ctx, params.watchParams, nil, to.outlet)
 	sender.messages = true
+	sender.memory.queue = newSendMemory()                         // the client may read slowly, without delaying other streams
 	sender.sent = prometheus.NewCounter(prometheus.CounterOpts{}) // no client receives the events
 	watch, err := p.watches.start(ctx, params.watchParams, sender)
 	if err != nil {

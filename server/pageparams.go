@@ -63,13 +63,17 @@ type (
 const heldObjectBytes = len(objectID{}) + len(versionHash{})
 
 // heldOf returns an object as a client has it, with the results of its joins.
-func heldOf(object *informerhub.Object, joined joinedResult) (held heldObject) {
-	id := sha256.Sum256([]byte(object.Key() + "\x00" + object.UID()))
+func heldOf(object *informerhub.Object, joined joinedResult) heldObject {
+	held := heldObject{id: idOf(object), object: object, joined: joined}
 	version := sha256.Sum256(append([]byte(object.ResourceVersion()), joined.hash...))
-	copy(held.id[:], id[:])
 	copy(held.version[:], version[:])
-	held.object, held.joined = object, joined
 	return held
+}
+
+func idOf(object *informerhub.Object) (id objectID) {
+	sum := sha256.Sum256([]byte(object.Key() + "\x00" + object.UID()))
+	copy(id[:], sum[:])
+	return id
 }
 
 // appendHeld appends the objects of a page that begins at an offset to a token.

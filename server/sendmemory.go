@@ -24,6 +24,9 @@ const (
 	// messageForms is the factor by which a message takes more memory if it is decoded to be sent
 	// as JSON.
 	messageForms = 16
+	// builtForm is the factor by which a decoded message takes more memory than an encoded one, if it
+	// has many small messages and strings.
+	builtForm = 6
 )
 
 // newSendMemory returns the queue for the memory of messages that streams send. A stream reserves
@@ -52,8 +55,11 @@ func (m sendMemory) reserve(ctx context.Context, batch informerhub.Batch, joined
 
 // reserveMessage blocks until memory to send a message is reserved, like reserve. The message is built
 // in its decoded form, and has about the given number of bytes when it is encoded.
-func (m sendMemory) reserveMessage(ctx context.Context, bytes int) (heldMemory, error) {
-	return m.reserveBytes(ctx, (messageForms+messageCopies)*bytes)
+func (m sendMemory) reserveMessage(ctx context.Context, bytes int, asJSON bool) (heldMemory, error) {
+	if asJSON {
+		return m.reserveBytes(ctx, messageCopies*messageForms*bytes)
+	}
+	return m.reserveBytes(ctx, (messageCopies+builtForm)*bytes)
 }
 
 func (m sendMemory) reserveBytes(ctx context.Context, size int) (heldMemory, error) {

@@ -65,7 +65,7 @@ func (w *watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchC
 	defer end()
 	sender := &countsSender{
 		stream: stream, part: edge.StreamPart{Stream: open}, plan: params.plan, interval: params.interval,
-		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))},
+		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, asJSON: edge.WantsMessages(ctx),
 	}
 	for {
 		err := w.serveCounts(ctx, params, sender)

@@ -191,29 +191,33 @@ func (l *Logging) FollowedBy(client PodClient) *LogStream {
 // UntilStandsStill blocks until nothing more is written to a log that is not read.
 func (l *Logging) UntilStandsStill(source *LongLog) {
 	l.T.Helper()
-	untilStandsStill(l.Ctx, l.T, source)
+	untilStandStill(l.Ctx, l.T, source)
 }
 
-// UntilStandsStill blocks until nothing more is written to a log that is not read.
-func (l *LoggingPods) UntilStandsStill(source *LongLog) {
+// UntilStandStill blocks until nothing more is written to any of the logs, which are not read.
+func (l *LoggingPods) UntilStandStill(sources ...*LongLog) {
 	l.T.Helper()
-	untilStandsStill(l.Ctx, l.T, source)
+	untilStandStill(l.Ctx, l.T, sources...)
 }
 
-func untilStandsStill(ctx context.Context, t *testing.T, source *LongLog) {
+func untilStandStill(ctx context.Context, t *testing.T, sources ...*LongLog) {
 	t.Helper()
 	last, looks := int64(0), 0
-	Eventually(ctx, t, "the log's source is blocked", func() error {
-		now := source.Written.Load()
-		if looks++; now == 0 || now != last {
+	Eventually(ctx, t, "the logs' sources are blocked", func() error {
+		now, begun := int64(0), true
+		for _, source := range sources {
+			written := source.Written.Load()
+			now, begun = now+written, begun && written > 0
+		}
+		if looks++; !begun || now != last {
 			last, looks = now, 0
 		}
 		if looks < standsStill {
-			return fmt.Errorf("the source has written %d bytes", now)
+			return fmt.Errorf("the sources have written %d bytes", now)
 		}
 		return nil
 	})
-	if last >= longLogBytes {
-		t.Errorf("the complete log was written although it is not read")
+	if last >= longLogBytes*int64(len(sources)) {
+		t.Error("the complete logs were written although they are not read")
 	}
 }

@@ -57,7 +57,7 @@ func TestStreams_NeedLittleMemoryWhenUnread(t *testing.T) {
 	}
 	counts := &kubeconnectv1.WatchCountsRequest{
 		Resource: "secrets", Namespace: namespace, GroupBy: []string{"metadata.name", "metadata.uid"},
-		Filter: "object.metadata.name < 'unread-03000'", // there can be 10,000 groups
+		Filter: "object.metadata.name < 'unread-00250'", // so that many streams wait only for a short time
 	}
 	for _, path := range []string{"metadata.creationTimestamp", "metadata.name", "metadata.uid", "metadata.resourceVersion"} {
 		counts.Aggregates = append(counts.Aggregates, &kubeconnectv1.Aggregate{Function: kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_MAX, Path: path})

@@ -1,6 +1,7 @@
 package queries_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -44,37 +45,54 @@ func runningPod(name, node, app string, cpus ...string) *corev1.Pod {
 	return pod
 }
 
-// newRunningPods creates pods on two nodes in a namespace, with restarts and phases.
+// newRunningPods creates pods on two nodes in a namespace, which run and have restarted, and two pods
+// that wait for a node.
 func newRunningPods(t *testing.T) (namespace, nodeA, nodeB string) {
 	t.Helper()
 	ctx := kit.Deadline(t)
 	nodeA, nodeB = kubelet.Start(t, kit.Cluster(t).Client).Node, kubelet.Start(t, kit.Cluster(t).Client).Node
 	namespace = kit.NewNamespace(ctx, t, kit.Cluster(t))
 	pods := kit.Cluster(t).Client.CoreV1().Pods(namespace)
-	for i, pod := range []*corev1.Pod{
+	running := []*corev1.Pod{
 		runningPod("a-0", nodeA, "web", "500m", "1"),
 		runningPod("a-1", nodeA, "web", "250m", ""),
 		runningPod("a-2", nodeA, "db", "0.1", "0.2"),
 		runningPod("b-0", nodeB, "db", "2"),
 		runningPod("b-1", nodeB, "web", ""),
-	} {
-		created, err := pods.Create(ctx, pod, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		created.Status.Phase = []corev1.PodPhase{corev1.PodRunning, corev1.PodPending}[i%2]
-		for j, container := range created.Spec.Containers {
-			created.Status.ContainerStatuses = append(created.Status.ContainerStatuses, corev1.ContainerStatus{Name: container.Name, RestartCount: int32(10*i + j)})
-		}
-		status, err := json.Marshal(map[string]any{"status": created.Status})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := pods.Patch(ctx, pod.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+	}
+	for _, pod := range append([]*corev1.Pod{kit.QuietPod("p-0", nil), kit.QuietPod("p-1", nil)}, running...) {
+		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for i, pod := range running {
+		kit.Eventually(ctx, t, "the pod runs", func() error {
+			found, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+			if err == nil && found.Status.Phase != corev1.PodRunning {
+				err = fmt.Errorf("%s is %s", found.Name, found.Status.Phase)
+			}
+			return err
+		})
+		setRestarts(ctx, t, pod, namespace, 10*i)
+	}
 	return namespace, nodeA, nodeB
+}
+
+// setRestarts sets the number of restarts of a pod's first container, and one more for each further
+// container.
+func setRestarts(ctx context.Context, t *testing.T, pod *corev1.Pod, namespace string, restarts int) {
+	t.Helper()
+	var statuses []corev1.ContainerStatus
+	for i, container := range pod.Spec.Containers {
+		statuses = append(statuses, corev1.ContainerStatus{Name: container.Name, RestartCount: int32(restarts + i)})
+	}
+	status, err := json.Marshal(map[string]any{"status": map[string]any{"containerStatuses": statuses}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kit.Cluster(t).Client.CoreV1().Pods(namespace).Patch(ctx, pod.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // aggregateLines returns groups with their aggregates, one in each line, in order.
@@ -105,7 +123,7 @@ func aggregatesText(results []*kubeconnectv1.AggregateResult) string {
 func TestCount_AggregatesAreThoseOfTheClustersPods(t *testing.T) {
 	t.Parallel()
 	namespace, nodeA, nodeB := newRunningPods(t)
-	byNode := []string{nodeA + " " + namespace + ": 3 2.05 of 5, 0.41 of 5, 0.1 of 5, 1 of 5", nodeB + " " + namespace + ": 2 2 of 1, 2 of 1, 2 of 1, 2 of 1"}
+	byNode := []string{nodeA + " " + namespace + ": 3 2.05 of 5, 0.41 of 5, 0.1 of 5, 1 of 5", nodeB + " " + namespace + ": 2 2 of 1, 2 of 1, 2 of 1, 2 of 1", "<nil> " + namespace + ": 2 <nil> of 0, <nil> of 0, <nil> of 0, <nil> of 0"}
 	slices.Sort(byNode)
 	oldest := func(phase corev1.PodPhase) string {
 		var first string
@@ -134,14 +152,14 @@ func TestCount_AggregatesAreThoseOfTheClustersPods(t *testing.T) {
 			"restarts by app": {
 				groupBy:    []string{"metadata.labels.app"},
 				aggregates: []*kubeconnectv1.Aggregate{aggregateOf(sumOf, restarts), aggregateOf(maxOf, restarts)},
-				want:       []string{"db: 2 71 of 3, 30 of 3", "web: 3 62 of 5, 40 of 5"},
+				want:       []string{"<nil>: 2 <nil> of 0, <nil> of 0", "db: 2 71 of 3, 30 of 3", "web: 3 62 of 5, 40 of 5"},
 				total:      "133 of 8, 40 of 8",
 			},
 			"the oldest pod by phase": {
 				groupBy:    []string{"status.phase"},
 				aggregates: []*kubeconnectv1.Aggregate{aggregateOf(minOf, "metadata.creationTimestamp")},
-				want:       []string{"Pending: 2 " + oldest(corev1.PodPending) + " of 2", "Running: 3 " + oldest(corev1.PodRunning) + " of 3"},
-				total:      oldest(corev1.PodRunning) + " of 5",
+				want:       []string{"Pending: 2 " + oldest(corev1.PodPending) + " of 2", "Running: 5 " + oldest(corev1.PodRunning) + " of 5"},
+				total:      min(oldest(corev1.PodPending), oldest(corev1.PodRunning)) + " of 7",
 			},
 			"in total": {
 				aggregates: []*kubeconnectv1.Aggregate{aggregateOf(sumOf, cpu)},

@@ -139,6 +139,9 @@ func TestLogLines_FollowPodsThatComeAndGo(t *testing.T) {
 		first.Write("one\n")
 		stream := kit.OpenLines(l.Ctx, l.T, client, &kit.LinesRequest{Namespace: l.Namespace, LabelSelector: "app=web", Follow: true})
 		stream.Want("web-1/main: one")
+		if !stream.First.GetCoversAll() {
+			l.T.Errorf("the first response is %v", stream.First)
+		}
 		if event := stream.WantEvent(logBegan, "web-1"); event.GetContainer() != "main" || event.GetPodUid() == "" {
 			l.T.Errorf("the event is %v", event)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
@@ -242,13 +244,18 @@ var pageKeepsWhatStays = pageCheck{
 			case kubeconnectv1.EventType_EVENT_TYPE_ADDED:
 				return KeyOf(object).String() + " was in the page, and is ADDED"
 			case kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
-				if before.GetResourceVersion() == object.GetResourceVersion() && sameContent(before, object) {
-					return KeyOf(object).String() + " is MODIFIED, and has the same version and content"
+				if before.GetResourceVersion() == object.GetResourceVersion() && sameContent(before, object) && sameJoins(before, object) {
+					return KeyOf(object).String() + " is MODIFIED, and has the same version, content and joined objects"
 				}
 			}
 		}
 		return ""
 	},
+}
+
+// sameJoins reports whether two objects have the same joined objects.
+func sameJoins(a, b *kubeconnectv1.Object) bool {
+	return proto.Equal(&kubeconnectv1.Object{Joined: a.GetJoined()}, &kubeconnectv1.Object{Joined: b.GetJoined()})
 }
 
 // pageFits checks a page by its own numbers, without evidence.

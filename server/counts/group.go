@@ -29,7 +29,7 @@ type group struct {
 
 // groupBytes estimates the memory of a group and its place in maps and lists, without its key, values
 // and aggregates.
-const groupBytes = 160
+const groupBytes = 232
 
 func (g *group) bytes() int { return g.fixedBytes() + g.columnBytes() }
 

@@ -6,8 +6,9 @@ import (
 )
 
 // readExisting reads the lines that exist, and sends them in the order of time: the oldest of the
-// next lines of all logs, as soon as the next line of each log is known.
-func (s *stream) readExisting(ctx context.Context) error {
+// next lines of all logs, as soon as the next line of each log is known. Changes of the pods are
+// only recorded meanwhile.
+func (s *stream) readExisting(ctx context.Context, changes <-chan Change) error {
 	if err := s.startExisting(ctx); err != nil {
 		return err
 	}
@@ -16,7 +17,7 @@ func (s *stream) readExisting(ctx context.Context) error {
 		var err error
 		switch {
 		case !known:
-			err = s.step(ctx, nil)
+			err = s.step(ctx, changes)
 		case oldest == nil:
 			s.out.positionsAt = time.Time{} // with the last lines
 			return s.flush(ctx)

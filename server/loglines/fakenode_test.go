@@ -13,10 +13,11 @@ import (
 
 // fakeNode has the logs of containers, as the kubelet of a node has them.
 type fakeNode struct {
-	mu     sync.Mutex // guards the fields below, and all logs
-	logs   map[LogName]*fakeLog
-	opened []Read
-	bytes  int // that readers have read
+	opening chan struct{} // logs are opened when it is closed; nil for at once
+	mu      sync.Mutex    // guards the fields below, and all logs
+	logs    map[LogName]*fakeLog
+	opened  []Read
+	bytes   int // that readers have read
 }
 
 func newFakeNode() *fakeNode { return &fakeNode{logs: map[LogName]*fakeLog{}} }
@@ -104,6 +105,9 @@ func (n *fakeNode) refuse(name LogName, err error) {
 
 // open implements Opener.
 func (n *fakeNode) open(ctx context.Context, read Read) (io.ReadCloser, error) {
+	if n.opening != nil {
+		<-n.opening
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.opened = append(n.opened, read)

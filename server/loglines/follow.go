@@ -87,7 +87,7 @@ func (s *stream) update(ctx context.Context, pod Pod, state Container) error {
 
 // add adds the log of a container.
 func (s *stream) add(name LogName, uid string, state Container) *containerLog {
-	log := &containerLog{LogName: name, uid: uid, state: state, run: state.Run, initial: !s.following, filter: logFilter{filter: s.options.Filter}}
+	log := &containerLog{LogName: name, uid: uid, state: state, run: state.Run, initial: !s.synced, filter: logFilter{filter: s.options.Filter}}
 	log.finished = s.isReached(s.out.podLines[log.podName()], s.options.MaxPodLines)
 	position, listed := s.options.Resume[name]
 	if left, ok := s.left[leftLog{uid, name.Container}]; ok {
@@ -110,6 +110,7 @@ func (s *stream) add(name LogName, uid string, state Container) *containerLog {
 func (s *stream) replace(ctx context.Context, log *containerLog, uid string, state Container) error {
 	log.gone = PodDeleted
 	position := log.position
+	s.out.add(log, log.queue...)
 	log.close()
 	if err := s.remove(ctx, log); err != nil {
 		return err
@@ -126,6 +127,9 @@ func (s *stream) losePod(ctx context.Context, pod Pod, reason string) error {
 			continue
 		}
 		log.gone, log.drainUntil = reason, time.Now().Add(drainTime)
+		if !s.following && s.synced {
+			continue // its existing lines are read first
+		}
 		if reason != PodDeleted {
 			log.close()
 		}
@@ -151,7 +155,11 @@ func (s *stream) remove(ctx context.Context, log *containerLog) error {
 		delete(s.byName, log.LogName)
 	}
 	s.release(log)
-	return s.ended(ctx, log, log.gone)
+	err := s.ended(ctx, log, log.gone)
+	if log.gone == PodDeleted {
+		delete(s.out.podLines, log.podName())
+	}
+	return err
 }
 
 // ended reports that a log has ended, if it began.
@@ -198,7 +206,7 @@ func (s *stream) advanceFreed(ctx context.Context) error {
 func (s *stream) advance(ctx context.Context, log *containerLog) error {
 	now := time.Now()
 	switch {
-	case log.current != nil && log.gone != "" && !now.Before(log.drainUntil):
+	case log.gone != "" && (log.current == nil || !now.Before(log.drainUntil)):
 		log.close()
 		return s.remove(ctx, log)
 	case log.current != nil, log.finished, now.Before(log.retryAt):

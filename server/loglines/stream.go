@@ -165,7 +165,7 @@ func (s *stream) run(ctx context.Context, changes <-chan Change) error {
 			return err
 		}
 	}
-	if err := s.readExisting(ctx); err != nil || !s.options.Follow {
+	if err := s.readExisting(ctx, changes); err != nil || !s.options.Follow {
 		return err
 	}
 	s.following, s.freed = true, true
@@ -179,7 +179,7 @@ func (s *stream) run(ctx context.Context, changes <-chan Change) error {
 	}
 }
 
-// step waits for the next input, and handles it. changes is nil while changes have to wait.
+// step waits for the next input, and handles it.
 func (s *stream) step(ctx context.Context, changes <-chan Change) error {
 	timer := time.NewTimer(time.Until(s.nextDue()))
 	defer timer.Stop()

@@ -298,6 +298,28 @@ func TestRun_ReadsTheLogOfADeletedPodToItsEnd(t *testing.T) {
 	})
 }
 
+// TestRun_RecordsChangesWhileExistingLinesAreRead changes pods while a log is being opened.
+func TestRun_RecordsChangesWhileExistingLinesAreRead(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		node := newFakeNode()
+		node.write(a, "1\n")
+		node.write(b, "1\n")
+		node.opening = make(chan struct{})
+		r := start(t, node, Options{Follow: true, Tail: count(1)})
+		r.sync(a, b)
+		node.end(a)
+		node.write(c, "1\n")
+		time.Sleep(time.Millisecond)
+		node.write(c, "2\n")
+		r.report(c)
+		r.lose(a, PodDeleted)
+		r.want()
+		close(node.opening)
+		r.wantLines(c, "1 2")
+		r.stop()
+	})
+}
+
 func TestRun_EndsAndResumesPodsThatLeaveTheSelection(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		node := newFakeNode()

@@ -13,6 +13,7 @@ import kubeconnect
 from kubeconnect import (
     Average,
     CountResult,
+    Join,
     LivePage,
     Max,
     Min,
@@ -247,6 +248,31 @@ def a_page_is_resumed(world: World) -> None:
         equal(mirror.until("web-5", "web-4", "web-1").offset, 1)
 
 
+def a_page_has_related_objects(world: World) -> None:
+    """A change of a related object changes the objects of the page."""
+    create(world, "web-1", "front", rank="1", uses="settings")
+    version = create(world, "web-2", "front", rank="2").resource_version
+    join = Join("named_by", "configmaps", path="data.uses", fields=["data.color"])
+
+    def colors(page: Page[Any]) -> list[str | None]:
+        found = [each.joined["settings"].first for each in page.objects]
+        return [each["data"]["color"] if each else None for each in found]
+
+    with page_of(world, min_resource_version=version, joins={"settings": join}) as live:
+        equal(colors(next(live)), [None, None])
+        world.create("settings", data={"color": "red"})
+        page = until(live, lambda each: colors(each) == ["red", None])
+        equal([each.type for each in page.changes], [PageChangeType.MODIFIED])
+        world.faults.disconnect()
+        patch = {"data": {"color": "blue"}}
+        world.client.patch("configmaps", "settings", patch, namespace=world.namespace, type="merge")
+        until(live, lambda each: colors(each) == ["blue", None])
+        world.client.delete("configmaps", "settings", namespace=world.namespace)
+        until(live, lambda each: colors(each) == [None, None])
+        live.scroll(offset=1)
+        equal(colors(until(live, lambda each: each.offset == 1)), [None])
+
+
 def a_page_has_messages(world: World) -> None:
     """The objects of a page can be messages."""
     version = create(world, "web", "front", rank="1").resource_version
@@ -281,6 +307,7 @@ SCENARIOS = (
     a_page_stays_live,
     a_page_is_scrolled,
     a_page_is_resumed,
+    a_page_has_related_objects,
     a_page_has_messages,
     pages_that_are_none_are_rejected,
 )

@@ -31,7 +31,8 @@ const (
 	// The log of a run of a container is opened. Its lines follow.
 	LogEventType_LOG_EVENT_TYPE_BEGAN LogEventType = 1
 	// The log has ended: no line of this run follows. The reason is that of the container's
-	// termination, such as "Completed", "Error" or "OOMKilled". Without follow, the reason of
+	// termination, such as "Completed", "Error" or "OOMKilled", and empty if the cluster does
+	// not know it any more. Without follow, the reason of
 	// a container that still runs is "Read". If the stream stops reading for another reason,
 	// it is "PodDeleted", "PodNotSelected" or "LimitReached".
 	LogEventType_LOG_EVENT_TYPE_ENDED LogEventType = 2
@@ -43,8 +44,8 @@ const (
 	// the log is opened again after its last line, and BEGAN follows then, unless the reason
 	// is "Forbidden" or "NotFound".
 	LogEventType_LOG_EVENT_TYPE_FAILED LogEventType = 4
-	// Lines may be missing here: the container has restarted more than once while its log
-	// was not read.
+	// Lines may be missing here: while the log was not read, the container has restarted more
+	// than once, or the node has rotated the log.
 	LogEventType_LOG_EVENT_TYPE_LINES_LOST LogEventType = 5
 	// limit_lines, limit_lines_per_pod or limit_bytes is reached. If the event names a pod, the
 	// logs of that pod end; otherwise the stream ends after this response.
@@ -108,8 +109,8 @@ type GetLogLinesRequest struct {
 	// followed stream runs, the logs of a lost namespace end, and those of a gained one begin.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name of a single pod, for which permissions for that name are sufficient. Needs the
-	// namespace. NOT_FOUND if there is no such pod, unless the logs are followed: the stream
-	// then waits for it.
+	// namespace, and is not allowed together with selectors, filter and related. NOT_FOUND if
+	// there is no such pod, unless the logs are followed: the stream then waits for it.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// As in ListRequest.
 	LabelSelector string `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
@@ -124,11 +125,12 @@ type GetLogLinesRequest struct {
 	// As in GetRequest, for the pods.
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Only containers whose name matches this regular expression (RE2). It must match the
-	// whole name, so that a name matches only itself: "web", "web|proxy". At most 1 KiB.
-	// Default: all containers, also init containers and ephemeral containers.
+	// whole name, so that a name matches only itself: "web", "web|proxy". It has the limits of
+	// LogLineFilter.regex. Default: all containers, also init containers and ephemeral
+	// containers.
 	Container string `protobuf:"bytes,9,opt,name=container,proto3" json:"container,omitempty"`
 	// Not the containers whose name matches this regular expression, which must match the
-	// whole name: "istio-.*". At most 1 KiB.
+	// whole name: "istio-.*". It has the limits of LogLineFilter.regex.
 	ExcludeContainer string `protobuf:"bytes,10,opt,name=exclude_container,json=excludeContainer,proto3" json:"exclude_container,omitempty"`
 	// Continue with new lines, with containers that restart, and with pods that are created,
 	// until the client ends the stream. Not allowed together with previous.
@@ -167,8 +169,8 @@ type GetLogLinesRequest struct {
 	// since_time instead of since_seconds in both requests, because the last n seconds are
 	// others in the second.
 	//
-	// No line is lost or sent twice, as long as the node has the lines. Context lines that
-	// precede a position are not sent.
+	// No line is lost or sent twice, as long as the node has the lines; otherwise
+	// LOG_EVENT_TYPE_LINES_LOST is sent. Context lines that precede a position are not sent.
 	ResumeAfter   []*LogPosition `protobuf:"bytes,21,rep,name=resume_after,json=resumeAfter,proto3" json:"resume_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -357,13 +359,15 @@ type LogLineFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The text that a line must contain. At most 4 KiB.
 	Contains string `protobuf:"bytes,1,opt,name=contains,proto3" json:"contains,omitempty"`
-	// The regular expression (RE2) that a line must match at any place. At most 4 KiB.
+	// The regular expression (RE2) that a line must match at any place. At most 1 KiB, and not
+	// more than 1,000 instructions when it is compiled: "(ab{100}){10}" has more.
 	Regex string `protobuf:"bytes,2,opt,name=regex,proto3" json:"regex,omitempty"`
 	// Ignore the difference of upper and lower case letters.
 	IgnoreCase bool `protobuf:"varint,3,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"`
 	// Select the lines that do not match.
 	Invert bool `protobuf:"varint,4,opt,name=invert,proto3" json:"invert,omitempty"`
-	// Return also n lines before each selected line, from 0 to 100.
+	// Return also n lines before each selected line, from 0 to 100, as far as they have at most
+	// 256 KiB together.
 	BeforeLines int32 `protobuf:"varint,5,opt,name=before_lines,json=beforeLines,proto3" json:"before_lines,omitempty"`
 	// Return also n lines after each selected line, from 0 to 100.
 	AfterLines    int32 `protobuf:"varint,6,opt,name=after_lines,json=afterLines,proto3" json:"after_lines,omitempty"`

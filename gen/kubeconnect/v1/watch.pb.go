@@ -277,8 +277,9 @@ type WatchRequest struct {
 	// The object before the page. The page begins after its place, also if its place changes.
 	// If the object is deleted or stops matching, the page begins after the place that the
 	// object had in the last page that was computed. If it is not in the selection when the
-	// stream begins, the page begins at the place of the resume token; without one, the call
-	// fails with NOT_FOUND. Only with limit, and not together with offset.
+	// stream begins, the page begins with the first object of the resumed page that is still
+	// near its place, or else at the offset of that page; without a resume token, the call fails
+	// with NOT_FOUND. Only with limit, and not together with offset.
 	After *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
 	// Related objects to send with each object, as in ListRequest. Only with limit: without one,
 	// each change of a related object could change any number of objects; call List at an interval,

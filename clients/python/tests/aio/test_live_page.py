@@ -3,7 +3,7 @@ from typing import Any
 import grpc
 import pytest
 
-from kubeconnect import DeadlineExceeded, NotFound, ObjectKey, UnreadableObject
+from kubeconnect import DeadlineExceeded, Join, NotFound, ObjectKey, UnreadableObject
 from kubeconnect.aio import AsyncClient
 from kubeconnect.k8s.core.v1 import Pod
 from kubeconnect.v1 import watch_pb2 as pb
@@ -70,6 +70,24 @@ async def test_requests_the_page(client: AsyncClient, service: FakeService) -> N
             require_all_namespaces=True,
         )
     ]
+
+
+async def test_objects_have_their_related_objects(
+    client: AsyncClient, service: FakeService
+) -> None:
+    added = placed(pb.EVENT_TYPE_ADDED, "a")
+    added.object.joined.add(name="node", count=1, objects=[pod("n1", namespace="")])
+    service.play(page("t1", RESET, added, SYNCED, state=state(1)))
+    joins = {"node": Join("named_by", "nodes", path="spec.nodeName", fields=["metadata.name"])}
+    async with client.live_page("pods", joins=joins) as live:
+        node = (await anext(live)).objects[0].joined["node"].first
+    assert node is not None
+    assert node.name == "n1"
+    assert [(each.name, each.path) for each in service.requests[0].joins] == [
+        ("node", "spec.nodeName")
+    ]
+    with pytest.raises(ValueError, match="joins need a resource by its name"):
+        client.live_page(Pod, joins=joins)  # type: ignore[call-overload]
 
 
 async def test_resumes_a_lost_stream(client: AsyncClient, service: FakeService) -> None:

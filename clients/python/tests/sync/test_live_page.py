@@ -5,7 +5,7 @@ from typing import Any
 import grpc
 import pytest
 
-from kubeconnect import Client, DeadlineExceeded, NotFound, ObjectKey, UnreadableObject
+from kubeconnect import Client, DeadlineExceeded, Join, NotFound, ObjectKey, UnreadableObject
 from kubeconnect.k8s.core.v1 import Pod
 from kubeconnect.v1 import watch_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON, ENCODING_PROTOBUF
@@ -71,6 +71,22 @@ def test_requests_the_page(client: Client, service: FakeService) -> None:
             require_all_namespaces=True,
         )
     ]
+
+
+def test_objects_have_their_related_objects(client: Client, service: FakeService) -> None:
+    added = placed(pb.EVENT_TYPE_ADDED, "a")
+    added.object.joined.add(name="node", count=1, objects=[pod("n1", namespace="")])
+    service.play(page("t1", RESET, added, SYNCED, state=state(1)))
+    joins = {"node": Join("named_by", "nodes", path="spec.nodeName", fields=["metadata.name"])}
+    with client.live_page("pods", joins=joins) as live:
+        node = (next(live)).objects[0].joined["node"].first
+    assert node is not None
+    assert node.name == "n1"
+    assert [(each.name, each.path) for each in service.requests[0].joins] == [
+        ("node", "spec.nodeName")
+    ]
+    with pytest.raises(ValueError, match="joins need a resource by its name"):
+        client.live_page(Pod, joins=joins)  # type: ignore[call-overload]
 
 
 def test_resumes_a_lost_stream(client: Client, service: FakeService) -> None:

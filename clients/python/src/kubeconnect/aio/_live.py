@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, overload
 
 from kubeconnect._aggregates import Aggregates, messages_of
 from kubeconnect._connection import OnRetry
 from kubeconnect._counts_session import CountsSession
+from kubeconnect._joins import Join
+from kubeconnect._joins import messages_of as joins_of
 from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, event_decoder_of, resource_name
 from kubeconnect._page_session import PageSession
@@ -99,6 +101,7 @@ class AsyncLive(AsyncStreams):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
+        joins: Mapping[str, Join] | None = None,
         fields: Iterable[str] | None = None,
         metadata_only: bool = False,
         order_by: str | None = None,
@@ -143,6 +146,7 @@ class AsyncLive(AsyncStreams):
         field_selector: str | None = None,
         filter: str | None = None,
         related: Relation | None = None,
+        joins: Mapping[str, Join] | None = None,
         fields: Iterable[str] | None = None,
         metadata_only: bool = False,
         order_by: str | None = None,
@@ -165,6 +169,8 @@ class AsyncLive(AsyncStreams):
         object is deleted. Raises NotFound if there is no such object. ``AsyncLivePage.scroll`` goes
         to another page.
 
+        ``joins`` are as in ``list``. An object whose related objects have changed has changed.
+
         A change that does not touch ``fields``, or the metadata with ``metadata_only``, does not
         change an object of the page. The resource must be one that the service caches.
         ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in ``watch``.
@@ -183,6 +189,9 @@ class AsyncLive(AsyncStreams):
         )
         request = spec.to_message(watch_pb2.WatchRequest, resumes=False)
         request.order_by = order_by or ""
+        if joins and not isinstance(resource, str):
+            raise ValueError("joins need a resource by its name, not a class")
+        request.joins.extend(joins_of(joins))
         transport = self._transport
         session = PageSession(
             request,

@@ -16,7 +16,7 @@ from kubeconnect.testing._masks import Mask, path_of
 from kubeconnect.testing._resources import ResourceType
 from kubeconnect.testing._selections import Filters, filter_of
 from kubeconnect.testing._selectors import selector_matches
-from kubeconnect.v1 import consistency_pb2, join_pb2, object_pb2, read_pb2
+from kubeconnect.v1 import consistency_pb2, join_pb2, object_pb2, read_pb2, watch_pb2
 
 _MAX_JOINS = 8
 _MAX_LIMIT = 100
@@ -28,14 +28,17 @@ _WITH_PATH = (join_pb2.JOIN_TYPE_NAMED_BY, join_pb2.JOIN_TYPE_NAMES)
 
 
 def joins_of(
-    calls: Calls, filters: Filters, rows: ResourceType, request: read_pb2.ListRequest
+    calls: Calls,
+    filters: Filters,
+    rows: ResourceType,
+    request: read_pb2.ListRequest | watch_pb2.WatchRequest,
 ) -> list[Join]:
-    """Return the joins of a list. Raises InvalidArgument for what are none."""
+    """Return the joins of a list or a live page. Raises InvalidArgument for what are none."""
     if len(request.joins) > _MAX_JOINS:
         raise bad_request(f"{len(request.joins)} joins: give at most {_MAX_JOINS}")
     if len({each.name for each in request.joins}) < len(request.joins):
         raise bad_request("joins: give each of them another name")
-    if request.joins and request.consistency == _LATEST:
+    if request.joins and getattr(request, "consistency", None) == _LATEST:
         raise bad_request("joins are read from the cache: not with CONSISTENCY_LATEST")
     joins = [Join(calls, filters, rows, message, request.encoding) for message in request.joins]
     for join in joins:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kubeconnect._errors import NotFound
 from kubeconnect.testing._cluster import Cluster, Content, Key
 from kubeconnect.testing._failures import bad_request, failure, not_found
+from kubeconnect.testing._joining import Join
 from kubeconnect.testing._masks import order_of
 from kubeconnect.testing._selections import Selection
 from kubeconnect.testing._watching import Watcher
@@ -26,6 +27,7 @@ class PageWatcher(Watcher):
         request: watch_pb2.WatchRequest,
         heartbeat: float,
         token: list[Any] | None,
+        joins: Sequence[Join] = (),
     ) -> None:
         """Begin with the page that the client has by its token; None to begin with RESET. Raises
         InvalidArgument for a page that is none, and NotFound for an object that does not exist.
@@ -33,6 +35,8 @@ class PageWatcher(Watcher):
         super().__init__(cluster, selection, request.encoding, heartbeat, None)
         _check(request)
         self._order = order_of(request.order_by)
+        self._joins = joins
+        self._joined: dict[Key, list[object_pb2.JoinedObjects]] = {}  # of what the client has
         self._limit = request.limit
         self._offset = request.offset
         self._after = _key(request.after) if request.HasField("after") else None
@@ -137,6 +141,8 @@ class PageWatcher(Watcher):
             items.insert(index, content)
 
     def _differs(self, before: Content, after: Content) -> bool:
+        if self._joined.get(_key_of(after), []) != self._joined_of(after):
+            return True
         if before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]:
             return False
         return not self._is_equal(before, after)
@@ -144,7 +150,12 @@ class PageWatcher(Watcher):
     def _placed(self, type: watch_pb2.EventType, content: Content, index: int) -> watch_pb2.Event:
         event = self._event(type, content, content["metadata"]["resourceVersion"])
         event.index = index
+        self._joined[_key_of(content)] = joined = self._joined_of(content)
+        event.object.joined.extend(joined)
         return event
+
+    def _joined_of(self, content: Content) -> list[object_pb2.JoinedObjects]:
+        return [join.of(content) for join in self._joins]
 
     def _left(self, index: int) -> watch_pb2.Event:
         version = str(self._cluster.visible)
@@ -164,8 +175,8 @@ def _check(request: watch_pb2.WatchRequest) -> None:
 
 def check_no_page(request: watch_pb2.WatchRequest | watch_pb2.WatchSpec) -> None:
     """Raise InvalidArgument for a watch without a limit that has other parameters of a page."""
-    if request.order_by or request.offset or request.HasField("after"):
-        raise bad_request("order_by, offset and after need a limit")
+    if request.order_by or request.offset or request.HasField("after") or request.joins:
+        raise bad_request("order_by, offset, after and joins need a limit")
 
 
 def _place(state: watch_pb2.PageState) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from kubeconnect._errors import KubeconnectError
 from kubeconnect.testing._calls import Calls
 from kubeconnect.testing._count_watching import CountWatcher
 from kubeconnect.testing._failures import abort, bad_request, unsupported
+from kubeconnect.testing._joining import joins_of
 from kubeconnect.testing._paging import PageWatcher, check_no_page
 from kubeconnect.testing._selections import Filters, Selection, selection_of
 from kubeconnect.testing._tokens import read_token, write_token
@@ -82,7 +83,8 @@ def _watch_page(
         token = None
         if request.resume_token:
             token = _page_of(read_token("resume_token", request.resume_token, _ADVICE), selection)
-        page = PageWatcher(calls.cluster, selection, request, calls.heartbeat, token)
+        joins = joins_of(calls, filters, selection.resource, request)
+        page = PageWatcher(calls.cluster, selection, request, calls.heartbeat, token, joins)
     for response in stream.each(page):
         response.resume_token = write_token("page", selection.digest, page.token)
         yield response

@@ -33,8 +33,8 @@ export type GetLogLinesRequest = Message<"kubeconnect.v1.GetLogLinesRequest"> & 
 
   /**
    * The name of a single pod, for which permissions for that name are sufficient. Needs the
-   * namespace. NOT_FOUND if there is no such pod, unless the logs are followed: the stream
-   * then waits for it.
+   * namespace, and is not allowed together with selectors, filter and related. NOT_FOUND if
+   * there is no such pod, unless the logs are followed: the stream then waits for it.
    *
    * @generated from field: string name = 2;
    */
@@ -84,8 +84,9 @@ export type GetLogLinesRequest = Message<"kubeconnect.v1.GetLogLinesRequest"> & 
 
   /**
    * Only containers whose name matches this regular expression (RE2). It must match the
-   * whole name, so that a name matches only itself: "web", "web|proxy". At most 1 KiB.
-   * Default: all containers, also init containers and ephemeral containers.
+   * whole name, so that a name matches only itself: "web", "web|proxy". It has the limits of
+   * LogLineFilter.regex. Default: all containers, also init containers and ephemeral
+   * containers.
    *
    * @generated from field: string container = 9;
    */
@@ -93,7 +94,7 @@ export type GetLogLinesRequest = Message<"kubeconnect.v1.GetLogLinesRequest"> & 
 
   /**
    * Not the containers whose name matches this regular expression, which must match the
-   * whole name: "istio-.*". At most 1 KiB.
+   * whole name: "istio-.*". It has the limits of LogLineFilter.regex.
    *
    * @generated from field: string exclude_container = 10;
    */
@@ -187,8 +188,8 @@ export type GetLogLinesRequest = Message<"kubeconnect.v1.GetLogLinesRequest"> & 
    * since_time instead of since_seconds in both requests, because the last n seconds are
    * others in the second.
    *
-   * No line is lost or sent twice, as long as the node has the lines. Context lines that
-   * precede a position are not sent.
+   * No line is lost or sent twice, as long as the node has the lines; otherwise
+   * LOG_EVENT_TYPE_LINES_LOST is sent. Context lines that precede a position are not sent.
    *
    * @generated from field: repeated kubeconnect.v1.LogPosition resume_after = 21;
    */
@@ -217,7 +218,8 @@ export type LogLineFilter = Message<"kubeconnect.v1.LogLineFilter"> & {
   contains: string;
 
   /**
-   * The regular expression (RE2) that a line must match at any place. At most 4 KiB.
+   * The regular expression (RE2) that a line must match at any place. At most 1 KiB, and not
+   * more than 1,000 instructions when it is compiled: "(ab{100}){10}" has more.
    *
    * @generated from field: string regex = 2;
    */
@@ -238,7 +240,8 @@ export type LogLineFilter = Message<"kubeconnect.v1.LogLineFilter"> & {
   invert: boolean;
 
   /**
-   * Return also n lines before each selected line, from 0 to 100.
+   * Return also n lines before each selected line, from 0 to 100, as far as they have at most
+   * 256 KiB together.
    *
    * @generated from field: int32 before_lines = 5;
    */
@@ -550,7 +553,8 @@ export enum LogEventType {
 
   /**
    * The log has ended: no line of this run follows. The reason is that of the container's
-   * termination, such as "Completed", "Error" or "OOMKilled". Without follow, the reason of
+   * termination, such as "Completed", "Error" or "OOMKilled", and empty if the cluster does
+   * not know it any more. Without follow, the reason of
    * a container that still runs is "Read". If the stream stops reading for another reason,
    * it is "PodDeleted", "PodNotSelected" or "LimitReached".
    *
@@ -577,8 +581,8 @@ export enum LogEventType {
   FAILED = 4,
 
   /**
-   * Lines may be missing here: the container has restarted more than once while its log
-   * was not read.
+   * Lines may be missing here: while the log was not read, the container has restarted more
+   * than once, or the node has rotated the log.
    *
    * @generated from enum value: LOG_EVENT_TYPE_LINES_LOST = 5;
    */

@@ -219,8 +219,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * The object before the page. The page begins after its place, also if its place changes.
    * If the object is deleted or stops matching, the page begins after the place that the
    * object had in the last page that was computed. If it is not in the selection when the
-   * stream begins, the page begins at the place of the resume token; without one, the call
-   * fails with NOT_FOUND. Only with limit, and not together with offset.
+   * stream begins, the page begins with the first object of the resumed page that is still
+   * near its place, or else at the offset of that page; without a resume token, the call fails
+   * with NOT_FOUND. Only with limit, and not together with offset.
    *
    * @generated from field: kubeconnect.v1.ObjectName after = 18;
    */
