@@ -263,7 +263,7 @@ async def test_may_end_without_a_release(client: AsyncClient, service: LeaseServ
 async def test_a_release_that_fails_is_logged(
     client: AsyncClient, service: LeaseService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    elector = candidate(client)
+    elector = candidate(client, renew_deadline=10)  # it is the leader until it is closed
     await elector.acquire()
     service.failure = Failure(Code.UNAVAILABLE, "the service stops")
     await elector.close()

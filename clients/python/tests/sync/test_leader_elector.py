@@ -256,7 +256,7 @@ def test_may_end_without_a_release(client: Client, service: LeaseService) -> Non
 def test_a_release_that_fails_is_logged(
     client: Client, service: LeaseService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    elector = candidate(client)
+    elector = candidate(client, renew_deadline=10)  # it is the leader until it is closed
     elector.acquire()
     service.failure = Failure(Code.UNAVAILABLE, "the service stops")
     elector.close()
