@@ -118,7 +118,7 @@ func (r *CountsRecording) Violations(evidence Evidence) (violations []Violation)
 					violations = append(violations, Violation{Guarantee: guarantee, Rule: rule, Stream: r.Name, Call: i, Index: k, Problem: problem})
 				}
 			}
-			note(Ordered, "the version of counts never decreases", olderCounts(held.Last, response.Message))
+			note(Ordered, "the version of counts never decreases without a reset", olderCounts(held.Last, response.Message))
 			note(Complete, "counts apply to the client's counts", held.Apply(response.Message))
 			note(Fresh, "counts have freshness", lacksFreshness(response.Message))
 			note(Complete, "counts are those of the cluster at their version", j.differences(response))
@@ -131,7 +131,7 @@ func (r *CountsRecording) Violations(evidence Evidence) (violations []Violation)
 }
 
 func olderCounts(last, next *kubeconnectv1.WatchCountsResponse) string {
-	if last == nil || isWaitingForCounts(next) {
+	if last == nil || isWaitingForCounts(next) || next.GetReset_() {
 		return ""
 	}
 	return olderVersion(last.GetResourceVersion(), next.GetResourceVersion())

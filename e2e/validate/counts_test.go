@@ -55,7 +55,7 @@ func TestCountsRecording_FaultsAreViolations(t *testing.T) {
 		want string
 	}{
 		"no reset first":            {func(call *CountsCall) { call.Responses[1].Message.Reset_ = false }, "the first response has no reset"},
-		"an older version":          {func(call *CountsCall) { call.Responses[3].Message.ResourceVersion = "4" }, "never decreases"},
+		"an older version":          {func(call *CountsCall) { call.Responses[3].Message.ResourceVersion = "4" }, "never decreases without a reset"},
 		"no freshness":              {func(call *CountsCall) { call.Responses[2].Message.Freshness = nil }, "freshness"},
 		"another total":             {func(call *CountsCall) { call.Responses[3].Message.TotalCount = 4 }, "in total the count is 4, not 3 to 3"},
 		"another sum of all":        {func(call *CountsCall) { call.Responses[2].Message.Aggregates[0].Exact = "12" }, `in total sum 0 is "12", not 13`},
