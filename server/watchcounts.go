@@ -28,6 +28,7 @@ type watchCountsParams struct {
 	selectionParams
 	plan     *counts.Plan
 	interval time.Duration
+	reached  string // the version of the counts that the client has; empty if it has none
 }
 
 func (r *reads) parseWatchCounts(request *kubeconnectv1.WatchCountsRequest) (p watchCountsParams, err error) {
@@ -133,7 +134,7 @@ func (w *watches) startCounts(ctx context.Context, params watchCountsParams, sen
 // rescopeCounts follows the counts in the current scope of the lease.
 func (w *watches) rescopeCounts(ctx context.Context, params watchCountsParams, sender *countsSender, before *liveCounts) (*liveCounts, error) {
 	begin := &starting{lease: before.lease}
-	params.minVersion = "" // the stream has reached it
+	params.minVersion, params.reached = "", before.at.Version // the stream has reached the former
 	return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) { return w.followCounts(ctx, params, begin, before.related) })
 }
 
@@ -168,10 +169,11 @@ func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 		Caller: edge.CallerKey(counted.lease.caller.Identity), Private: !counted.lease.request.resource.Cacheable(),
 	}
 	counted.follower, err = w.counted.Join(ctx, question, func() *counts.State { return counts.NewState(params.plan) })
-	if err != nil || params.minVersion == "" {
+	reached := newer(params.minVersion, params.reached)
+	if err != nil || reached == "" {
 		return err
 	}
-	if err := counted.follower.Reach(ctx, params.minVersion); err != nil {
+	if err := counted.follower.Reach(ctx, reached); err != nil {
 		counted.follower.Leave()
 		return err
 	}

@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -49,6 +50,7 @@ type Follower[S State] struct {
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the goroutine has ended
 	flush   chan struct{} // has an element when Reach waits
+	flushed atomic.Uint64 // number of publications with everything that the cache had at a request of flush
 	charge  charge
 
 	streams int         // guarded by all.mu
@@ -96,18 +98,19 @@ func (f *Follower[S]) Wait(ctx context.Context, after Moment, interrupt <-chan s
 	}
 }
 
-// Reach blocks until the published state has reached a version that the cache has reached.
-// Reach returns early if the cache begins another history meanwhile.
+// Reach blocks until the published state has reached a version that the cache has reached. It returns
+// nevertheless when everything that the cache had at the call is published: the version then belongs
+// to a history that was undone.
 func (f *Follower[S]) Reach(ctx context.Context, version string) error {
-	for epoch := uint64(0); ; {
+	begun := f.flushed.Load()
+	for {
 		at, published, err := f.current()
 		switch {
 		case err != nil:
 			return err
-		case !object.Older(at.Version, version), epoch != 0 && at.Epoch != epoch:
+		case !object.Older(at.Version, version), f.flushed.Load() > begun+1: // the first flush may have begun before the call
 			return nil
 		}
-		epoch = at.Epoch
 		select {
 		case f.flush <- struct{}{}:
 		default: // another stream waits already

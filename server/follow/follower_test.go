@@ -168,6 +168,21 @@ func TestFollower_ContinuesForTheNextStream(t *testing.T) {
 	}
 }
 
+// TestFollower_ReachesNoVersionOfAnotherHistory waits for a version that the cache never reaches, as
+// after a restored backup.
+func TestFollower_ReachesNoVersionOfAnotherHistory(t *testing.T) {
+	c := newCluster(t, 3)
+	followers := newTestFollowers(1 << 20)
+	f, err := followers.Join(t.Context(), Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Leave()
+	if err := f.Reach(t.Context(), "1000"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestFollowers_BoundTheMemoryOfACaller(t *testing.T) {
 	c := newCluster(t, 100)
 	const size = 1000                                       // of an object in a state

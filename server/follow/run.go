@@ -196,7 +196,6 @@ func (r *run[S]) publish() error {
 		return err
 	}
 	r.pending, r.filled, r.due, r.publishedAt = nil, nil, false, time.Now()
-	r.urgent = r.urgent && r.watcher.IsFlushing()
 	return r.charge.resize(r.state.Bytes())
 }
 
@@ -217,6 +216,10 @@ func (r *run[S]) apply() error {
 		}
 	}
 	r.at = r.next
+	if r.urgent && !r.watcher.IsFlushing() {
+		r.urgent = false
+		r.flushed.Add(1)
+	}
 	close(r.published)
 	r.published = make(chan struct{})
 	return nil
