@@ -71,7 +71,27 @@ func (w *watches) followPage(ctx context.Context, starting *startingWatch, start
 	if err != nil {
 		return nil, err
 	}
-	cache, err := w.hub.Cache(ctx, resource)
+	page, err := w.newPage(ctx, starting)
+	if err != nil {
+		return nil, err
+	}
+	if len(held) > 0 {
+		if err := page.resume(ctx, position, held); err != nil {
+			return nil, err
+		}
+	}
+	started.query.Fields = nil // the sorted objects are shared by pages with other fields
+	if page.selection, err = page.cache.Select(ctx, started.query); err != nil {
+		return nil, err
+	}
+	started.cache, started.endCache, started.watcher, started.page = page.cache, func() {}, page, page
+	return started, page.join(ctx)
+}
+
+// newPage returns a page of a cache that has reached the version of the request.
+func (w *watches) newPage(ctx context.Context, starting *startingWatch) (*livePage, error) {
+	params, lease := starting.params, starting.lease
+	cache, err := w.hub.Cache(ctx, lease.request.resource)
 	if err != nil {
 		return nil, err
 	}
@@ -79,24 +99,11 @@ func (w *watches) followPage(ctx context.Context, starting *startingWatch, start
 	if err := awaitVersion(ctx, cache, params.minVersion); err != nil {
 		return nil, err
 	}
-	started.cache, started.endCache, started.query.Fields = cache, func() {}, nil
-	page := &livePage{
-		pages: w.pages, cache: cache, caller: edge.CallerKey(starting.lease.caller.Identity),
-		params: *params.page, fields: params.fields, reached: params.minVersion, reset: true,
-	}
-	if len(held) > 0 {
-		if err := page.resume(ctx, position, held); err != nil {
-			return nil, err
-		}
-	}
-	if page.joined, err = w.joinLive(ctx, params, starting.lease); err != nil {
-		return nil, err
-	}
-	if page.selection, err = cache.Select(ctx, started.query); err != nil {
-		return nil, err
-	}
-	started.watcher, started.page = page, page
-	return started, page.join(ctx)
+	joined, err := w.joinLive(ctx, params, lease)
+	return &livePage{
+		pages: w.pages, cache: cache, caller: edge.CallerKey(lease.caller.Identity),
+		params: *params.page, fields: params.fields, joined: joined, reached: params.minVersion, reset: true,
+	}, err
 }
 
 // resume continues the page of a token at a position. Without a position, or if the position lies in
@@ -320,107 +327,3 @@ func (p *livePage) lastEvent(content pageContent, changed bool) (informerhub.Eve
 	}
 	return 0, false
 }
-
-// events returns the events that lead the client to a page, and their places.
-func (p *livePage) events(content pageContent) (events []informerhub.Event, places []encode.Place) {
-	add := func(event informerhub.Event, place encode.Place) {
-		event.ResourceVersion = content.at.Version
-		events, places = append(events, event), append(places, place)
-	}
-	if p.reset {
-		p.held = nil
-		add(informerhub.Event{Type: informerhub.Reset}, encode.Place{})
-	}
-	if p.hasExactly(content) {
-		return events, places
-	}
-	next := p.heldNext(content)
-	for _, change := range pageDifference(p.held, next, p.isSame) {
-		if change.kind != informerhub.Deleted {
-			change.place.Joined = change.to.joined.message
-		}
-		add(p.eventOf(change), change.place)
-	}
-	p.held = p.keepVersions(next)
-	return events, places
-}
-
-// hasExactly reports whether the client has exactly these objects, which is usual.
-func (p *livePage) hasExactly(content pageContent) bool {
-	if len(p.held) != len(content.objects) {
-		return false
-	}
-	for i, held := range p.held {
-		if held.object != content.objects[i] || held.joined.hash != content.resultOf(i).hash {
-			return false
-		}
-	}
-	return true
-}
-
-// heldNow returns the objects that the client keeps.
-func (p *livePage) heldNow() []heldObject {
-	if p.reset {
-		return nil
-	}
-	return p.held
-}
-
-// resultOf returns the results of the joins for an object.
-func (c pageContent) resultOf(i int) joinedResult {
-	if c.results == nil {
-		return joinedResult{}
-	}
-	return c.results[i]
-}
-
-// heldNext returns the objects of the next page as the client will have them.
-func (p *livePage) heldNext(content pageContent) []heldObject {
-	next := make([]heldObject, len(content.objects))
-	for i, object := range content.objects {
-		result := content.resultOf(i)
-		if i < len(p.held) && p.held[i].object == object && p.held[i].joined.hash == result.hash {
-			next[i] = p.held[i]
-		} else {
-			next[i] = heldOf(object, result)
-		}
-	}
-	return next
-}
-
-// isSame reports whether the next state of an object is the same for the client as the one that it
-// has.
-func (p *livePage) isSame(held, next heldObject) bool {
-	if held.object == nil {
-		return held.version == next.version
-	}
-	return held.joined.hash == next.joined.hash && (held.object == next.object || object.EqualUnder(p.fields, held.object, next.object))
-}
-
-// keepVersions returns the objects of the next page with the versions that the client has: an object
-// that is the same for the client has not been sent again.
-func (p *livePage) keepVersions(next []heldObject) []heldObject {
-	known := make(map[objectID]heldObject, len(p.held))
-	for _, held := range p.held {
-		known[held.id] = held
-	}
-	for i, object := range next {
-		if held, ok := known[object.id]; ok && p.isSame(held, object) {
-			next[i].version = held.version
-		}
-		next[i].joined.message = ""
-	}
-	return next
-}
-
-// eventOf returns the event of a change. For an object that leaves the page, its place is enough.
-func (p *livePage) eventOf(change pageChange) informerhub.Event {
-	event := informerhub.Event{Type: change.kind}
-	if change.kind != informerhub.Deleted {
-		event.Object, event.Before = change.to.object.Masked(p.fields), change.from.object.Masked(p.fields)
-	}
-	return event
-}
-
-// token returns the part of a resume token that has the objects of the page.
-func (p *livePage) token() []byte { return appendHeld(nil, int(p.state.GetOffset()), p.held) }
