@@ -44,12 +44,14 @@ type livePage struct {
 
 	// What the client has after the last batch.
 	held     []heldObject
+	syncing  bool                     // it has received Reset, and no Synced since
 	state    *kubeconnectv1.PageState // nil before the first batch, unless the page was resumed
 	at       follow.Moment
 	warnings []string
 
 	// Of the last batch.
 	places       []encode.Place
+	partial      bool                     // it does not lead to a whole page: another batch follows
 	changedState *kubeconnectv1.PageState // nil if neither the page nor its state has changed
 	bookmarkAt   time.Time                // of the last batch with Synced or Bookmark
 }
@@ -230,7 +232,7 @@ const shortPage = 50
 
 // wait blocks until there is something to read, or a bookmark is due.
 func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
-	if p.joined.isOutdated() {
+	if p.partial || p.joined.isOutdated() {
 		return nil
 	}
 	quiet, cancel := context.WithDeadline(ctx, p.joined.wakeBefore(p.bookmarkAt.Add(bookmarkInterval)))
@@ -327,8 +329,13 @@ func (p *livePage) batch(content pageContent) informerhub.Batch {
 	if warnings := slices.Concat(content.at.Warnings, p.joined.allWarnings()); !slices.Equal(p.warnings, warnings) {
 		batch.Warnings, p.warnings = warnings, warnings
 	}
+	whole := !p.partial
 	batch.Events, p.places = p.events(content)
-	p.setState(content, len(batch.Events) > 0)
+	if p.partial {
+		p.at, p.reset, p.changedState = content.at, false, nil
+		return batch.Unresumable()
+	}
+	p.setState(content, len(batch.Events) > 0 || !whole)
 	if last, ok := p.lastEvent(content, len(batch.Events) > 0); ok {
 		batch.Events = append(batch.Events, informerhub.Event{Type: last, ResourceVersion: content.at.Version})
 		p.places, p.bookmarkAt = append(p.places, encode.Place{}), time.Now()
@@ -347,10 +354,12 @@ func (p *livePage) setState(content pageContent, changed bool) {
 	p.state = state
 }
 
-// lastEvent returns the type of the event without an object that ends a batch; false if it has none.
+// lastEvent returns the type of the event without an object that ends a batch of a whole page; false
+// if it has none.
 func (p *livePage) lastEvent(content pageContent, changed bool) (informerhub.EventType, bool) {
 	switch {
-	case p.reset:
+	case p.syncing:
+		p.syncing = false
 		return informerhub.Synced, true
 	case p.changedState != nil && !changed, content.at.Freshness.Stale != p.at.Freshness.Stale, time.Since(p.bookmarkAt) >= bookmarkInterval:
 		return informerhub.Bookmark, true
