@@ -27,7 +27,7 @@ type stream struct {
 	logs      []*containerLog // in the order in which they were found
 	byName    map[LogName]*containerLog
 	left      map[leftLog]Position // of logs of pods that exist and are no longer selected
-	slots     int                  // logs that count for Options.MaxLogs
+	slots     int                  // logs that have a slot; at most Options.MaxLogs
 	freed     bool                 // another log may be able to continue, because a slot was released or a time has come
 	out       output
 }
@@ -189,14 +189,6 @@ func (s *stream) ended(ctx context.Context, log *containerLog, reason string) er
 	return s.event(ctx, event)
 }
 
-// release releases the slot of a log.
-func (s *stream) release(log *containerLog) {
-	if log.holdsSlot {
-		log.holdsSlot, s.freed = false, true
-		s.slots--
-	}
-}
-
 // advanceFreed advances all logs, in the order in which they were found, if one of them may be able
 // to continue.
 func (s *stream) advanceFreed(ctx context.Context) error {
@@ -228,10 +220,8 @@ func (s *stream) advance(ctx context.Context, log *containerLog) error {
 			return s.awaitLog(ctx, log, waiting.Reason, waiting.Message)
 		}
 		return nil
-	case !log.holdsSlot && s.slots >= s.options.MaxLogs:
-		return s.awaitLog(ctx, log, tooManyLogs, "max_logs are being read: the log is read when another one ends")
 	}
-	return s.start(ctx, log)
+	return s.startInSlot(ctx, log)
 }
 
 // awaitLog reports that a log cannot be read yet.
@@ -243,17 +233,13 @@ func (s *stream) awaitLog(ctx context.Context, log *containerLog, reason, messag
 	return s.event(ctx, log.event(WaitingForLog, reason, message))
 }
 
-// start opens a log.
+// start opens a log that has a slot.
 func (s *stream) start(ctx context.Context, log *containerLog) error {
 	if !s.options.Previous && log.run < log.state.Run-1 {
 		if err := s.loseLines(ctx, log); err != nil {
 			return err
 		}
 		log.run = log.state.Run - 1
-	}
-	if !log.holdsSlot {
-		log.holdsSlot = true
-		s.slots++
 	}
 	opened := s.newReading(log)
 	ctx, opened.cancel = context.WithCancel(ctx)
@@ -430,14 +416,12 @@ func (s *stream) nextRun(ctx context.Context, log *containerLog) error {
 	log.run++
 	log.began, log.sawEnd, log.initial, log.remainder = false, false, false, nil
 	log.detour, log.unverified = false, false
-	s.release(log)
-	switch {
-	case s.options.Previous:
-		return nil
-	case s.following:
-		return s.advance(ctx, log)
-	case log.isUnread():
+	if !s.following && !s.options.Previous && log.isUnread() {
 		return s.start(ctx, log)
+	}
+	s.release(log)
+	if s.following && !s.options.Previous {
+		return s.advance(ctx, log)
 	}
 	return nil
 }
