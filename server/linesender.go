@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
 )
@@ -27,14 +28,33 @@ func (p *pods) openLines(ctx context.Context, read loglines.Read) (io.ReadCloser
 	if err != nil {
 		return nil, openError(err)
 	}
-	return body, nil
+	return &lineBody{ReadCloser: body, ctx: ctx}, nil
 }
 
-// openError returns the error of a log that could not be opened, for loglines.
+// lineBody is an open log. The errors of Read are for callers: those of the connection contain the
+// addresses of the API server and the service.
+type lineBody struct {
+	io.ReadCloser
+	ctx context.Context // of the connection
+}
+
+func (b *lineBody) Read(p []byte) (int, error) {
+	count, err := b.ReadCloser.Read(p)
+	if err == nil {
+		return count, nil
+	}
+	if err = whyEnded(b.ctx, err); err == nil {
+		return count, io.EOF
+	}
+	return count, openError(err)
+}
+
+// openError returns the error of a log that could not be opened, or was cut off, for loglines.
 func openError(err error) error {
 	var failed apierrors.APIStatus
 	if !errors.As(err, &failed) {
-		return err
+		warnUnopened(err)
+		return err // loglines does not send its text
 	}
 	status := failed.Status()
 	return &loglines.OpenError{
@@ -44,13 +64,21 @@ func openError(err error) error {
 	}
 }
 
+// warnUnopened logs why the API server could not be reached, which callers do not receive.
+func warnUnopened(err error) {
+	var unavailable *discovery.UnavailableError
+	if errors.As(err, &unavailable) {
+		edge.WarnUnreachable("a log could not be opened", err)
+	}
+}
+
 // lineSender sends the batches of one stream. It is owned by the goroutine that sends them.
 type lineSender struct {
 	leasedSender
 	stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]
 }
 
-// send sends a batch under a valid lease. Lines of namespaces that the caller can no longer read are
+// send sends a batch under a valid lease. What is of namespaces that the caller can no longer read is
 // omitted.
 func (s *lineSender) send(ctx context.Context, batch loglines.Batch) error {
 	return s.sendPermitted(ctx, max(1, batch.OpenLogs), func() error { return s.stream.Send(s.response(batch)) })
@@ -65,7 +93,9 @@ func (s *lineSender) response(batch loglines.Batch) *kubeconnectv1.GetLogLinesRe
 		}
 	}
 	for _, event := range batch.Events {
-		response.Events = append(response.Events, encodeLogEvent(event))
+		if event.Namespace == "" || s.lease.scope.Contains(event.Namespace) { // without one it is that of the stream
+			response.Events = append(response.Events, encodeLogEvent(event))
+		}
 	}
 	for _, line := range batch.Lines {
 		if s.lease.scope.Contains(line.Namespace) {
@@ -73,7 +103,9 @@ func (s *lineSender) response(batch loglines.Batch) *kubeconnectv1.GetLogLinesRe
 		}
 	}
 	for _, position := range batch.Positions {
-		response.Positions = append(response.Positions, encodeLogPosition(position))
+		if s.lease.scope.Contains(position.Namespace) {
+			response.Positions = append(response.Positions, encodeLogPosition(position))
+		}
 	}
 	return response
 }

@@ -131,15 +131,56 @@ func TestLogLines_ReportLogsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestLineSender_OmitsLinesOfLostNamespaces(t *testing.T) {
+func TestLineSender_OmitsLostNamespaces(t *testing.T) {
 	t.Parallel()
 	sender := &lineSender{leasedSender: leasedSender{lease: &accessLease{scope: some("a")}}}
-	lineOf := func(namespace string) loglines.SentLine {
-		return loglines.SentLine{LogName: loglines.LogName{Namespace: namespace}, Line: loglines.Line{Position: loglines.Position{Time: time.Now(), Ordinal: 1}}}
+	at := loglines.Position{Time: time.Now(), Ordinal: 1}
+	var batch loglines.Batch
+	for _, namespace := range []string{"a", "lost", "a"} {
+		name := loglines.LogName{Namespace: namespace, Pod: "web"}
+		batch.Lines = append(batch.Lines, loglines.SentLine{LogName: name, Line: loglines.Line{Position: at}})
+		batch.Events = append(batch.Events, loglines.Event{Type: loglines.Ended, LogName: name, Reason: loglines.PodDeleted})
+		batch.Positions = append(batch.Positions, loglines.LogPosition{LogName: name, Position: at})
 	}
-	response := sender.response(loglines.Batch{Lines: []loglines.SentLine{lineOf("a"), lineOf("b"), lineOf("a")}})
-	if len(response.GetLines()) != 2 || response.GetLines()[1].GetNamespace() != "a" {
-		t.Errorf("the lines are %v", response.GetLines())
+	batch.Events = append(batch.Events, loglines.Event{Type: loglines.LimitReached}) // of the stream
+	response := sender.response(batch)
+	if len(response.GetLines()) != 2 || len(response.GetEvents()) != 3 || len(response.GetPositions()) != 2 || strings.Contains(response.String(), "lost") {
+		t.Errorf("the response is %v", response)
+	}
+}
+
+// TestPodChanges_ReadNoLostNamespace loses a pod outside the scope. The test fails if it is read:
+// there is no hub.
+func TestPodChanges_ReadNoLostNamespace(t *testing.T) {
+	t.Parallel()
+	key := podKey{"lost", "web"}
+	sent := make(chan loglines.Change, 1)
+	changes := &podChanges{changes: sent, known: map[podKey]string{key: "uid"}}
+	if err := changes.lose(t.Context(), &accessLease{scope: some("a")}, key); err != nil {
+		t.Fatal(err)
+	}
+	if change := <-sent; change.Gone != loglines.PodNotSelected {
+		t.Errorf("the change is %+v", change)
+	}
+}
+
+// TestLogLines_HideAddressesOfLogsThatAreCutOff has an API server whose connections break.
+func TestLogLines_HideAddressesOfLogsThatAreCutOff(t *testing.T) {
+	s := newService(t, loggingPodsAPI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "2026-05-04T12:00:00Z one\n")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})), auth.KubeconfigAuthenticator{})
+	var messages []string
+	err := endOfLines(t, s, &kubeconnectv1.GetLogLinesRequest{Namespace: "default", Name: "a"}, func(r *kubeconnectv1.GetLogLinesResponse) {
+		for _, event := range r.GetEvents() {
+			if event.GetType() == kubeconnectv1.LogEventType_LOG_EVENT_TYPE_FAILED {
+				messages = append(messages, event.GetMessage())
+			}
+		}
+	})
+	if err != nil || len(messages) != 1 || !strings.HasPrefix(messages[0], "the log was cut off on its way from the API server") {
+		t.Errorf("the messages are %q: %v", messages, err)
 	}
 }
 

@@ -106,8 +106,9 @@ func (c *podChanges) sendPod(ctx context.Context, namespace, name, uid string, t
 	return c.send(ctx, loglines.Change{Pod: pod})
 }
 
-// outlet is the outlet of the watch of the pods.
-func (c *podChanges) outlet(ctx context.Context, _ *accessLease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
+// outlet is the outlet of the watch of the pods. There is no lease while the watch waits, when no pod
+// is sent.
+func (c *podChanges) outlet(ctx context.Context, under *accessLease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
 	if response.GetResource() != nil || len(response.GetWarnings()) > 0 {
 		namespaces := response.GetNamespaces()
 		notice := loglines.Notice{Warnings: response.GetWarnings(), Namespaces: namespaces, CoversAll: response.GetResource() != nil && len(namespaces) == 0}
@@ -116,21 +117,21 @@ func (c *podChanges) outlet(ctx context.Context, _ *accessLease, _ edge.Guard, r
 		}
 	}
 	for _, event := range response.GetEvents() {
-		if err := c.apply(ctx, event); err != nil {
+		if err := c.apply(ctx, under, event); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *podChanges) apply(ctx context.Context, event *kubeconnectv1.Event) error {
+func (c *podChanges) apply(ctx context.Context, under *accessLease, event *kubeconnectv1.Event) error {
 	pod := event.GetObject()
 	key := podKey{pod.GetNamespace(), pod.GetName()}
 	switch event.GetType() {
 	case kubeconnectv1.EventType_EVENT_TYPE_RESET:
 		c.listed = map[podKey]struct{}{}
 	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
-		return c.sync(ctx)
+		return c.sync(ctx, under)
 	case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
 		c.known[key] = pod.GetUid()
 		if c.listed != nil {
@@ -139,18 +140,18 @@ func (c *podChanges) apply(ctx context.Context, event *kubeconnectv1.Event) erro
 		return c.sendPod(ctx, pod.GetNamespace(), pod.GetName(), pod.GetUid(), pod.GetJson())
 	case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
 		delete(c.listed, key)
-		return c.lose(ctx, key)
+		return c.lose(ctx, under, key)
 	}
 	return nil
 }
 
 // sync ends a snapshot: known pods that it does not contain are gone.
-func (c *podChanges) sync(ctx context.Context) error {
+func (c *podChanges) sync(ctx context.Context, under *accessLease) error {
 	for key := range c.known {
 		if _, ok := c.listed[key]; ok {
 			continue
 		}
-		if err := c.lose(ctx, key); err != nil {
+		if err := c.lose(ctx, under, key); err != nil {
 			return err
 		}
 	}
@@ -158,15 +159,16 @@ func (c *podChanges) sync(ctx context.Context) error {
 	return c.send(ctx, loglines.Change{Synced: true})
 }
 
-// lose sends that a pod is no longer selected.
-func (c *podChanges) lose(ctx context.Context, key podKey) error {
+// lose sends that a pod is no longer selected. Whether it still exists is not read outside the scope
+// of the lease: the caller must not learn it.
+func (c *podChanges) lose(ctx context.Context, under *accessLease, key podKey) error {
 	uid, ok := c.known[key]
 	if !ok {
 		return nil
 	}
 	delete(c.known, key)
 	reason := loglines.PodDeleted
-	if c.exists(ctx, key, uid) {
+	if !under.scope.Contains(key.namespace) || c.exists(ctx, key, uid) {
 		reason = loglines.PodNotSelected
 	}
 	return c.send(ctx, loglines.Change{Pod: loglines.Pod{Namespace: key.namespace, Name: key.name, UID: uid}, Gone: reason})

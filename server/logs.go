@@ -38,10 +38,11 @@ type pods struct {
 	clients *auth.ClientFactory
 	leases  leases
 	unread  *fairqueue.Queue // logs whose clients do not read, by caller
+	opened  *fairqueue.Queue // logs that streams of lines have open, by caller
 }
 
 func newPods(config Config, watches *watches) *pods {
-	return &pods{watches: watches, clients: cmp.Or(config.LogClients, config.Clients), leases: newLeases(config), unread: newUnreadLogs()}
+	return &pods{watches: watches, clients: cmp.Or(config.LogClients, config.Clients), leases: newLeases(config), unread: newUnreadLogs(), opened: newOpenLogs()}
 }
 
 // GetLogs implements kubeconnect.v1.PodService. The log is opened as the caller, so the API server

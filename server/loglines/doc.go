@@ -27,6 +27,8 @@
 //
 // # Memory
 //
-// Each open log has a buffer of one line, the lines of one read, and at most 256 KiB of lines that
-// precede a match. Nothing is read while a batch is being sent, except what fills these buffers.
+// Each open log has a buffer of at most one line, which is small while the log is silent, the
+// lines of one read, and at most 256 KiB of lines that precede a match. The number of logs that
+// all streams have open is bounded by [Options].Acquire. Nothing is read while a batch is being
+// sent, except what fills these buffers.
 package loglines

@@ -41,8 +41,28 @@ func (s *stream) startExisting(ctx context.Context) error {
 	if count > s.options.MaxLogs {
 		return &TooManyLogsError{Logs: count, Max: s.options.MaxLogs}
 	}
+	if err := s.takeFirstSlots(); err != nil {
+		return err
+	}
 	for _, log := range s.logs {
 		if err := s.readOrWait(ctx, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeFirstSlots takes the slots of the existing logs. If there are too few, a followed stream begins
+// with those that it has.
+func (s *stream) takeFirstSlots() error {
+	for _, log := range s.logs {
+		if !s.exists(log) {
+			continue
+		}
+		if err := s.takeSlot(log); err != nil {
+			if s.options.Follow && s.slots > 0 {
+				return nil
+			}
 			return err
 		}
 	}
@@ -59,7 +79,7 @@ func (s *stream) exists(log *containerLog) bool {
 
 func (s *stream) readOrWait(ctx context.Context, log *containerLog) error {
 	if s.exists(log) {
-		return s.start(ctx, log)
+		return s.startInSlot(ctx, log)
 	}
 	log.initial = false // a later log is read from its first line
 	if s.options.Previous || log.state.Waiting == nil {

@@ -2,10 +2,12 @@ package loglines
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"unicode/utf8"
 )
 
 const (
@@ -30,13 +32,19 @@ type Condition struct {
 
 // Filter selects lines, and the lines around them. It is safe for concurrent use.
 type Filter struct {
-	matches       func([]byte) bool
+	match         matcher
+	steps         int // that match needs at most for a byte
+	invert        bool
 	before, after int
 }
 
+// matcher reports whether a text fulfils a condition. It returns an error only if ctx is done. It
+// yields during a long text if that needs many steps.
+type matcher func(ctx context.Context, text []byte) (bool, error)
+
 // NewFilter compiles a condition.
 func NewFilter(condition Condition) (*Filter, error) {
-	matches, err := condition.compile()
+	match, steps, err := condition.compile()
 	if err != nil {
 		return nil, err
 	}
@@ -45,63 +53,73 @@ func NewFilter(condition Condition) (*Filter, error) {
 			return nil, fmt.Errorf("%d context lines: give 0 to %d", lines, MaxContext)
 		}
 	}
-	if condition.Invert {
-		positive := matches
-		matches = func(text []byte) bool { return !positive(text) }
-	}
-	return &Filter{matches: matches, before: condition.Before, after: condition.After}, nil
+	return &Filter{match: match, steps: steps, invert: condition.Invert, before: condition.Before, after: condition.After}, nil
 }
 
-func (c Condition) compile() (matches func([]byte) bool, err error) {
+// selects reports whether a line is selected.
+func (f *Filter) selects(ctx context.Context, text []byte) (bool, error) {
+	matched, err := f.match(ctx, text)
+	return matched != f.invert, err
+}
+
+// compile returns what matches lines, and how many steps it needs at most for a byte.
+func (c Condition) compile() (match matcher, steps int, err error) {
 	switch {
 	case (c.Contains == "") == (c.Regex == ""):
-		return nil, errors.New("give either contains or regex")
+		return nil, 0, errors.New("give either contains or regex")
+	case c.Regex != "":
+		return c.compileRegex()
 	case len(c.Contains) > maxTextBytes:
-		return nil, fmt.Errorf("contains has %d bytes: give at most %d", len(c.Contains), maxTextBytes)
-	case c.Regex == "" && !c.IgnoreCase:
-		text := []byte(c.Contains)
-		return func(line []byte) bool { return bytes.Contains(line, text) }, nil
-	case c.Regex == "":
-		compiled, err := regexp.Compile("(?i)" + regexp.QuoteMeta(c.Contains))
-		if err != nil {
-			return nil, err
-		}
-		return compiled.Match, nil
+		return nil, 0, fmt.Errorf("contains has %d bytes: give at most %d", len(c.Contains), maxTextBytes)
+	case c.IgnoreCase && !utf8.ValidString(c.Contains):
+		return nil, 0, errors.New("contains has invalid UTF-8, which has no upper and lower case")
+	case c.IgnoreCase:
+		return containsFolded(c.Contains), stepsToFold, nil
 	}
+	text := []byte(c.Contains)
+	return func(_ context.Context, line []byte) (bool, error) { return bytes.Contains(line, text), nil }, 1, nil
+}
+
+func (c Condition) compileRegex() (match matcher, steps int, err error) {
 	flags := ""
 	if c.IgnoreCase {
 		flags = "(?i)"
 	}
-	compiled, err := compilePattern(flags, c.Regex, "")
+	compiled, steps, err := compilePattern(flags, c.Regex, "")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return compiled.Match, nil
+	return matchRegex(compiled, steps), steps, nil
 }
 
 // NamePattern compiles a regular expression that must match a whole name.
 func NamePattern(pattern string) (*regexp.Regexp, error) {
-	return compilePattern("^(?:", pattern, ")$")
+	compiled, _, err := compilePattern("^(?:", pattern, ")$")
+	return compiled, err
 }
 
-// compilePattern compiles a regular expression of a caller, between two texts. The pattern must be
-// valid without them.
-func compilePattern(before, pattern, after string) (*regexp.Regexp, error) {
+// compilePattern compiles a regular expression of a caller, between two texts, and returns its
+// number of instructions. The pattern must be valid without the texts.
+func compilePattern(before, pattern, after string) (compiled *regexp.Regexp, instructions int, err error) {
 	if len(pattern) > maxPatternBytes {
-		return nil, fmt.Errorf("the regular expression has %d bytes: give at most %d", len(pattern), maxPatternBytes)
+		return nil, 0, fmt.Errorf("the regular expression has %d bytes: give at most %d", len(pattern), maxPatternBytes)
 	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
+		return nil, 0, err
+	}
+	parsed, err := syntax.Parse(before+pattern+after, syntax.Perl)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(program.Inst) > maxInstructions {
-		return nil, fmt.Errorf("the regular expression has %d instructions, more than %d: repeat less", len(program.Inst), maxInstructions)
+		return nil, 0, fmt.Errorf("the regular expression has %d instructions, more than %d: repeat less", len(program.Inst), maxInstructions)
 	}
-	return regexp.Compile(before + pattern + after)
+	compiled, err = regexp.Compile(before + pattern + after)
+	return compiled, len(program.Inst), err
 }
 
 // logFilter applies a filter to the lines of one log. It is owned by the goroutine that reads the
@@ -116,12 +134,31 @@ type logFilter struct {
 	omitted     bool // lines since the last one that was sent have been omitted
 }
 
-// add appends to lines what is to be sent because of the next line. It copies the text.
-func (f *logFilter) add(lines []Line, line Line) []Line {
+// stepsOf returns how many steps a line needs at most.
+func (f *logFilter) stepsOf(line Line) int {
+	if f.filter == nil {
+		return len(line.Text)
+	}
+	return (len(line.Text) + 1) * f.filter.steps
+}
+
+// add appends to lines what is to be sent because of the next line. It copies the text. It returns
+// an error only if ctx is done.
+func (f *logFilter) add(ctx context.Context, lines []Line, line Line) ([]Line, error) {
+	if f.filter == nil {
+		return append(lines, copied(line)), nil
+	}
+	selected, err := f.filter.selects(ctx, line.Text)
+	if err != nil {
+		return nil, err
+	}
+	return f.apply(lines, line, selected), nil
+}
+
+// apply appends what is to be sent because of a line that is selected or not.
+func (f *logFilter) apply(lines []Line, line Line, selected bool) []Line {
 	switch {
-	case f.filter == nil:
-		return append(lines, copied(line))
-	case f.filter.matches(line.Text):
+	case selected:
 		for _, context := range f.before {
 			lines = append(lines, f.send(context, true))
 		}

@@ -1,7 +1,7 @@
 package loglines
 
 import (
-	"bytes"
+	"context"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -15,7 +15,7 @@ func printed(filter *Filter, text string) string {
 	log := logFilter{filter: filter}
 	var out strings.Builder
 	for line := range strings.Lines(text) {
-		for _, line := range log.add(nil, Line{Text: []byte(strings.TrimSuffix(line, "\n"))}) {
+		for _, line := range added(&log, strings.TrimSuffix(line, "\n")) {
 			if line.Gap {
 				out.WriteString("--\n")
 			}
@@ -24,6 +24,15 @@ func printed(filter *Filter, text string) string {
 		}
 	}
 	return out.String()
+}
+
+// added returns what a filter sends because of a line.
+func added(log *logFilter, text string) []Line {
+	lines, err := log.add(context.Background(), nil, Line{Text: []byte(text)})
+	if err != nil {
+		panic(err)
+	}
+	return lines
 }
 
 // TestFilter_SelectsLinesAsGrep compares with grep.
@@ -86,12 +95,12 @@ func TestFilter_BoundsTheLinesBeforeAMatch(t *testing.T) {
 	}
 	log := logFilter{filter: filter}
 	for range 50 {
-		log.add(nil, Line{Text: bytes.Repeat([]byte("a"), MaxLineBytes)})
+		added(&log, strings.Repeat("a", MaxLineBytes))
 		if log.beforeBytes > maxContextBytes {
 			t.Fatalf("%d bytes are kept", log.beforeBytes)
 		}
 	}
-	if lines := log.add(nil, Line{Text: []byte("x")}); len(lines) != 1+maxContextBytes/MaxLineBytes {
+	if lines := added(&log, "x"); len(lines) != 1+maxContextBytes/MaxLineBytes {
 		t.Errorf("%d lines, want those that fit, and the match", len(lines))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // maxLeft bounds the number of positions of pods that are no longer selected.
@@ -25,10 +27,13 @@ type stream struct {
 	logs      []*containerLog // in the order in which they were found
 	byName    map[LogName]*containerLog
 	left      map[leftLog]Position // of logs of pods that exist and are no longer selected
-	slots     int                  // logs that count for Options.MaxLogs
+	slots     int                  // logs that have a slot; at most Options.MaxLogs
 	freed     bool                 // another log may be able to continue, because a slot was released or a time has come
 	out       output
 }
+
+// unreachable is the message for errors that are no OpenError: their text can contain addresses.
+const unreachable = "the log cannot be read now: the API server could not be reached"
 
 // leftLog is the log of a container of a certain pod.
 type leftLog struct{ uid, container string }
@@ -145,7 +150,11 @@ func (s *stream) losePod(ctx context.Context, pod Pod, reason string) error {
 // remove removes the log of a pod that is gone.
 func (s *stream) remove(ctx context.Context, log *containerLog) error {
 	if log.gone == PodDeleted && log.remainder != nil {
-		s.out.add(log, log.filter.add(nil, *log.remainder)...)
+		lines, err := s.filterLast(ctx, log, *log.remainder)
+		if err != nil {
+			return err
+		}
+		s.out.add(log, lines...)
 	}
 	if log.gone == PodNotSelected && len(s.left) < maxLeft && log.position != (Position{}) {
 		s.left[leftLog{log.uid, log.Container}] = log.position
@@ -180,14 +189,6 @@ func (s *stream) ended(ctx context.Context, log *containerLog, reason string) er
 	return s.event(ctx, event)
 }
 
-// release releases the slot of a log.
-func (s *stream) release(log *containerLog) {
-	if log.holdsSlot {
-		log.holdsSlot, s.freed = false, true
-		s.slots--
-	}
-}
-
 // advanceFreed advances all logs, in the order in which they were found, if one of them may be able
 // to continue.
 func (s *stream) advanceFreed(ctx context.Context) error {
@@ -219,10 +220,8 @@ func (s *stream) advance(ctx context.Context, log *containerLog) error {
 			return s.awaitLog(ctx, log, waiting.Reason, waiting.Message)
 		}
 		return nil
-	case !log.holdsSlot && s.slots >= s.options.MaxLogs:
-		return s.awaitLog(ctx, log, tooManyLogs, "max_logs are being read: the log is read when another one ends")
 	}
-	return s.start(ctx, log)
+	return s.startInSlot(ctx, log)
 }
 
 // awaitLog reports that a log cannot be read yet.
@@ -234,17 +233,13 @@ func (s *stream) awaitLog(ctx context.Context, log *containerLog, reason, messag
 	return s.event(ctx, log.event(WaitingForLog, reason, message))
 }
 
-// start opens a log.
+// start opens a log that has a slot.
 func (s *stream) start(ctx context.Context, log *containerLog) error {
 	if !s.options.Previous && log.run < log.state.Run-1 {
 		if err := s.loseLines(ctx, log); err != nil {
 			return err
 		}
 		log.run = log.state.Run - 1
-	}
-	if !log.holdsSlot {
-		log.holdsSlot = true
-		s.slots++
 	}
 	opened := s.newReading(log)
 	ctx, opened.cancel = context.WithCancel(ctx)
@@ -317,8 +312,11 @@ func (s *stream) receive(ctx context.Context, next piece) error {
 		log.initial, log.unverified, log.backoff = false, false, 0
 	}
 	if next.ended {
+		var err error
 		log.current = nil
-		next.lines = s.lastLine(log, next)
+		if next.lines, err = s.lastLine(ctx, log, next); err != nil {
+			return err
+		}
 	}
 	if !s.following {
 		return s.enqueue(ctx, log, next)
@@ -344,12 +342,25 @@ func (s *stream) forward(ctx context.Context, log *containerLog, next piece) err
 }
 
 // lastLine returns what is to be sent of the incomplete line at the end of a log.
-func (s *stream) lastLine(log *containerLog, end piece) []Line {
+func (s *stream) lastLine(ctx context.Context, log *containerLog, end piece) ([]Line, error) {
 	if end.remainder == nil || !end.of.isFinal && log.gone == "" {
-		return nil
+		return nil, nil
 	}
 	log.position = end.remainder.Position
-	return log.filter.add(nil, *end.remainder)
+	return s.filterLast(ctx, log, *end.remainder)
+}
+
+// filterLast returns what is to be sent because of the last line of a log.
+func (s *stream) filterLast(ctx context.Context, log *containerLog, line Line) ([]Line, error) {
+	if log.filter.filter == nil {
+		return log.filter.add(ctx, nil, line)
+	}
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return log.filter.add(ctx, nil, line)
 }
 
 // beginLog reports that a log was opened, unless it continues.
@@ -405,14 +416,12 @@ func (s *stream) nextRun(ctx context.Context, log *containerLog) error {
 	log.run++
 	log.began, log.sawEnd, log.initial, log.remainder = false, false, false, nil
 	log.detour, log.unverified = false, false
-	s.release(log)
-	switch {
-	case s.options.Previous:
-		return nil
-	case s.following:
-		return s.advance(ctx, log)
-	case log.isUnread():
+	if !s.following && !s.options.Previous && log.isUnread() {
 		return s.start(ctx, log)
+	}
+	s.release(log)
+	if s.following && !s.options.Previous {
+		return s.advance(ctx, log)
 	}
 	return nil
 }
@@ -420,7 +429,7 @@ func (s *stream) nextRun(ctx context.Context, log *containerLog) error {
 // fail reports that a log could not be opened, or was cut off, and decides whether it is opened
 // again.
 func (s *stream) fail(ctx context.Context, log *containerLog, end piece) error {
-	failure := &OpenError{Reason: "ServiceUnavailable", Message: end.err.Error()}
+	failure := &OpenError{Reason: "ServiceUnavailable", Message: unreachable}
 	errors.As(end.err, &failure)
 	switch {
 	case failure.IsWaiting && log.detour:

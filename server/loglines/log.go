@@ -32,7 +32,7 @@ type containerLog struct {
 	detour, unverified bool
 
 	current    *reading  // nil if the log is not open
-	holdsSlot  bool      // it counts as one of Options.MaxLogs
+	slot       func()    // releases what it holds of Options.Acquire; nil if it does not count for Options.MaxLogs
 	finished   bool      // it must not be opened again
 	gone       string    // why the pod is not selected any more; empty if it is
 	drainUntil time.Time // when the log of a pod that is gone is closed

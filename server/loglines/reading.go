@@ -9,10 +9,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// bytesBetweenYields is the number of bytes that are filtered between checks whether another caller
-// waits for a processor slot.
-const bytesBetweenYields = 16 << 10
-
 // errOtherRun reports that a log is that of another run than the expected one. It is never sent.
 var errOtherRun = errors.New("the container has restarted")
 
@@ -100,7 +96,7 @@ func (r *reading) filtered(ctx context.Context, lines *splitter) (next piece, er
 	}
 	work := 0
 	for line, ok := lines.take(); ok; line, ok = lines.take() {
-		if work += len(line.Text); work > bytesBetweenYields {
+		if work += r.log.filter.stepsOf(line); work > stepsBetweenYields {
 			work = 0
 			if err := fairqueue.Yield(ctx); err != nil {
 				return piece{}, err
@@ -115,7 +111,9 @@ func (r *reading) filtered(ctx context.Context, lines *splitter) (next piece, er
 		}
 		next.position = line.Position
 		if !r.omits(line) {
-			next.lines = r.log.filter.add(next.lines, line)
+			if next.lines, err = r.log.filter.add(ctx, next.lines, line); err != nil {
+				return piece{}, err
+			}
 		}
 	}
 	return next, nil

@@ -6,8 +6,14 @@ import (
 	"time"
 )
 
-// maxTimeBytes bounds the time before a line, with the space after it.
-const maxTimeBytes = 41
+const (
+	// maxTimeBytes bounds the time before a line, with the space after it.
+	maxTimeBytes = 41
+	// minBufferBytes is the free part of the buffer of a log that writes little. A buffer that a read
+	// has filled is doubled, up to maxBufferBytes.
+	minBufferBytes = 4 << 10
+	maxBufferBytes = maxTimeBytes + MaxLineBytes + 1
+)
 
 // splitter splits a log with timestamps into lines. The node writes a time before each line, but
 // not before the parts of a line that the container has written at different times.
@@ -21,15 +27,32 @@ type splitter struct {
 }
 
 func newSplitter(source io.Reader) *splitter {
-	return &splitter{source: source, buffer: make([]byte, maxTimeBytes+MaxLineBytes+1)}
+	return &splitter{source: source, buffer: make([]byte, minBufferBytes)}
 }
 
 // fill reads from the source once. It overwrites the lines that were taken.
 func (s *splitter) fill() {
-	s.begin, s.end = 0, copy(s.buffer, s.buffer[s.begin:s.end])
+	rest, buffer := s.buffer[s.begin:s.end], s.buffer
+	if size := s.nextSize(); size != len(buffer) {
+		buffer = make([]byte, size)
+	}
+	s.begin, s.end, s.buffer = 0, copy(buffer, rest), buffer
 	count, err := s.source.Read(s.buffer[s.end:])
 	s.end += count
 	s.err = err
+}
+
+// nextSize returns the size of the buffer for the next read. A source that has not filled the buffer
+// may be silent for long, so its buffer shrinks.
+func (s *splitter) nextSize() int {
+	needed := s.end - s.begin + minBufferBytes
+	switch {
+	case s.end == len(s.buffer):
+		return min(2*len(s.buffer), maxBufferBytes)
+	case needed <= len(s.buffer) && len(s.buffer) <= 2*minBufferBytes:
+		return len(s.buffer)
+	}
+	return min(needed, maxBufferBytes)
 }
 
 // take returns the next line if all of it has been read, or enough to cut it. The text is valid

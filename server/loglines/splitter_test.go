@@ -88,6 +88,22 @@ func wantLines(t *testing.T, got, want []Line) {
 	}
 }
 
+// TestSplitter_HasASmallBufferWhileTheLogIsSilent reads a long line, then short ones.
+func TestSplitter_HasASmallBufferWhileTheLogIsSilent(t *testing.T) {
+	t.Parallel()
+	lines := newSplitter(&sizedReader{[]byte(strings.Repeat("x", MaxLineBytes-1) + "\n" + strings.Repeat("y\n", 10)), 1000})
+	largest := 0
+	for lines.err == nil {
+		lines.fill()
+		largest = max(largest, len(lines.buffer))
+		for _, ok := lines.take(); ok; _, ok = lines.take() {
+		}
+	}
+	if largest < MaxLineBytes || largest > maxBufferBytes || len(lines.buffer) > 2*minBufferBytes {
+		t.Errorf("the buffer grows to %d bytes and ends with %d", largest, len(lines.buffer))
+	}
+}
+
 // FuzzSplitter reads a log in pieces of some size: the lines and their positions must be the same
 // as of the whole log, and none may be longer than allowed.
 func FuzzSplitter(f *testing.F) {

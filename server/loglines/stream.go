@@ -27,6 +27,10 @@ type Options struct {
 	MaxLines, MaxPodLines, MaxBytes int64
 	// MaxLogs is the number of logs that are read at a time. Required.
 	MaxLogs int
+	// Acquire allows another log to be open, until release is called; nil for any number. Its error is
+	// sent as the message of a log that waits for it, and returned by Run if no log can be opened at
+	// the begin, or without Follow not all of them: the lines would be incomplete.
+	Acquire func() (release func(), err error)
 	// Resume has the positions after which logs continue.
 	Resume map[LogName]Position
 }
@@ -78,6 +82,7 @@ const (
 	limitReached   = "LimitReached"
 	wasRead        = "Read"
 	tooManyLogs    = "MaxLogs"
+	noSlot         = "TooManyOpenLogs"
 )
 
 // Notice is what a client must know of the selection.
@@ -150,6 +155,7 @@ const (
 func Run(ctx context.Context, options Options, changes <-chan Change, open Opener, send func(context.Context, Batch) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := newStream(options, open, send)
+	defer s.releaseAll()
 	defer s.reading.Wait()
 	defer cancel()
 	err := s.run(ctx, changes)

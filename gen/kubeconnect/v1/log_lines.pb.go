@@ -37,8 +37,8 @@ const (
 	// it is "PodDeleted", "PodNotSelected" or "LimitReached".
 	LogEventType_LOG_EVENT_TYPE_ENDED LogEventType = 2
 	// There is no log to read yet. The reason is that of the API server, such as
-	// "ContainerCreating" or "ImagePullBackOff", or "MaxLogs". With follow, BEGAN follows
-	// when the log can be read.
+	// "ContainerCreating" or "ImagePullBackOff", or "MaxLogs" or "TooManyOpenLogs": see
+	// GetLogLinesRequest.max_logs. With follow, BEGAN follows when the log can be read.
 	LogEventType_LOG_EVENT_TYPE_WAITING LogEventType = 3
 	// The log could not be read, or was cut off. The message is the API server's. With follow
 	// the log is opened again after its last line, and BEGAN follows then, unless the reason
@@ -106,7 +106,8 @@ type GetLogLinesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace of the pods. Empty: all namespaces in which the caller is allowed to read
 	// the pods and their logs; PERMISSION_DENIED if there is none. When these change while a
-	// followed stream runs, the logs of a lost namespace end, and those of a gained one begin.
+	// followed stream runs, the logs of a gained namespace begin, and those of a lost one end
+	// without an event.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name of a single pod, for which permissions for that name are sufficient. Needs the
 	// namespace, and is not allowed together with selectors, filter and related. NOT_FOUND if
@@ -162,6 +163,12 @@ type GetLogLinesRequest struct {
 	// lines would be incomplete. A log that would exceed it later is reported as
 	// LOG_EVENT_TYPE_WAITING, and read from its first line when another log ends. Default
 	// (0): 50.
+	//
+	// All streams together have at most 4,096 logs open, and those of a caller at most 512. A
+	// log counts as four with before_lines. With follow, logs that would exceed it are
+	// reported as LOG_EVENT_TYPE_WAITING, and read when others are closed. The call fails with
+	// RESOURCE_EXHAUSTED if no log can be opened when the stream begins, and without follow
+	// if not all of them can.
 	MaxLogs int32 `protobuf:"varint,20,opt,name=max_logs,json=maxLogs,proto3" json:"max_logs,omitempty"`
 	// Continue after these positions, of a stream that has ended; at most one for each
 	// container, and 4,096. Of a container that is listed, lines up to its position are not

@@ -25,7 +25,8 @@ export type GetLogLinesRequest = Message<"kubeconnect.v1.GetLogLinesRequest"> & 
   /**
    * The namespace of the pods. Empty: all namespaces in which the caller is allowed to read
    * the pods and their logs; PERMISSION_DENIED if there is none. When these change while a
-   * followed stream runs, the logs of a lost namespace end, and those of a gained one begin.
+   * followed stream runs, the logs of a gained namespace begin, and those of a lost one end
+   * without an event.
    *
    * @generated from field: string namespace = 1;
    */
@@ -176,6 +177,12 @@ export type GetLogLinesRequest = Message<"kubeconnect.v1.GetLogLinesRequest"> & 
    * lines would be incomplete. A log that would exceed it later is reported as
    * LOG_EVENT_TYPE_WAITING, and read from its first line when another log ends. Default
    * (0): 50.
+   *
+   * All streams together have at most 4,096 logs open, and those of a caller at most 512. A
+   * log counts as four with before_lines. With follow, logs that would exceed it are
+   * reported as LOG_EVENT_TYPE_WAITING, and read when others are closed. The call fails with
+   * RESOURCE_EXHAUSTED if no log can be opened when the stream begins, and without follow
+   * if not all of them can.
    *
    * @generated from field: int32 max_logs = 20;
    */
@@ -564,8 +571,8 @@ export enum LogEventType {
 
   /**
    * There is no log to read yet. The reason is that of the API server, such as
-   * "ContainerCreating" or "ImagePullBackOff", or "MaxLogs". With follow, BEGAN follows
-   * when the log can be read.
+   * "ContainerCreating" or "ImagePullBackOff", or "MaxLogs" or "TooManyOpenLogs": see
+   * GetLogLinesRequest.max_logs. With follow, BEGAN follows when the log can be read.
    *
    * @generated from enum value: LOG_EVENT_TYPE_WAITING = 3;
    */

@@ -1,0 +1,42 @@
+package server
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+)
+
+const (
+	// maxOpenLogs bounds the logs that all streams of log lines have open, and maxCallerOpenLogs those
+	// of one caller. Each has a goroutine, a request to the API server and a connection to a node. A
+	// silent one uses some KiB; one that writes lines of 64 KiB that a client does not read also
+	// counts as unread.
+	maxOpenLogs       = 4096
+	maxCallerOpenLogs = 512
+	// contextLogs is the number of logs that one counts as whose last lines are kept because the next
+	// one may match.
+	contextLogs = 4
+)
+
+func newOpenLogs() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: maxOpenLogs, PerKey: maxCallerOpenLogs})
+}
+
+// openLogs counts the open logs of a stream of lines.
+type openLogs struct {
+	queue  *fairqueue.Queue
+	caller string
+	weight int64 // of a log
+}
+
+// acquire counts another log until release is called. It returns an error if there are too many.
+func (o openLogs) acquire() (release func(), err error) {
+	release, ok := o.queue.TryAcquire(o.caller, o.weight)
+	if !ok {
+		return nil, apierror.Failure(metav1.StatusReasonTooManyRequests,
+			"too many logs are open: at most %d of one caller and %d in all, and a log with before_lines counts as %d; end other streams of log lines, or select fewer logs",
+			maxCallerOpenLogs, maxOpenLogs, contextLogs)
+	}
+	return release, nil
+}
