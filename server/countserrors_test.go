@@ -34,8 +34,8 @@ func countsWithObject(t *testing.T) *counts.Plan {
 	return plan
 }
 
-// podsInManyGroups returns an API server with so many pods that a response with a group for each of them
-// waits for memory.
+// podsInManyGroups returns an API server with 402 pods: a response with a group for each of them reserves
+// memory.
 func podsInManyGroups() *fakeAPI {
 	api := podsAPI()
 	for i := range 400 {

@@ -11,7 +11,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
-	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
 // observed is a state that calls a function at each change.
@@ -69,11 +68,7 @@ func TestRun_FillPassesItsSlotOn(t *testing.T) {
 		r := &run[*observed]{
 			Follower: &Follower[*observed]{charge: charge{budget: NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20})}},
 			create:   func() *observed { return state },
-			snapshot: make(map[string]*informerhub.Object),
-		}
-		for i := range 3 {
-			object := objecttest.PodObject(t, objecttest.Pod(fmt.Sprint("pod-", i), 1))
-			r.snapshot[object.Key()] = object
+			snapshot: map[string]*informerhub.Object{"a": nil, "b": nil, "c": nil},
 		}
 		go func() {
 			<-begun
