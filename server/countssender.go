@@ -165,12 +165,12 @@ func (s *countsSender) sendNext(ctx context.Context, c *liveCounts) error {
 	}
 	held, err := s.reserve(ctx, c)
 	if err != nil {
-		return err
+		return s.permittedError(ctx, c, err)
 	}
 	defer held.release()
 	update, err := s.next(c)
 	if err != nil {
-		return followError(err)
+		return s.permittedError(ctx, c, err)
 	}
 	if err := s.sendPermitted(ctx, c, held, s.encode(c, update)); err != nil {
 		return err
@@ -182,13 +182,22 @@ func (s *countsSender) sendNext(ctx context.Context, c *liveCounts) error {
 	return s.part.Settle(true)
 }
 
+// permittedError returns an error of the follower under a valid lease. The error can name an object
+// that the caller was not permitted to read any more when it was created.
+func (s *countsSender) permittedError(ctx context.Context, c *liveCounts, err error) error {
+	if err := s.keepLease(ctx, c); err != nil {
+		return err
+	}
+	return followError(err)
+}
+
 // reserve reserves memory for the next response.
 func (s *countsSender) reserve(ctx context.Context, c *liveCounts) (heldMemory, error) {
 	size := 0
 	if err := c.follower.Read(func(state *counts.State, at follow.Moment) {
 		size = state.BytesSince(c.at.Generation, at.Epoch != c.at.Epoch)
 	}); err != nil {
-		return heldMemory{}, followError(err)
+		return heldMemory{}, err
 	}
 	return s.memory.reserveMessage(ctx, size, s.asJSON)
 }

@@ -57,11 +57,24 @@ func (c *Counter) newGroup(key string, values []scalar.Value) *group {
 
 // Add counts an object in the total, and once in each group that it belongs to.
 func (c *Counter) Add(ctx context.Context, object *informerhub.Object) error {
+	defer c.release()
 	if err := c.reading.read(object); err != nil {
 		return err
 	}
 	return c.eachGroup(ctx, func(g *group) { g.add(c.reading.columns) })
 }
+
+// release drops what was read of the object that was counted, and large buffers.
+func (c *Counter) release() {
+	c.reading.release()
+	clear(c.tuple)
+	if cap(c.key) > maxBuffer {
+		c.key = nil
+	}
+}
+
+// bufferBytes returns the memory of the buffers that are kept for the next object.
+func (c *Counter) bufferBytes() int { return c.reading.bytes() + cap(c.key) }
 
 // Total returns the number and the aggregates of all objects.
 func (c *Counter) Total() Group { return c.total.copied() }

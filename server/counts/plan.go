@@ -63,10 +63,10 @@ func (p *Plan) CountsOnly() bool { return len(p.groupBy)+len(p.aggregates) == 0 
 // Grouped reports whether the plan has groups.
 func (p *Plan) Grouped() bool { return len(p.groupBy) > 0 }
 
-// rejection returns the error of a request whose paths lead to an object or a list.
+// rejection returns the error of a request with a path whose values cannot be counted.
 func (p *Plan) rejection(err error) error {
-	var composite *scalar.CompositeError
-	if errors.As(err, &composite) && composite.Path >= len(p.groupBy) {
+	var values *scalar.ValuesError
+	if errors.As(err, &values) && values.Path >= len(p.groupBy) {
 		return apierror.BadRequest("aggregates: %v", err)
 	}
 	return apierror.BadRequest("group_by: %v", err)
@@ -89,7 +89,7 @@ func newReading(plan *Plan) *reading {
 	}
 }
 
-// read reads the values of an object.
+// read reads the values of an object. The caller must call release when it has used them.
 func (r *reading) read(object *informerhub.Object) error {
 	for i := range r.values {
 		r.values[i] = r.values[i][:0]
@@ -102,6 +102,29 @@ func (r *reading) read(object *informerhub.Object) error {
 		r.values[i] = distinct(values)
 	}
 	return r.checkTuples(object)
+}
+
+// maxBuffer bounds each buffer that is kept for the next object.
+const maxBuffer = 64 << 10
+
+// release drops the values of the object that was read, and large buffers.
+func (r *reading) release() {
+	for i, values := range r.values {
+		clear(values)
+		if cap(values)*scalar.ValueBytes > maxBuffer {
+			r.values[i] = nil
+		}
+	}
+	clear(r.columns)
+}
+
+// bytes returns the memory of the buffers that are kept for the next object.
+func (r *reading) bytes() int {
+	size := r.reader.Bytes()
+	for _, values := range r.values {
+		size += cap(values) * scalar.ValueBytes
+	}
+	return size
 }
 
 func (r *reading) add(path int, value scalar.Value) {

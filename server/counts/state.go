@@ -64,7 +64,8 @@ func (s *State) Change(before, after *informerhub.Object, generation uint64) err
 	if before != nil && after != nil && s.countsSame(before, after) {
 		return nil
 	}
-	s.touched, s.changed = s.touched[:0], generation
+	defer s.release()
+	s.changed = generation
 	if before != nil {
 		if err := s.apply(before, (*group).remove); err != nil {
 			return err
@@ -87,7 +88,19 @@ func (s *State) countsSame(before, after *informerhub.Object) bool {
 	return s.counter.plan.CountsOnly() || s.counter.reading.reader.ReadsSame(before, after)
 }
 
+// release drops the groups that the change has touched, and a large buffer.
+func (s *State) release() {
+	clear(s.touched) // a group may be dropped
+	s.touched = s.touched[:0]
+	if cap(s.touched)*pointerBytes > maxBuffer {
+		s.touched = nil
+	}
+}
+
+const pointerBytes = 8
+
 func (s *State) apply(object *informerhub.Object, change func(*group, []tally.Summary)) error {
+	defer s.counter.release()
 	if err := s.counter.reading.read(object); err != nil {
 		return err
 	}
@@ -162,7 +175,9 @@ func (s *State) check() error {
 }
 
 // Bytes implements follow.State.
-func (s *State) Bytes() int { return s.counter.bytes }
+func (s *State) Bytes() int {
+	return s.counter.bytes + s.counter.bufferBytes() + cap(s.touched)*pointerBytes
+}
 
 // Difference is what a reader needs to follow a state.
 type Difference struct {

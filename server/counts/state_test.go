@@ -200,9 +200,9 @@ func TestState_ReadersHaveTheCountsOfEachGeneration(t *testing.T) {
 		}
 		state.maxRemoved = 0
 		state.forget()
-		if empty := NewState(plan); state.Bytes() != empty.Bytes() || state.messageBytes != 0 || state.removedBytes != 0 || len(state.counter.groups) != 0 {
+		if empty := NewState(plan); state.counter.bytes != empty.counter.bytes || state.messageBytes != 0 || state.removedBytes != 0 || len(state.counter.groups) != 0 {
 			rt.Fatalf("without objects, %d bytes remain, %d in messages, %d of removed groups, %d groups",
-				state.Bytes()-empty.Bytes(), state.messageBytes, state.removedBytes, len(state.counter.groups))
+				state.counter.bytes-empty.counter.bytes, state.messageBytes, state.removedBytes, len(state.counter.groups))
 		}
 	})
 }

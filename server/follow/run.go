@@ -70,7 +70,7 @@ func (r *run[S]) step(ctx context.Context) error {
 		r.urgent = true
 		return nil
 	case err != nil && r.due && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return r.publish()
+		return r.publish(ctx)
 	case err != nil:
 		return err
 	}
@@ -78,7 +78,7 @@ func (r *run[S]) step(ctx context.Context) error {
 		return err
 	}
 	if r.due && r.isTime() {
-		return r.publish()
+		return r.publish(ctx)
 	}
 	return nil
 }
@@ -159,9 +159,8 @@ func (r *run[S]) addToSnapshot(ctx context.Context, batch informerhub.Batch) err
 // snapshotEntryBytes estimates the memory of an entry of a snapshot that is being read.
 const snapshotEntryBytes = 128
 
-// stepsBetweenYields is the number of changes between two checks whether others wait for the
-// processor and whether there is still memory.
-const stepsBetweenYields = 256
+// stepsBetweenCharges is the number of changes between two checks whether there is still memory.
+const stepsBetweenCharges = 256
 
 // fill fills a new state with the snapshot, which is that of a version.
 func (r *run[S]) fill(ctx context.Context, version string) error {
@@ -172,8 +171,11 @@ func (r *run[S]) fill(ctx context.Context, version string) error {
 	defer end()
 	state, filled := r.create(), 0
 	for _, object := range r.snapshot {
-		if filled++; filled%stepsBetweenYields == 0 {
-			if err := errors.Join(fairqueue.Yield(ctx), r.charge.resize(len(r.snapshot)*snapshotEntryBytes+state.Bytes())); err != nil {
+		if err := fairqueue.Yield(ctx); err != nil { // at each object: it can be in thousands of groups
+			return err
+		}
+		if filled++; filled%stepsBetweenCharges == 0 {
+			if err := r.charge.resize(len(r.snapshot)*snapshotEntryBytes + state.Bytes()); err != nil {
 				return err
 			}
 		}
@@ -191,12 +193,27 @@ func (r *run[S]) fill(ctx context.Context, version string) error {
 }
 
 // publish applies the pending changes to the state and shows it to the streams.
-func (r *run[S]) publish() error {
-	if err := r.apply(); err != nil {
+func (r *run[S]) publish(ctx context.Context) error {
+	if err := r.applyInSlot(ctx); err != nil {
 		return err
 	}
 	r.pending, r.filled, r.due, r.publishedAt = nil, nil, false, time.Now()
 	return r.charge.resize(r.state.Bytes())
+}
+
+// applyInSlot applies the pending changes in a processor slot. It waits for the slot before it takes
+// the lock, so that the streams can read the state meanwhile. It does not pass the slot on under the
+// lock.
+func (r *run[S]) applyInSlot(ctx context.Context) error {
+	if len(r.pending) == 0 {
+		return r.apply()
+	}
+	_, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return r.apply()
 }
 
 func (r *run[S]) apply() error {

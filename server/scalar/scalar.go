@@ -188,15 +188,15 @@ const encodedBytes = 11
 
 // Bytes estimates the memory of the value.
 func (s Value) Bytes() int {
-	size := valueBytes + len(s.text)
+	size := ValueBytes + len(s.text)
 	if s.exact != nil {
 		size += decimalBytes + s.exact.Bytes()
 	}
 	return size
 }
 
-// valueBytes and decimalBytes are the memory of a Value, and of a Decimal that it refers to.
-const valueBytes, decimalBytes = 40, 24
+// ValueBytes and decimalBytes are the memory of a Value, and of a Decimal that it refers to.
+const ValueBytes, decimalBytes = 40, 24
 
 // CompareIdentity distinguishes values that Compare treats as equal: a number and a string with
 // the same quantity, and different strings with the same quantity. It does not distinguish numbers

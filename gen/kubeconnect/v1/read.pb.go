@@ -676,8 +676,8 @@ type CountRequest struct {
 	// "spec.nodeName", "status.phase". At most 8. An object without a value is counted
 	// under null. An object with several values for a path ("spec.containers[*].image") is
 	// counted once under each of them. Objects and lists as values are INVALID_ARGUMENT, and
-	// so are more than 10,000 groups of one object, or 64 MiB of groups. Default: no paths,
-	// only the total.
+	// so are more than 10,000 values of one object for a path, more than 10,000 groups of one
+	// object, and more than 64 MiB of groups. Default: no paths, only the total.
 	GroupBy []string `protobuf:"bytes,7,rep,name=group_by,json=groupBy,proto3" json:"group_by,omitempty"`
 	// The maximum number of groups to return, the largest first. Default (0): 1,000. More
 	// than 10,000, or less than 0: INVALID_ARGUMENT.
@@ -1012,8 +1012,8 @@ type Aggregate struct {
 	Function AggregateFunction `protobuf:"varint,1,opt,name=function,proto3,enum=kubeconnect.v1.AggregateFunction" json:"function,omitempty"`
 	// The path of the values, as in GetRequest.fields: "metadata.creationTimestamp",
 	// "spec.containers[*].resources.requests.cpu". All values of an object are included, such
-	// as those of each of its containers. Objects and lists as values are INVALID_ARGUMENT.
-	// Required.
+	// as those of each of its containers. Objects and lists as values are INVALID_ARGUMENT, and
+	// so are more than 10,000 values of one object. Required.
 	Path          string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -479,8 +479,8 @@ export type CountRequest = Message<"kubeconnect.v1.CountRequest"> & {
    * "spec.nodeName", "status.phase". At most 8. An object without a value is counted
    * under null. An object with several values for a path ("spec.containers[*].image") is
    * counted once under each of them. Objects and lists as values are INVALID_ARGUMENT, and
-   * so are more than 10,000 groups of one object, or 64 MiB of groups. Default: no paths,
-   * only the total.
+   * so are more than 10,000 values of one object for a path, more than 10,000 groups of one
+   * object, and more than 64 MiB of groups. Default: no paths, only the total.
    *
    * @generated from field: repeated string group_by = 7;
    */
@@ -671,8 +671,8 @@ export type Aggregate = Message<"kubeconnect.v1.Aggregate"> & {
   /**
    * The path of the values, as in GetRequest.fields: "metadata.creationTimestamp",
    * "spec.containers[*].resources.requests.cpu". All values of an object are included, such
-   * as those of each of its containers. Objects and lists as values are INVALID_ARGUMENT.
-   * Required.
+   * as those of each of its containers. Objects and lists as values are INVALID_ARGUMENT, and
+   * so are more than 10,000 values of one object. Required.
    *
    * @generated from field: string path = 2;
    */

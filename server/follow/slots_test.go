@@ -1,0 +1,91 @@
+package follow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
+)
+
+// observed is a state that calls a function at each change.
+type observed struct {
+	change func(generation uint64)
+}
+
+func (s *observed) Change(_, _ *informerhub.Object, generation uint64) error {
+	s.change(generation)
+	return nil
+}
+
+func (*observed) Bytes() int { return 0 }
+
+func TestFollower_ChangesItsStateInAProcessorSlot(t *testing.T) {
+	c := newCluster(t, 3)
+	processors := fairqueue.New(fairqueue.Limits{Total: 1})
+	var held []string // slots in use at each change; written before the publication that is read
+	state := &observed{func(generation uint64) { held = append(held, fmt.Sprint(generation, ":", processors.Held())) }}
+	followers := NewFollowers[*observed](NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20}))
+	question := Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
+	f, err := followers.Join(fairqueue.With(t.Context(), processors, "jane"), question, func() *observed { return state })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Leave()
+	version := c.apply("pod-9", false)
+	if err := c.cache.Await(t.Context(), version, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Reach(t.Context(), version); err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	if err := f.Read(func(*observed, Moment) { got = strings.Join(held, " ") }); err != nil {
+		t.Fatal(err)
+	}
+	if want := "0:1 0:1 0:1 2:1"; got != want {
+		t.Errorf("generations and slots in use are %s, want %s", got, want)
+	}
+}
+
+// TestRun_FillPassesItsSlotOn has objects each of which takes as long as a slot lasts.
+func TestRun_FillPassesItsSlotOn(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		processors := fairqueue.New(fairqueue.Limits{Total: 1, Waiting: 1})
+		var steps []string
+		begun := make(chan struct{}) // closed at the first object
+		state := &observed{func(uint64) {
+			if steps = append(steps, "object"); len(steps) == 1 {
+				close(begun)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}}
+		r := &run[*observed]{
+			Follower: &Follower[*observed]{charge: charge{budget: NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20})}},
+			create:   func() *observed { return state },
+			snapshot: map[string]*informerhub.Object{"a": nil, "b": nil, "c": nil},
+		}
+		go func() {
+			<-begun
+			release, err := processors.Acquire(t.Context(), "other", 1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			steps = append(steps, "other")
+			release()
+		}()
+		if err := r.fill(fairqueue.With(t.Context(), processors, "jane"), "1"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if want := []string{"object", "other", "object", "object"}; !slices.Equal(steps, want) {
+			t.Errorf("steps are %v, want %v", steps, want)
+		}
+	})
+}
