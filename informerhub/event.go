@@ -76,6 +76,12 @@ func (b Batch) PositionAfter(i int) (Position, bool) {
 	return position, true
 }
 
+// Unresumable returns the batch as one after which a stream cannot be resumed.
+func (b Batch) Unresumable() Batch {
+	b.unresumable = true
+	return b
+}
+
 // HasSteps reports whether the events are the steps since the previous batch, each with the state of
 // the object before it. It is false in snapshots, in latest states, and in a switch to another
 // selection. If a stream can be resumed after the batch (see PositionAfter), the steps lead to the

@@ -13,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/follow"
@@ -39,15 +40,18 @@ type livePage struct {
 	reset     bool                              // the next batch begins with Reset
 	anchor    *sorted.Entry                     // of params.after, at its last place; nil before it was found
 	resumed   []heldObject                      // the objects of the page that was resumed; nil after the first read
+	first     *informerhub.ObjectName           // the first of them that is still in the selection; nil for none
 
 	// What the client has after the last batch.
 	held     []heldObject
+	syncing  bool                     // it has received Reset, and no Synced since
 	state    *kubeconnectv1.PageState // nil before the first batch, unless the page was resumed
 	at       follow.Moment
 	warnings []string
 
 	// Of the last batch.
 	places       []encode.Place
+	partial      bool                     // it does not lead to a whole page: another batch follows
 	changedState *kubeconnectv1.PageState // nil if neither the page nor its state has changed
 	bookmarkAt   time.Time                // of the last batch with Synced or Bookmark
 }
@@ -203,15 +207,32 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (in
 		if content.results, err = p.joined.results(ctx, content.objects, p.heldNow()); err != nil {
 			return informerhub.Batch{}, err
 		}
-		if batch := p.batch(content); len(batch.Events) > 0 {
-			return batch, nil
+		batch, err := p.batchInSlot(ctx, content)
+		if err != nil || len(batch.Events) > 0 {
+			return batch, err
 		}
 	}
 }
 
+// batchInSlot returns the batch of a page. It uses a processor slot if objects must be compared.
+func (p *livePage) batchInSlot(ctx context.Context, content pageContent) (informerhub.Batch, error) {
+	if len(content.objects)+len(p.held) > shortPage && !p.hasExactly(content) {
+		_, end, err := fairqueue.Begin(ctx)
+		if err != nil {
+			return informerhub.Batch{}, err
+		}
+		defer end()
+	}
+	return p.batch(content), nil
+}
+
+// shortPage is the number of objects, of a page and of the one before, that are compared in less time
+// than a processor slot lasts.
+const shortPage = 50
+
 // wait blocks until there is something to read, or a bookmark is due.
 func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
-	if p.joined.isOutdated() {
+	if p.partial || p.joined.isOutdated() {
 		return nil
 	}
 	quiet, cancel := context.WithDeadline(ctx, p.joined.wakeBefore(p.bookmarkAt.Add(bookmarkInterval)))
@@ -225,6 +246,9 @@ func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
 
 // read reads the range of the page from the sorted objects.
 func (p *livePage) read() (content pageContent, err error) {
+	if err := p.findResumed(); err != nil {
+		return pageContent{}, followError(err)
+	}
 	failed := p.follower.Read(func(objects *sorted.Objects, at follow.Moment) {
 		if content.offset, err = p.place(objects); err == nil {
 			content.at, content.total = at, objects.Len()
@@ -246,14 +270,14 @@ func (p *livePage) place(objects *sorted.Objects) (int, error) {
 	if after == nil {
 		return min(p.params.offset, objects.Len()), nil
 	}
-	resumed := p.resumed
-	p.resumed = nil
 	if entry, ok := objects.Find(after.Namespace, after.Name); ok {
 		p.anchor = &entry
 		return objects.IndexOf(entry) + 1, nil
 	}
-	if p.anchor == nil {
-		p.anchor = p.firstOf(resumed, objects)
+	if p.anchor == nil && p.first != nil {
+		if entry, ok := objects.Find(p.first.Namespace, p.first.Name); ok {
+			p.anchor = &entry
+		}
 	}
 	switch {
 	case p.anchor != nil:
@@ -268,22 +292,30 @@ func (p *livePage) place(objects *sorted.Objects) (int, error) {
 // the objects of that page are searched.
 const mostSearched = 2000
 
-// firstOf returns the first object of a page that was resumed which is still in the selection; nil if
-// there is none near the page's place. Its place is that of the page if the object before the page is
-// no longer in the selection: objects before the page may be missing too.
-func (p *livePage) firstOf(page []heldObject, objects *sorted.Objects) *sorted.Entry {
-	if len(page) == 0 {
+// findResumed finds the first object of a page that was resumed which is still in the selection, near
+// the page's place. Its place is that of the page if the object before the page is no longer in the
+// selection: objects before the page may be missing too.
+func (p *livePage) findResumed() error {
+	page := p.resumed
+	if p.resumed = nil; len(page) == 0 || p.params.after == nil {
 		return nil
 	}
-	from := max(0, int(p.state.GetOffset())-mostSearched)
-	near := make(map[objectID]*informerhub.Object, 2*mostSearched)
-	for _, object := range objects.Range(from, 2*mostSearched) {
-		near[idOf(object)] = object
+	var near []*informerhub.Object
+	if err := p.follower.Read(func(objects *sorted.Objects, _ follow.Moment) {
+		if _, found := objects.Find(p.params.after.Namespace, p.params.after.Name); !found {
+			near = objects.Range(max(0, int(p.state.GetOffset())-mostSearched), 2*mostSearched)
+		}
+	}); err != nil {
+		return err
+	}
+	byID := make(map[objectID]*informerhub.Object, len(near))
+	for _, object := range near {
+		byID[idOf(object)] = object
 	}
 	for _, held := range page {
-		if object := near[held.id]; object != nil {
-			entry, _ := objects.Find(object.Namespace(), object.Name())
-			return &entry
+		if object := byID[held.id]; object != nil {
+			p.first = &informerhub.ObjectName{Namespace: object.Namespace(), Name: object.Name()}
+			return nil
 		}
 	}
 	return nil
@@ -297,8 +329,13 @@ func (p *livePage) batch(content pageContent) informerhub.Batch {
 	if warnings := slices.Concat(content.at.Warnings, p.joined.allWarnings()); !slices.Equal(p.warnings, warnings) {
 		batch.Warnings, p.warnings = warnings, warnings
 	}
+	whole := !p.partial
 	batch.Events, p.places = p.events(content)
-	p.setState(content, len(batch.Events) > 0)
+	if p.partial {
+		p.at, p.reset, p.changedState = content.at, false, nil
+		return batch.Unresumable()
+	}
+	p.setState(content, len(batch.Events) > 0 || !whole)
 	if last, ok := p.lastEvent(content, len(batch.Events) > 0); ok {
 		batch.Events = append(batch.Events, informerhub.Event{Type: last, ResourceVersion: content.at.Version})
 		p.places, p.bookmarkAt = append(p.places, encode.Place{}), time.Now()
@@ -317,10 +354,12 @@ func (p *livePage) setState(content pageContent, changed bool) {
 	p.state = state
 }
 
-// lastEvent returns the type of the event without an object that ends a batch; false if it has none.
+// lastEvent returns the type of the event without an object that ends a batch of a whole page; false
+// if it has none.
 func (p *livePage) lastEvent(content pageContent, changed bool) (informerhub.EventType, bool) {
 	switch {
-	case p.reset:
+	case p.syncing:
+		p.syncing = false
 		return informerhub.Synced, true
 	case p.changedState != nil && !changed, content.at.Freshness.Stale != p.at.Freshness.Stale, time.Since(p.bookmarkAt) >= bookmarkInterval:
 		return informerhub.Bookmark, true

@@ -299,3 +299,36 @@ func TestLivePage_TokensBelongToTheirSelection(t *testing.T) {
 		}
 	}
 }
+
+// TestLivePage_LargeObjectsAreSentInSeveralBatches has a page of more bytes than a stream may retain.
+func TestLivePage_LargeObjectsAreSentInSeveralBatches(t *testing.T) {
+	api := &fakeAPI{version: "10", events: make(chan any)}
+	for i := range 8 {
+		pod := objecttest.Pod(fmt.Sprint("pod-", i), 5)
+		pod.Annotations = map[string]string{"large": strings.Repeat("x", 400<<10)}
+		api.objects = append(api.objects, pod)
+	}
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 7, Offset: 1, Encoding: asJSON})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	client := &pageClient{t: t}
+	var all []string
+	for client.state == nil {
+		response := receive(t, stream)
+		client.apply(response)
+		all = append(all, eventsOf(response))
+		if (response.GetResumeToken() != "") != (response.GetPage() != nil) {
+			t.Errorf("a response with the state %v has the token %q", response.GetPage(), response.GetResumeToken())
+		}
+	}
+	want := "RESET ADDED:pod-1 ADDED:pod-2 ADDED:pod-3 ADDED:pod-4 ADDED:pod-5 ADDED:pod-6 ADDED:pod-7 SYNCED"
+	if got := strings.Join(all, " "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if client.state.GetTotalCount() != 8 || client.state.GetOffset() != 1 || client.state.GetResourceVersion() != "10" {
+		t.Errorf("the state is %v", client.state)
+	}
+}

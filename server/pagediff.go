@@ -67,6 +67,28 @@ func pageDifference(held, next []heldObject, same func(held, next heldObject) bo
 	return changes
 }
 
+// applied returns a page after some changes. An object that only moves remains as the client has it.
+func applied(held []heldObject, changes []pageChange) []heldObject {
+	page := slices.Clone(held)
+	for _, change := range changes {
+		if change.kind == informerhub.Deleted {
+			page = slices.Delete(page, change.place.Index, change.place.Index+1)
+			continue
+		}
+		object := change.to
+		object.joined.message = ""
+		if change.kind == informerhub.Modified {
+			at := slices.IndexFunc(page, object.isSame)
+			page = slices.Delete(page, at, at+1)
+		}
+		if change.place.Moved {
+			object = change.from
+		}
+		page = slices.Insert(page, change.place.Index, object)
+	}
+	return page
+}
+
 // isSame reports whether other is the same object, possibly in another state.
 func (h heldObject) isSame(other heldObject) bool { return h.id == other.id }
 

@@ -57,6 +57,9 @@ func TestPageDifference_LeadsToTheNextPage(t *testing.T) {
 				draw.Fatalf("the client has %d objects", len(page))
 			}
 		}
+		if got := applied(held, changes); !slices.Equal(got, page) {
+			draw.Fatalf("%+v is applied as %v, want %v", changes, got, page)
+		}
 		if !slices.Equal(page, next) {
 			draw.Fatalf("%v changes to %v, want %v: %+v", held, page, next, changes)
 		}

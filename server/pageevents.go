@@ -6,25 +6,39 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
-// events returns the events that lead the client to a page, and their places.
+// maxPageBatchBytes bounds the objects of one batch of a page. A stream retains them while it waits for
+// memory and for its client. It is less than the memory of one caller's messages.
+const maxPageBatchBytes = 1 << 20
+
+// events returns the events that lead the client to a page, and their places. If their objects are too
+// large for one batch, they are the first of these events. The next batch then leads the client from
+// there to the page that is current then.
 func (p *livePage) events(content pageContent) (events []informerhub.Event, places []encode.Place) {
 	add := func(event informerhub.Event, place encode.Place) {
 		event.ResourceVersion = content.at.Version
 		events, places = append(events, event), append(places, place)
 	}
+	p.partial = false
 	if p.reset {
-		p.held = nil
+		p.held, p.syncing = nil, true
 		add(informerhub.Event{Type: informerhub.Reset}, encode.Place{})
 	}
 	if p.hasExactly(content) {
 		return events, places
 	}
-	next := p.heldNext(content)
-	for _, change := range pageDifference(p.held, next, p.isSame) {
+	next, size := p.heldNext(content), 0
+	changes := pageDifference(p.held, next, p.isSame)
+	for i, change := range changes {
+		event := p.eventOf(change)
+		size += event.Object.RetainedSize() + event.Before.RetainedSize()
+		if i > 0 && size > maxPageBatchBytes {
+			p.held, p.partial = applied(p.held, changes[:i]), true
+			return events, places
+		}
 		if change.kind != informerhub.Deleted {
 			change.place.Joined = change.to.joined.message
 		}
-		add(p.eventOf(change), change.place)
+		add(event, change.place)
 	}
 	p.held = p.keepVersions(next)
 	return events, places

@@ -8,7 +8,8 @@ import (
 // ErrMemory reports that a state needs more memory than the caller, or all callers together, can use.
 var ErrMemory = errors.New("not enough memory for what the stream follows")
 
-// Limits bound the memory of states, in bytes.
+// Limits bound the memory of states, in bytes. A caller can use more only while its part is at most
+// what is then left for others: so some callers with much leave enough for many with little.
 type Limits struct {
 	Total     int
 	PerCaller int
@@ -44,7 +45,8 @@ func (b *Budget) onShortage(release func()) { b.shortage = append(b.shortage, re
 func (b *Budget) add(caller string, bytes, followers int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if bytes > 0 && (b.total+bytes > b.limits.Total || b.byCaller[caller]+bytes > b.limits.PerCaller) {
+	part, left := b.byCaller[caller]+bytes, b.limits.Total-b.total-bytes
+	if bytes > 0 && part > min(left, b.limits.PerCaller) {
 		return false
 	}
 	b.total, b.followers = b.total+bytes, b.followers+followers

@@ -233,3 +233,18 @@ func TestBudget_ReportsFollowersAndTheirMemory(t *testing.T) {
 		t.Errorf("at most %v were reported, and %v at the end", most, last)
 	}
 }
+
+func TestBudget_CallersWithMuchLeaveMemoryForOthers(t *testing.T) {
+	b := NewBudget(Limits{Total: 512 << 20, PerCaller: 256 << 20})
+	small := &charge{budget: b, caller: "small"}
+	if err := small.resize(1000); err != nil {
+		t.Fatal(err)
+	}
+	for _, caller := range []string{"large-1", "large-2", "large-3"} {
+		for (&charge{budget: b, caller: caller}).resize(1<<10) == nil {
+		}
+	}
+	if err := small.resize(1 << 20); err != nil {
+		t.Errorf("the follower of another caller ends: %v", err)
+	}
+}
