@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -27,6 +29,7 @@ type relater struct {
 	warnings []string
 	// ownerKinds is the number of kinds of owners that were followed.
 	ownerKinds int
+	unserved   map[schema.GroupKind]bool // kinds of owners that the cluster did not serve
 }
 
 // join adds the joins of a page to a list, for what the caller can read.

@@ -431,6 +431,30 @@ func TestJoins_PageEndsWhenItsJoinsCostTooMuch(t *testing.T) {
 	}
 }
 
+// TestJoins_NamesOfARowAreBounded lists pods of which each names a node, and many that do not exist.
+func TestJoins_NamesOfARowAreBounded(t *testing.T) {
+	api := joinedAPI()
+	api.of["pods"] = nil
+	for i := range 150 {
+		pod := joinedPod("a", fmt.Sprintf("pod-%03d", i), "", "")
+		pod.Spec.Containers = []corev1.Container{{Name: "c", Args: append([]string{"n1"}, slices.Repeat([]string{"gone"}, 3000)...)}}
+		api.of["pods"] = append(api.of["pods"], pod)
+	}
+	got, err := newService(t, api, auth.KubeconfigAuthenticator{}).resources.List(t.Context(), &kubeconnectv1.ListRequest{
+		Resource: "pods", Encoding: asJSON, Fields: []string{"metadata.name"}, Joins: []*kubeconnectv1.Join{
+			{Name: "j", Type: namedBy, Resource: "nodes", Path: "spec.containers[*].args[*]"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if listed := len(got.GetObjects()); listed != 100 || got.GetNextPageToken() == "" || got.GetObjects()[99].GetJoined()[0].GetCount() != 1 {
+		t.Errorf("the page has %d objects, of which the last one is %v", listed, got.GetObjects()[listed-1])
+	}
+	const warning = `join "j": only the first 1000 names are read of 100 objects that have more (a/pod-000, …)`
+	if !slices.Equal(got.GetWarnings(), []string{warning}) {
+		t.Errorf("the warnings are %q", got.GetWarnings())
+	}
+}
+
 // TestJoins_CostlyFiltersAreBounded lists an object with more related objects than a filter can be
 // evaluated for.
 func TestJoins_CostlyFiltersAreBounded(t *testing.T) {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,6 +14,10 @@ import (
 // maxOwnerKinds bounds the kinds of owners that the joins of one call follow, because each costs
 // reviews of permissions, and may start a cache.
 const maxOwnerKinds = 16
+
+// maxKnownKinds bounds the kinds of owners that are looked up, because each that the cluster does not
+// serve may cost a read of discovery.
+const maxKnownKinds = 64
 
 // followOwners resolves the kinds of owners between the objects of a page and their related objects.
 // It sorts the list first if necessary.
@@ -38,7 +43,7 @@ func (r *relater) followOwners(ctx context.Context, page *joins.Page, rows []*in
 		kinds, err := inSlotIf(ctx, len(rows) > objectsBetweenYields, func(ctx context.Context) ([]schema.GroupKind, error) {
 			return page.Unfollowed(ctx, rows)
 		})
-		if err != nil || len(kinds) == 0 {
+		if kinds = r.boundKinds(kinds, len(page.Followed())); err != nil || len(kinds) == 0 {
 			return err
 		}
 		if err := r.follow(ctx, page, kinds); err != nil {
@@ -49,7 +54,7 @@ func (r *relater) followOwners(ctx context.Context, page *joins.Page, rows []*in
 
 // follow adds the resources of owners of some kinds to a page.
 func (r *relater) follow(ctx context.Context, page *joins.Page, kinds []schema.GroupKind) error {
-	resources, err := r.hub.Resolver().ResolveKinds(ctx, kinds)
+	resources, err := r.resolveKinds(ctx, kinds)
 	if err != nil {
 		return err
 	}
@@ -68,6 +73,42 @@ func (r *relater) follow(ctx context.Context, page *joins.Page, kinds []schema.G
 		page.Follow(kind, &related)
 	}
 	return nil
+}
+
+// boundKinds returns the kinds that can be looked up in addition to known ones. It adds a warning if
+// there are others.
+func (r *relater) boundKinds(kinds []schema.GroupKind, known int) []schema.GroupKind {
+	left := max(0, maxKnownKinds-known)
+	if len(kinds) <= left {
+		return kinds
+	}
+	if warning := fmt.Sprintf("some owners are not followed, because the objects have owners of more than %d kinds, also of unknown ones", maxKnownKinds); !slices.Contains(r.warnings, warning) {
+		r.warnings = append(r.warnings, warning)
+	}
+	return kinds[:left]
+}
+
+// resolveKinds returns the resources of kinds. It remembers those that the cluster does not serve,
+// because discovery is read again for such a kind.
+func (r *relater) resolveKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]informerhub.Resource, error) {
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind schema.GroupKind) bool { return r.unserved[kind] })
+	resources, err := r.hub.Resolver().ResolveKinds(ctx, kinds)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range kinds {
+		if _, served := resources[kind]; !served {
+			r.rememberUnserved(kind)
+		}
+	}
+	return resources, nil
+}
+
+func (r *relater) rememberUnserved(kind schema.GroupKind) {
+	if r.unserved == nil {
+		r.unserved = make(map[schema.GroupKind]bool)
+	}
+	r.unserved[kind] = true
 }
 
 // qualified returns the name of a resource with its group.

@@ -14,6 +14,8 @@ import (
 const (
 	// joinInterval is the shortest time between two looks at changes of related objects.
 	joinInterval = time.Second
+	// kindsInterval is the time after which the kinds of owners are looked up again.
+	kindsInterval = 5 * time.Minute
 	// joinShare is the part of a processor that the joins of a stream may need: after they have been
 	// computed, the next look follows after this multiple of the time that it took.
 	joinShare = 20
@@ -43,10 +45,13 @@ type liveJoins struct {
 	resolvedAt time.Time
 	permitted  []relatedRead // what the results depend on
 	identity   string        // of what the joins read
+	isChanged  bool          // reports whether not all objects were joined since the identity changed
+	forgetAt   time.Time     // when the kinds of owners are looked up again
 
 	revisions []informerhub.Revision // of the caches when all objects were joined last
 	fresh     informerhub.Freshness  // of the caches when they had these revisions last
 	checkAt   time.Time              // when the revisions are compared next
+	restUntil time.Time              // when changed objects can be joined next
 	warnings  []string
 }
 
@@ -56,8 +61,7 @@ func (w *watches) joinLive(ctx context.Context, params watchParams, lease *acces
 		return nil, nil
 	}
 	l := &liveJoins{reads: w.reads, params: params, lease: lease}
-	_, err := l.resolve(ctx)
-	return l, err
+	return l, l.resolve(ctx)
 }
 
 // isOutdated reports whether the lease has been renewed since the joins were resolved.
@@ -88,28 +92,38 @@ func (l *liveJoins) allWarnings() []string {
 	return l.warnings
 }
 
-// resolve resolves the joins under the current lease, and reports whether they read something else
-// than before.
-func (l *liveJoins) resolve(ctx context.Context) (changed bool, err error) {
+// resolve resolves the joins under the current lease.
+func (l *liveJoins) resolve(ctx context.Context) error {
 	at := l.lease.renewedAt
 	relater := &relater{reads: l.reads, params: l.params.selectionParams, listed: l.lease.request.resource, scope: l.lease.scopeOf}
 	resolved, err := relater.resolveAll(ctx, l.params.joins)
 	if err != nil {
-		return false, err
+		return err
 	}
-	page := joins.NewPage(resolved, limitedTo(maxLiveIndexBytes))
-	if l.page != nil {
-		if err := relater.follow(ctx, page, l.page.Followed()); err != nil {
-			return false, err
-		}
+	page := joins.NewPage(resolved, nil)
+	if err := l.followKnown(ctx, relater, page); err != nil {
+		return err
 	}
-	identity := page.Identity()
-	changed, l.identity = identity != l.identity, identity
+	if identity := page.Identity(); identity != l.identity {
+		l.identity, l.isChanged = identity, true
+	}
 	l.relater, l.page, l.resolvedAt, l.permitted = relater, page, at, slices.Clone(l.lease.related)
-	return changed, nil
+	return nil
 }
 
-// limitedTo returns a function that reserves memory, of at most some bytes.
+// followKnown follows the kinds of owners that were followed before. From time to time it follows
+// none, so that those are found again which the objects of the page have now.
+func (l *liveJoins) followKnown(ctx context.Context, relater *relater, page *joins.Page) error {
+	if l.page == nil || time.Now().After(l.forgetAt) {
+		l.forgetAt = time.Now().Add(kindsInterval)
+		return nil
+	}
+	relater.unserved = l.relater.unserved
+	return relater.follow(ctx, page, l.page.Followed())
+}
+
+// limitedTo returns a function that reserves memory, of at most some bytes in all. The memory is not
+// released: each computation needs its own function.
 func limitedTo(limit int) func(context.Context, int) error {
 	return func(_ context.Context, bytes int) error {
 		if limit -= bytes; limit < 0 {
@@ -135,21 +149,53 @@ func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, 
 			known[object.object] = object.joined
 		}
 	}
+	if !all && hasUnknown(objects, known) {
+		if err := l.rest(ctx); err != nil {
+			return nil, err
+		}
+	}
 	began, fresh, revisions := time.Now(), l.currentFreshness(), l.currentRevisions()
 	results, err := l.join(ctx, objects, known)
+	pause := joinShare * time.Since(began)
+	l.restUntil = time.Now().Add(min(pause, joinInterval))
 	if all && err == nil {
-		l.fresh, l.revisions, l.checkAt = fresh, revisions, time.Now().Add(max(joinInterval, joinShare*time.Since(began)))
+		l.isChanged = false
+		l.fresh, l.revisions, l.checkAt = fresh, revisions, time.Now().Add(max(joinInterval, pause))
 	}
 	return results, err
+}
+
+// hasUnknown reports whether some objects have no known results.
+func hasUnknown(objects []*informerhub.Object, known map[*informerhub.Object]joinedResult) bool {
+	return slices.ContainsFunc(objects, func(object *informerhub.Object) bool {
+		_, ok := known[object]
+		return !ok
+	})
+}
+
+// rest blocks until changed objects can be joined. Without it, a page of which an object changes
+// again and again would index the related objects each time.
+func (l *liveJoins) rest(ctx context.Context) error {
+	timer := time.NewTimer(time.Until(l.restUntil))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // isDue reports whether all objects must be joined again: because the joins read something else than
 // before, or because related objects may have changed and enough time has passed.
 func (l *liveJoins) isDue(ctx context.Context) (bool, error) {
 	if l.isOutdated() {
-		if changed, err := l.resolve(ctx); changed || err != nil {
-			return changed, err
+		if err := l.resolve(ctx); err != nil {
+			return false, err
 		}
+	}
+	if l.isChanged {
+		return true, nil
 	}
 	if time.Now().Before(l.checkAt) {
 		return false, nil
@@ -205,7 +251,7 @@ const hashBytes = 16
 // messages returns the fields of the messages of some objects with the results of their joins. all
 // reports whether these are all objects of the page, to which the warnings apply.
 func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, all bool) ([][]byte, error) {
-	page := l.page.Next()
+	page := l.page.Next(limitedTo(maxLiveIndexBytes))
 	if page.FollowsOwners() {
 		if err := l.relater.followOwners(ctx, page, rows); err != nil {
 			return nil, err

@@ -1,16 +1,28 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"connectrpc.com/connect"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
 // liveJoinedAPI returns an API server like joinedAPI, which sends events of each resource.
@@ -188,6 +200,122 @@ func TestLiveJoins_OwnersAreFollowed(t *testing.T) {
 	c.until("web-1 j=0, web-2 j=0, alone j=0")
 	api.eventsOf["replicasets"] <- watchEvent{"ADDED", set}
 	c.until("web-1 j=1, web-2 j=1, alone j=0")
+}
+
+// TestLiveJoins_NamesSurviveChangesOfARow changes a row more often than indexes fit into the memory of
+// one computation.
+func TestLiveJoins_NamesSurviveChangesOfARow(t *testing.T) {
+	api := liveJoinedAPI()
+	c := watchJoined(t, newService(t, api, auth.KubeconfigAuthenticator{}), &kubeconnectv1.WatchRequest{
+		Resource: "nodes", Limit: 5, Encoding: asJSON, Fields: []string{"metadata.labels"},
+		Joins: []*kubeconnectv1.Join{{Name: "j", Type: names, Resource: "pods", Path: "spec.nodeName"}}})
+	c.until("n1 j=2")
+	for i := range maxLiveIndexBytes>>20 + 2 {
+		api.eventsOf["nodes"] <- watchEvent{"MODIFIED", labelled(fmt.Sprint("label-", i), 20+i)}
+		for len(receive(t, c.stream).GetEvents()) == 0 {
+		}
+	}
+}
+
+// TestLiveJoins_RestBetweenChanges joins a changed object before the end of the rest.
+func TestLiveJoins_RestBetweenChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		l := &liveJoins{restUntil: began.Add(joinInterval)}
+		if err := l.rest(t.Context()); err != nil || time.Since(began) != joinInterval {
+			t.Errorf("it rested %v: %v", time.Since(began), err)
+		}
+		if err := l.rest(t.Context()); err != nil || time.Since(began) != joinInterval {
+			t.Errorf("it rested again, until %v: %v", time.Since(began), err)
+		}
+		l.restUntil = time.Now().Add(joinInterval)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := l.rest(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("at the end of the call it returned %v", err)
+		}
+	})
+}
+
+// TestLiveJoins_InterruptedChangesAreRepeated interrupts the first computation after the joins have
+// come to read something else.
+func TestLiveJoins_InterruptedChangesAreRepeated(t *testing.T) {
+	object := objecttest.WidgetObject(t, objecttest.WidgetText)
+	held := []heldObject{heldOf(object, joinedResult{hash: "before"})}
+	l := &liveJoins{lease: &accessLease{}, relater: &relater{}, page: joins.NewPage(nil, nil), isChanged: true, checkAt: time.Now().Add(time.Hour)}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.results(ended, []*informerhub.Object{object}, held); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the computation was not interrupted: %v", err)
+	}
+	for range 2 {
+		results, err := l.results(t.Context(), []*informerhub.Object{object}, held)
+		if err != nil || results[0].hash == "before" {
+			t.Fatalf("the object was not joined again: %q, %v", results, err)
+		}
+		held[0].joined = results[0]
+	}
+	if l.isChanged {
+		t.Error("the objects are joined again and again")
+	}
+}
+
+// TestLiveJoins_KindsOfOwnersAreBounded joins objects with owners of many kinds that are not served.
+func TestLiveJoins_KindsOfOwnersAreBounded(t *testing.T) {
+	r, page := &relater{}, joins.NewPage(nil, nil)
+	for i := range 2 * maxKnownKinds {
+		kind := schema.GroupKind{Kind: fmt.Sprint("Kind", i)}
+		for _, kind := range r.boundKinds([]schema.GroupKind{kind}, len(page.Followed())) {
+			page.Follow(kind, nil)
+		}
+	}
+	if known := len(page.Followed()); known != maxKnownKinds || len(r.warnings) != 1 {
+		t.Errorf("%d kinds are known, and the warnings are %q", known, r.warnings)
+	}
+}
+
+// TestLiveJoins_KindsOfOwnersAreLookedUpOnce resolves the joins of a page again, whose objects have an
+// owner of a kind that the cluster does not serve.
+func TestLiveJoins_KindsOfOwnersAreLookedUpOnce(t *testing.T) {
+	var discoveries atomic.Int32
+	api := joinedAPI()
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/apis" {
+			discoveries.Add(1)
+		}
+		api.ServeHTTP(w, r)
+	}))
+	t.Cleanup(upstream.Close)
+	hub, err := informerhub.New(&rest.Config{Host: upstream.URL}, informerhub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	l := &liveJoins{relater: &relater{reads: &reads{cluster: &cluster{hub: hub}}}, page: joins.NewPage(nil, nil), forgetAt: time.Now().Add(time.Hour)}
+	follow := func(relater *relater, follow func(*joins.Page) error) int32 {
+		before, page := discoveries.Load(), joins.NewPage(nil, nil)
+		if err := follow(page); err != nil || len(page.Followed()) != 1 {
+			t.Fatalf("%v are followed: %v", page.Followed(), err)
+		}
+		l.relater, l.page = relater, page
+		return discoveries.Load() - before
+	}
+	if read := follow(l.relater, func(page *joins.Page) error {
+		return l.relater.follow(t.Context(), page, []schema.GroupKind{{Group: "example.com", Kind: "Gone"}})
+	}); read == 0 {
+		t.Error("an unknown kind was not looked up")
+	}
+	for range 3 {
+		next := &relater{reads: l.relater.reads}
+		if read := follow(next, func(page *joins.Page) error { return l.followKnown(t.Context(), next, page) }); read != 0 {
+			t.Errorf("discovery was read %d times again", read)
+		}
+	}
+	l.forgetAt = time.Time{}
+	next, page := &relater{}, joins.NewPage(nil, nil)
+	if err := l.followKnown(t.Context(), next, page); err != nil || len(page.Followed())+len(next.unserved) != 0 {
+		t.Errorf("after the interval %v are followed, and %v are not served: %v", page.Followed(), next.unserved, err)
+	}
 }
 
 func TestLiveJoins_InvalidOnesAreRejected(t *testing.T) {

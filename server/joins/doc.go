@@ -13,8 +13,9 @@
 //
 // # Cost
 //
-// A row costs the objects that are related to it, because each relation uses an index: a cache finds
-// objects by name and by label. Objects by the names at a path have no such index. They are indexed
-// once for a page and a namespace. A page is full when its rows have cost too much, and is at least
-// one row. Loops yield, see fairqueue.
+// A row costs the objects that are related to it, and the names that it has at a path, because each
+// relation uses an index: a cache finds objects by name and by label. Objects by the names at a path
+// have no such index. They are indexed once for a page and a namespace. Of each object a bounded
+// number of names is read. A page is full when its rows have cost too much, and is at least one row.
+// Loops yield, see fairqueue.
 package joins

@@ -6,11 +6,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
+
+func readerAt(t *testing.T, text string) nameReader {
+	t.Helper()
+	path, err := mask.ParsePath(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	relation, err := NewNamedBy(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return relation.reader
+}
 
 func TestNameReader_ReadsStringsThatCanBeNames(t *testing.T) {
 	long := strings.Repeat("x", maxNameBytes)
@@ -23,20 +37,41 @@ func TestNameReader_ReadsStringsThatCanBeNames(t *testing.T) {
 		`{"names":{"one":"a","two":"b"}}`:            "a b",
 		`{}`:                                         "",
 	} {
-		path, err := mask.ParsePath("spec.names[*]")
-		if err != nil {
-			t.Fatal(err)
-		}
-		relation, err := NewNamedBy(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reader := readerAt(t, "spec.names[*]")
 		object := objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":`+spec+`}`)
 		var got []string
-		relation.reader.each(object, func(name []byte) { got = append(got, string(name)) })
+		reader.each(object, func(name []byte) { got = append(got, string(name)) })
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s names %q, want %q", spec, got, want)
 		}
+	}
+}
+
+func TestNameReader_ReadsABoundedNumberOfNames(t *testing.T) {
+	reader := readerAt(t, "spec.names[*]")
+	for values, want := range map[int]int{maxNames: maxNames, maxNames + 1: maxNames, 10 * maxNames: maxNames} {
+		text := objecttest.JSON(t, slices.Repeat([]string{"a"}, values))
+		object := objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"names":`+string(text)+`}}`)
+		reader.many = noted{}
+		names := 0
+		reader.each(object, func([]byte) { names++ })
+		if names != want || (reader.many.count == 1) != (values > maxNames) {
+			t.Errorf("of %d values, %d names are read, and %d objects have more", values, names, reader.many.count)
+		}
+	}
+}
+
+// TestUnfollowed_KindsDoNotRetainTheirObjects compares the memory of a kind and of the object that has it.
+func TestUnfollowed_KindsDoNotRetainTheirObjects(t *testing.T) {
+	row := objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","ownerReferences":[`+
+		`{"apiVersion":"example.com/v1","kind":"Gadget","name":"g","uid":"u","controller":true}]}}`)
+	page := NewPage([]Join{{Name: "j", Relation: OwnerOf{}}}, nil)
+	kinds, err := page.Unfollowed(t.Context(), []*informerhub.Object{row})
+	if err != nil || len(kinds) != 1 || kinds[0].Kind != "Gadget" {
+		t.Fatalf("got %v, %v", kinds, err)
+	}
+	if owner, _ := row.Controller(); unsafe.StringData(owner.Kind) == unsafe.StringData(kinds[0].Kind) {
+		t.Error("the kind is a part of the object's memory")
 	}
 }
 

@@ -11,28 +11,51 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// maxNameBytes bounds the strings that can be the name of an object.
-const maxNameBytes = 253
+const (
+	// maxNameBytes bounds the strings that can be the name of an object.
+	maxNameBytes = 253
+	// maxNames bounds the values at a path of an object that are read as names.
+	maxNames = 1000
+)
 
 // nameReader reads the names at a path of objects. It is owned by one goroutine.
 type nameReader struct {
 	path mask.Path
 	mask *mask.Mask
 	text []byte // buffer for the next object
+	many noted  // objects with more than maxNames values
 }
 
-// each calls visit with each name at the path of an object. An object that cannot be decoded has
-// none. The name is valid until visit returns.
+// each calls visit with the names at the path of an object: those among the first maxNames values. An
+// object that cannot be decoded has none. The name is valid until visit returns.
 func (r *nameReader) each(object *informerhub.Object, visit func(name []byte)) {
 	var err error
 	if r.text, err = object.AppendMaskedJSON(r.text[:0], r.mask); err != nil {
 		return
 	}
+	values := 0
 	r.path.Values(r.text, func(value []byte) {
+		if values++; values > maxNames {
+			return
+		}
 		if name, ok := nameIn(value); ok {
 			visit(name)
 		}
 	})
+	if values > maxNames {
+		r.many.add(object, nil)
+	}
+}
+
+// manyNames returns the objects of which not all names were read.
+func (j *joining) manyNames() *noted {
+	switch finder := j.finder.(type) {
+	case *namedFinder:
+		return &finder.reader.many
+	case *namingFinder:
+		return &finder.reader.many
+	}
+	return &noted{}
 }
 
 // nameIn returns the name that a JSON value is.
@@ -69,17 +92,24 @@ func NewNames(path mask.Path) (Names, error) {
 	return Names{nameReader{path: path, mask: fields}}, err
 }
 
-func (n NamedBy) begin(_ *Page, related Related) finder {
-	return &namedFinder{reader: n.reader, related: related}
+func (n NamedBy) begin(page *Page, related Related) finder {
+	return &namedFinder{page: page, reader: n.reader, related: related}
 }
 
 type namedFinder struct {
+	page    *Page
 	reader  nameReader
 	related Related
 }
 
-func (f *namedFinder) find(_ context.Context, row *informerhub.Object) (objects []*informerhub.Object, _ error) {
+func (f *namedFinder) find(ctx context.Context, row *informerhub.Object) (objects []*informerhub.Object, err error) {
 	f.reader.each(row, func(name []byte) {
+		if err != nil {
+			return
+		}
+		if err = f.page.examine(ctx); err != nil {
+			return
+		}
 		if object := f.related.get(row, string(name)); object != nil {
 			objects = append(objects, object)
 		}
@@ -88,7 +118,7 @@ func (f *namedFinder) find(_ context.Context, row *informerhub.Object) (objects 
 		slices.SortFunc(objects, func(a, b *informerhub.Object) int { return strings.Compare(a.Name(), b.Name()) })
 		objects = slices.CompactFunc(objects, func(a, b *informerhub.Object) bool { return a.Name() == b.Name() })
 	}
-	return objects, nil
+	return objects, err
 }
 
 func (n Names) begin(page *Page, related Related) finder {

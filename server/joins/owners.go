@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -50,10 +51,19 @@ func (p *Page) Unfollowed(ctx context.Context, rows []*informerhub.Object) ([]sc
 			if !owners.related.permits(row) {
 				continue
 			}
-			_, _ = owners.follow(row, func(kind schema.GroupKind) { unfollowed[kind] = true })
+			_, _ = owners.follow(row, func(kind schema.GroupKind) {
+				if !unfollowed[kind] {
+					unfollowed[cloneKind(kind)] = true
+				}
+			})
 		}
 	}
 	return slices.SortedFunc(maps.Keys(unfollowed), compareKinds), nil
+}
+
+// cloneKind copies the strings of a kind, which would otherwise retain the object that has them.
+func cloneKind(kind schema.GroupKind) schema.GroupKind {
+	return schema.GroupKind{Group: strings.Clone(kind.Group), Kind: strings.Clone(kind.Kind)}
 }
 
 func compareKinds(a, b schema.GroupKind) int {

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// maxExamined is the number of related objects after which a page is full.
+	// maxExamined is the number of names of rows and related objects after which a page is full.
 	maxExamined = 100_000
 	// MaxRowBytes bounds the related objects that are returned for a row, so that the row fits into
 	// a message together with the largest object.
 	MaxRowBytes = 128 << 10
-	// stepsBetweenYields is the number of related objects that are examined between two yields.
+	// stepsBetweenYields is the number of names and related objects that are examined between two yields.
 	stepsBetweenYields = 32
 )
 
@@ -32,13 +32,13 @@ type Page struct {
 	reserve func(ctx context.Context, bytes int) error
 	between map[schema.GroupKind]*Related // see Follow
 	rows    int
-	// examined is the number of related objects that were examined, except for indexing. indexed
-	// is the number of those that were indexed.
+	// examined is the number of names of rows and related objects that were examined, except for
+	// indexing. indexed is the number of related objects that were indexed.
 	examined, indexed int
 }
 
 // NewPage returns a page of some joins. reserve reserves memory in addition to [Page.Memory]; it
-// does not wait.
+// does not wait. Nil is for a page that joins no rows itself: see [Page.Next].
 func NewPage(joins []Join, reserve func(ctx context.Context, bytes int) error) *Page {
 	p := &Page{reserve: reserve, between: make(map[schema.GroupKind]*Related)}
 	for _, join := range joins {
@@ -50,13 +50,13 @@ func NewPage(joins []Join, reserve func(ctx context.Context, bytes int) error) *
 	return p
 }
 
-// Next returns a page of the same joins, which follows the same owners.
-func (p *Page) Next() *Page {
+// Next returns a page of the same joins, which follows the same owners and reserves its own memory.
+func (p *Page) Next(reserve func(ctx context.Context, bytes int) error) *Page {
 	definitions := make([]Join, len(p.joins))
 	for i, join := range p.joins {
 		definitions[i] = join.Join
 	}
-	next := NewPage(definitions, p.reserve)
+	next := NewPage(definitions, reserve)
 	next.between = p.between
 	return next
 }
@@ -104,7 +104,7 @@ func (p *Page) Memory() int {
 	return len(p.joins) * maxKnownBytes
 }
 
-// examine counts a related object.
+// examine counts a name of a row, or a related object.
 func (p *Page) examine(ctx context.Context) error {
 	p.examined++
 	if p.examined%stepsBetweenYields != 0 {

@@ -52,6 +52,7 @@ func (j *joining) warnings() (warnings []string) {
 	for _, text := range []string{
 		j.invalid.text("%d objects have an invalid selector, and no related objects"),
 		j.unvalued.text("the filter has no value for %d related objects, which are left out"),
+		j.manyNames().text(fmt.Sprintf("only the first %d names are read of %%d objects that have more", maxNames)),
 		j.omitted.text("%d related objects are counted but not returned, because those of one object are too large: give fewer fields or a lower limit"),
 	} {
 		if text != "" {

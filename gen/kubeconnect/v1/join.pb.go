@@ -41,8 +41,8 @@ const (
 	// The nearest owner that is of `resource`: the deployment of a pod, through its replica
 	// set. Only the owner that is the controller is followed, on each level, and at most five
 	// levels. An owner between of a resource that is not cached ends the search. Owners between
-	// of at most 16 kinds are followed; a warning reports if there are more. INVALID_ARGUMENT if
-	// only the related resource is namespaced.
+	// of at most 16 kinds are followed, and at most 64 kinds are looked up; a warning reports if
+	// there are more. INVALID_ARGUMENT if only the related resource is namespaced.
 	JoinType_JOIN_TYPE_OWNER_OF JoinType = 3
 	// The objects that the row's own selector selects: the pods of a deployment or service.
 	// Those of a namespaced row are in its namespace. A row without a selector has none.
@@ -114,7 +114,8 @@ func (JoinType) EnumDescriptor() ([]byte, []int) {
 //
 // In a watch, a row is sent as MODIFIED when its related objects have changed. Changes of related
 // objects are combined: a stream looks for them at most once a second, and less often if that
-// would take more than a twentieth of a processor. See WatchRequest.joins.
+// would take more than a twentieth of a processor. A row that is new or has changed itself is
+// joined within a second. See WatchRequest.joins.
 type Join struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the join in the result: 1 to 63 letters, digits, "_" and "-", different from
@@ -126,7 +127,8 @@ type Join struct {
 	// cached. Required.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The path of the names, as in GetRequest.fields. Required for NAMED_BY and NAMES, not
-	// allowed for other types. Values that are not strings name nothing.
+	// allowed for other types. Values that are not strings name nothing. The first 1,000 values
+	// of each object are read; a warning reports if there are more.
 	Path string `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
 	// The fields of the related objects to return, as in GetRequest.fields, in the encoding of
 	// the request. Default: none. Then only the number of related objects is returned.

@@ -24,7 +24,8 @@ export const file_kubeconnect_v1_join: GenFile = /*@__PURE__*/
  *
  * In a watch, a row is sent as MODIFIED when its related objects have changed. Changes of related
  * objects are combined: a stream looks for them at most once a second, and less often if that
- * would take more than a twentieth of a processor. See WatchRequest.joins.
+ * would take more than a twentieth of a processor. A row that is new or has changed itself is
+ * joined within a second. See WatchRequest.joins.
  *
  * @generated from message kubeconnect.v1.Join
  */
@@ -54,7 +55,8 @@ export type Join = Message<"kubeconnect.v1.Join"> & {
 
   /**
    * The path of the names, as in GetRequest.fields. Required for NAMED_BY and NAMES, not
-   * allowed for other types. Values that are not strings name nothing.
+   * allowed for other types. Values that are not strings name nothing. The first 1,000 values
+   * of each object are read; a warning reports if there are more.
    *
    * @generated from field: string path = 4;
    */
@@ -133,8 +135,8 @@ export enum JoinType {
    * The nearest owner that is of `resource`: the deployment of a pod, through its replica
    * set. Only the owner that is the controller is followed, on each level, and at most five
    * levels. An owner between of a resource that is not cached ends the search. Owners between
-   * of at most 16 kinds are followed; a warning reports if there are more. INVALID_ARGUMENT if
-   * only the related resource is namespaced.
+   * of at most 16 kinds are followed, and at most 64 kinds are looked up; a warning reports if
+   * there are more. INVALID_ARGUMENT if only the related resource is namespaced.
    *
    * @generated from enum value: JOIN_TYPE_OWNER_OF = 3;
    */
