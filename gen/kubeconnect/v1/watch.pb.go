@@ -284,7 +284,7 @@ type WatchRequest struct {
 	// Related objects to send with each object, as in ListRequest. Only with limit: without one,
 	// each change of a related object could change any number of objects; call List at an interval,
 	// or watch the other resource too, for example with WatchMany. The joined objects of a page may
-	// need 2 MiB, its joins may look at 100,000 related objects, and the names that NAMES finds may
+	// need 2 MiB, its joins may look at 100,000 names and related objects, and the names that NAMES finds may
 	// need 16 MiB: more are INVALID_ARGUMENT.
 	//
 	// A row whose joined objects have changed is MODIFIED. If only these have changed, the event
