@@ -23,10 +23,10 @@ func TestLivePage_JoinsAreThoseOfTheCluster(t *testing.T) {
 	namespace := world.namespaces[0]
 	named := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)
 	for _, color := range []string{"red", "green"} {
-		named.Create(color, kit.Labels{"color": color})
+		named.Create(color, kit.Labels{"shade": color})
 	}
 	naming := record.WatchPage(t, client, &kubeconnectv1.WatchRequest{
-		Resource: "configmaps", Namespace: namespace, LabelSelector: "color", Limit: 3,
+		Resource: "configmaps", Namespace: namespace, LabelSelector: "shade", Limit: 3,
 		Joins: []*kubeconnectv1.Join{{Name: "gadgets", Type: kubeconnectv1.JoinType_JOIN_TYPE_NAMES, Resource: world.gadgets.Name(), Path: "spec.color"}},
 	}, validate.Page{})
 	colors := record.WatchPage(t, client, &kubeconnectv1.WatchRequest{
@@ -39,7 +39,7 @@ func TestLivePage_JoinsAreThoseOfTheCluster(t *testing.T) {
 		named.Touch("red", fmt.Sprint("value ", i))
 		kit.Eventually(ctx, t, "more changes are made", func() error { return world.wantWrites(20 * (i + 1)) })
 	}
-	named.Create("blue", kit.Labels{"color": "blue"})
+	named.Create("blue", kit.Labels{"shade": "blue"})
 	named.Delete("green")
 	stop()
 	world.settle(ctx, "last")
