@@ -33,14 +33,5 @@ func (s *leasedSender) sendPermitted(ctx context.Context, logs int, send func() 
 
 // renew renews the lease if that is due. While the cluster cannot be asked, nothing is sent.
 func (s *leasedSender) renew(ctx context.Context) error {
-	for s.lease.isDue() {
-		err := s.lease.renew(ctx)
-		if errors.Is(err, errUnconfirmed) {
-			err = s.lease.pause(ctx)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.lease.keep(ctx, func() error { return s.lease.pause(ctx) })
 }

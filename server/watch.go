@@ -102,8 +102,8 @@ type eventSender struct {
 
 // delivery is the progress of a client.
 type delivery struct {
-	position informerhub.Position
-	token    string // to resume with
+	version string
+	token   string // to resume with
 }
 
 // follow sends the watcher's batches until the client disconnects or the watch ends.
@@ -171,9 +171,7 @@ func (s *eventSender) renew(ctx context.Context, w *watch) error {
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	if s.delivered != nil {
 		s.response.Freshness = encode.Freshness(staleFreshness(w.lease.renewedAt, w.cache.Freshness().LastContact, s.lastContact))
-		batch := informerhub.Batch{Events: []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.delivered.position.Version}}}
-		bookmark := encode.Events{Batch: batch, Tokens: &w.tokens}.Bookmark()
-		bookmark.Token = s.delivered.token
+		bookmark := encode.Bookmark(s.delivered.version, s.delivered.token)
 		if err := s.sendEncoded(ctx, nil, edge.Guard{}, bookmark); err != nil {
 			return err
 		}
@@ -240,7 +238,7 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 		s.sent.Add(float64(encoded.Count))
 		s.delivered = nil
 		if position, ok := batch.PositionAfter(encoded.Last); ok {
-			s.delivered = &delivery{position, encoded.Token}
+			s.delivered = &delivery{position.Version, encoded.Token}
 		}
 	}
 	return s.part.Settle(s.delivered != nil)

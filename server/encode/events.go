@@ -142,8 +142,11 @@ func (e Events) beginSlot(ctx context.Context) (end func(), err error) {
 // HeavyBatch is the size in bytes of the objects above which a batch is encoded in processor slots.
 const HeavyBatch = 32 << 10
 
-// Bookmark returns the response of a batch that consists of a bookmark.
-func (e Events) Bookmark() Response { return e.begin().response() }
+// Bookmark returns a response that consists of a bookmark, after which a stream resumes with a token.
+func Bookmark(version, token string) Response {
+	event := encodedEvent{kind: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK, version: version}
+	return Response{Events: event.append(nil), Token: token, Count: 1}
+}
 
 // responseEncoder encodes the responses of a batch one after the other, in one buffer.
 type responseEncoder struct {
