@@ -46,16 +46,17 @@ func pages(resource traffic.Resource, namespace string) []*kubeconnectv1.WatchRe
 	if resource.Field != "" {
 		word = "spec." + resource.Field
 	}
+	own := traffic.Selector(namespace)
 	return []*kubeconnectv1.WatchRequest{
 		{Namespace: namespace},
 		{Namespace: namespace, OrderBy: "metadata.labels.color desc, metadata.name desc"},
 		{Namespace: namespace, OrderBy: word},
 		{Namespace: namespace, OrderBy: "data.number", Filter: `!has(object.metadata.labels)`},
-		{LabelSelector: traffic.Label + " in (red,green,blue)", OrderBy: "data.number desc"},
-		{LabelSelector: traffic.Label + "=red", OrderBy: word + " desc, metadata.name"},
-		{LabelSelector: traffic.Label, OrderBy: "metadata.labels.color", Fields: []string{word}},
+		{LabelSelector: own + "," + traffic.Label + " in (red,green,blue)", OrderBy: "data.number desc"},
+		{LabelSelector: own + "," + traffic.Label + "=red", OrderBy: word + " desc, metadata.name"},
+		{LabelSelector: own, OrderBy: "metadata.labels.color", Fields: []string{word}},
 		{LabelSelector: traffic.Label + "!=red", Namespace: namespace, OrderBy: "metadata.creationTimestamp desc", MetadataOnly: true},
-		{Filter: `object.metadata.labels.color == "red"`, OrderBy: "metadata.namespace desc", Fields: []string{"metadata.labels"}},
+		{LabelSelector: own, Filter: `object.metadata.labels.color == "red"`, OrderBy: "metadata.namespace desc", Fields: []string{"metadata.labels"}},
 	}
 }
 
@@ -78,12 +79,13 @@ func counts(resource traffic.Resource, namespace string) []*kubeconnectv1.WatchC
 	if resource.Field != "" {
 		word = "spec." + resource.Field
 	}
+	own := traffic.Selector(namespace)
 	sum := []*kubeconnectv1.Aggregate{{Function: kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_SUM, Path: "data.number"}}
 	often := durationpb.New(countsInterval)
 	return []*kubeconnectv1.WatchCountsRequest{
 		{Namespace: namespace, GroupBy: []string{"metadata.labels.color", word}, Aggregates: sum, MinInterval: often},
-		{LabelSelector: traffic.Label, GroupBy: []string{"metadata.namespace"}, Aggregates: sum},
-		{Filter: `object.metadata.labels.color == "red"`, MinInterval: often},
+		{LabelSelector: own, GroupBy: []string{"metadata.namespace"}, Aggregates: sum},
+		{LabelSelector: own, Filter: `object.metadata.labels.color == "red"`, MinInterval: often},
 	}
 }
 

@@ -20,6 +20,8 @@ type Resource struct {
 	Field string
 	// Expires reports that the API server deletes the objects after a while.
 	Expires bool
+
+	owner string // the value of ownerLabel of objects with labels
 }
 
 // ConfigMaps is a built-in resource.
@@ -30,6 +32,13 @@ var Words = []string{"red", "green", "blue"}
 
 // Label is the label that changes.
 const Label = "color"
+
+// ownerLabel has the first namespace of the traffic as its value.
+const ownerLabel = "traffic"
+
+// Selector returns a label selector for the objects with labels that one traffic writes, given its
+// first namespace. In all namespaces, Label alone also selects the objects of other traffic.
+func Selector(namespace string) string { return ownerLabel + "=" + namespace }
 
 // Name returns the resource in the syntax of requests.
 func (r Resource) Name() string { return r.Of.GroupResource().String() }
@@ -65,7 +74,7 @@ func (r Resource) relabel(object *unstructured.Unstructured, rnd *rand.Rand) {
 		object.SetLabels(nil)
 		return
 	}
-	object.SetLabels(map[string]string{Label: word(rnd)})
+	object.SetLabels(map[string]string{Label: word(rnd), ownerLabel: r.owner})
 }
 
 func word(rnd *rand.Rand) string { return Words[rnd.IntN(len(Words))] }

@@ -44,6 +44,7 @@ type Traffic struct {
 
 // Start records the existing objects and starts the writers. The caller must call Stop.
 func Start(ctx context.Context, client dynamic.Interface, resource Resource, options Options) (*Traffic, error) {
+	resource.owner = options.Namespaces[0]
 	namespaces := slices.Concat(options.Namespaces, options.Still)
 	existing, err := look(ctx, client, resource, namespaces)
 	if err != nil {
