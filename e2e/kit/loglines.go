@@ -165,6 +165,17 @@ func (l *LineStream) WantEvent(kind kubeconnectv1.LogEventType, pod string) *kub
 	}
 }
 
+// WantNamespaces receives until the stream covers the given namespaces only.
+func (l *LineStream) WantNamespaces(namespaces ...string) {
+	l.t.Helper()
+	for l.Next() {
+		if slices.Equal(l.stream.Msg().GetNamespaces(), namespaces) {
+			return
+		}
+	}
+	l.t.Fatalf("the stream never covers the namespaces %v: %v", namespaces, l.stream.Err())
+}
+
 // End receives up to the end, and returns the error of the stream.
 func (l *LineStream) End() error {
 	l.t.Helper()

@@ -40,7 +40,7 @@ func TestLogLines_FollowThePermissionsOfTheCaller(t *testing.T) {
 	caller.GrantIn(other.Namespace, "logs", kit.Rule("pods/log", "get"))
 	stream.Want("other/main: 1")
 	caller.RevokeIn(own.Namespace, "logs")
-	stream.WantEvent(logEnded, "own")
+	stream.WantNamespaces(other.Namespace)
 	ownLog.Write("2\n")
 	otherLog.Write("2\n")
 	stream.Want("other/main: 2")
