@@ -813,13 +813,23 @@ func (x *Event) GetIndex() int32 {
 // WatchManyRequest asks for several watches in one stream.
 type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The watches, 1 to 100. Each counts as one of the streams of the caller and of its
-	// credential: more watches than a caller, or one of its credentials, can have streams are
-	// INVALID_ARGUMENT, and so are pages with limits of more than 1,000 objects together.
+	// The watches, 1 to 100 together with the counts. Each counts as one of the streams of the
+	// caller and of its credential: more watches than a caller, or one of its credentials, can
+	// have streams are INVALID_ARGUMENT, and so are pages with limits of more than 1,000
+	// objects together.
 	Watches []*WatchSpec `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
 	// The last token received: resume each watch after it, as in WatchRequest. The watches
-	// must be the same, in the same order.
-	ResumeToken   string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// must be the same, in the same order. Not allowed together with independent, where each
+	// watch has its own token.
+	ResumeToken string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// Live counts that share the stream, each as of a WatchCounts. They have no token: a new
+	// stream begins with all groups.
+	Counts []*WatchCountsRequest `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty"`
+	// Keep the watches and counts independent of each other, so that their set can change from
+	// one stream to the next: each watch has its own token, and one that is rejected or ends is
+	// reported by WatchManyResponse.error, while the others go on. The stream ends after the
+	// last of them has ended.
+	Independent   bool `protobuf:"varint,4,opt,name=independent,proto3" json:"independent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -868,6 +878,20 @@ func (x *WatchManyRequest) GetResumeToken() string {
 	return ""
 }
 
+func (x *WatchManyRequest) GetCounts() []*WatchCountsRequest {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *WatchManyRequest) GetIndependent() bool {
+	if x != nil {
+		return x.Independent
+	}
+	return false
+}
+
 // WatchSpec is one of the watches of a WatchManyRequest. Its fields are those of a
 // WatchRequest, with the same meaning, except for the resume token: one token of the
 // WatchManyRequest resumes all of its watches.
@@ -908,9 +932,12 @@ type WatchSpec struct {
 	// As in WatchRequest.
 	After *ObjectName `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`
 	// As in WatchRequest.
-	Joins         []*Join `protobuf:"bytes,19,rep,name=joins,proto3" json:"joins,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Joins []*Join `protobuf:"bytes,19,rep,name=joins,proto3" json:"joins,omitempty"`
+	// The last token received for this watch, as WatchRequest.resume_token. Needs
+	// WatchManyRequest.independent. The token of a Watch of the same selection can be used too.
+	OwnResumeToken string `protobuf:"bytes,20,opt,name=own_resume_token,json=ownResumeToken,proto3" json:"own_resume_token,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *WatchSpec) Reset() {
@@ -1069,16 +1096,31 @@ func (x *WatchSpec) GetJoins() []*Join {
 	return nil
 }
 
+func (x *WatchSpec) GetOwnResumeToken() string {
+	if x != nil {
+		return x.OwnResumeToken
+	}
+	return ""
+}
+
 // WatchManyResponse contains events of one of the watches.
 type WatchManyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The index of the watch in the request, from 0.
+	// The index of the watch in the request, from 0. The counts follow the watches: the index
+	// of counts[0] is the number of watches.
 	WatchIndex int32 `protobuf:"varint,1,opt,name=watch_index,json=watchIndex,proto3" json:"watch_index,omitempty"`
-	// The response of this watch. Its resume_token is empty.
+	// The response of this watch. Its resume_token is empty, unless the watches are
+	// independent.
 	Response *WatchResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
 	// The token to resume all watches after this response. A watch that cannot be resumed
-	// there begins with its snapshot.
-	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// there begins with its snapshot. Empty if the watches are independent.
+	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// The response of these counts, instead of the response of a watch.
+	Counts *WatchCountsResponse `protobuf:"bytes,4,opt,name=counts,proto3" json:"counts,omitempty"`
+	// Why this watch, or these counts, were rejected or have ended, if the watches are
+	// independent: the last response with this index. Where a Watch would end with
+	// UNAVAILABLE, the client can resume in a new stream.
+	Error         *Status `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1134,11 +1176,25 @@ func (x *WatchManyResponse) GetResumeToken() string {
 	return ""
 }
 
+func (x *WatchManyResponse) GetCounts() *WatchCountsResponse {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *WatchManyResponse) GetError() *Status {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 var File_kubeconnect_v1_watch_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\n" +
-	"\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x19kubeconnect/v1/join.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\xdb\x05\n" +
+	"\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x19kubeconnect/v1/join.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\x1a\x1bkubeconnect/v1/status.proto\x1a!kubeconnect/v1/watch_counts.proto\"\xdb\x05\n" +
 	"\fWatchRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -1185,10 +1241,12 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12)\n" +
 	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\x12>\n" +
 	"\fpatch_format\x18\x04 \x01(\x0e2\x1b.kubeconnect.v1.PatchFormatR\vpatchFormat\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\x05R\x05index\"j\n" +
+	"\x05index\x18\x05 \x01(\x05R\x05index\"\xc8\x01\n" +
 	"\x10WatchManyRequest\x123\n" +
 	"\awatches\x18\x01 \x03(\v2\x19.kubeconnect.v1.WatchSpecR\awatches\x12!\n" +
-	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\xc9\x05\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\x12:\n" +
+	"\x06counts\x18\x03 \x03(\v2\".kubeconnect.v1.WatchCountsRequestR\x06counts\x12 \n" +
+	"\vindependent\x18\x04 \x01(\bR\vindependent\"\xf3\x05\n" +
 	"\tWatchSpec\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -1207,13 +1265,16 @@ const file_kubeconnect_v1_watch_proto_rawDesc = "" +
 	"\border_by\x18\x10 \x01(\tR\aorderBy\x12\x16\n" +
 	"\x06offset\x18\x11 \x01(\x03R\x06offset\x120\n" +
 	"\x05after\x18\x12 \x01(\v2\x1a.kubeconnect.v1.ObjectNameR\x05after\x12*\n" +
-	"\x05joins\x18\x13 \x03(\v2\x14.kubeconnect.v1.JoinR\x05joinsJ\x04\b\n" +
-	"\x10\vR\fresume_token\"\x92\x01\n" +
+	"\x05joins\x18\x13 \x03(\v2\x14.kubeconnect.v1.JoinR\x05joins\x12(\n" +
+	"\x10own_resume_token\x18\x14 \x01(\tR\x0eownResumeTokenJ\x04\b\n" +
+	"\x10\vR\fresume_token\"\xfd\x01\n" +
 	"\x11WatchManyResponse\x12\x1f\n" +
 	"\vwatch_index\x18\x01 \x01(\x05R\n" +
 	"watchIndex\x129\n" +
 	"\bresponse\x18\x02 \x01(\v2\x1d.kubeconnect.v1.WatchResponseR\bresponse\x12!\n" +
-	"\fresume_token\x18\x03 \x01(\tR\vresumeToken*\xca\x01\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\x12;\n" +
+	"\x06counts\x18\x04 \x01(\v2#.kubeconnect.v1.WatchCountsResponseR\x06counts\x12,\n" +
+	"\x05error\x18\x05 \x01(\v2\x16.kubeconnect.v1.StatusR\x05error*\xca\x01\n" +
 	"\tEventType\x12\x1a\n" +
 	"\x16EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10EVENT_TYPE_ADDED\x10\x01\x12\x17\n" +
@@ -1245,23 +1306,26 @@ func file_kubeconnect_v1_watch_proto_rawDescGZIP() []byte {
 var file_kubeconnect_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_kubeconnect_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_kubeconnect_v1_watch_proto_goTypes = []any{
-	(EventType)(0),            // 0: kubeconnect.v1.EventType
-	(PatchFormat)(0),          // 1: kubeconnect.v1.PatchFormat
-	(*WatchRequest)(nil),      // 2: kubeconnect.v1.WatchRequest
-	(*ObjectName)(nil),        // 3: kubeconnect.v1.ObjectName
-	(*PageState)(nil),         // 4: kubeconnect.v1.PageState
-	(*WatchResponse)(nil),     // 5: kubeconnect.v1.WatchResponse
-	(*Event)(nil),             // 6: kubeconnect.v1.Event
-	(*WatchManyRequest)(nil),  // 7: kubeconnect.v1.WatchManyRequest
-	(*WatchSpec)(nil),         // 8: kubeconnect.v1.WatchSpec
-	(*WatchManyResponse)(nil), // 9: kubeconnect.v1.WatchManyResponse
-	(Encoding)(0),             // 10: kubeconnect.v1.Encoding
-	(*Relation)(nil),          // 11: kubeconnect.v1.Relation
-	(*Join)(nil),              // 12: kubeconnect.v1.Join
-	(*Resource)(nil),          // 13: kubeconnect.v1.Resource
-	(*Freshness)(nil),         // 14: kubeconnect.v1.Freshness
-	(Source)(0),               // 15: kubeconnect.v1.Source
-	(*Object)(nil),            // 16: kubeconnect.v1.Object
+	(EventType)(0),              // 0: kubeconnect.v1.EventType
+	(PatchFormat)(0),            // 1: kubeconnect.v1.PatchFormat
+	(*WatchRequest)(nil),        // 2: kubeconnect.v1.WatchRequest
+	(*ObjectName)(nil),          // 3: kubeconnect.v1.ObjectName
+	(*PageState)(nil),           // 4: kubeconnect.v1.PageState
+	(*WatchResponse)(nil),       // 5: kubeconnect.v1.WatchResponse
+	(*Event)(nil),               // 6: kubeconnect.v1.Event
+	(*WatchManyRequest)(nil),    // 7: kubeconnect.v1.WatchManyRequest
+	(*WatchSpec)(nil),           // 8: kubeconnect.v1.WatchSpec
+	(*WatchManyResponse)(nil),   // 9: kubeconnect.v1.WatchManyResponse
+	(Encoding)(0),               // 10: kubeconnect.v1.Encoding
+	(*Relation)(nil),            // 11: kubeconnect.v1.Relation
+	(*Join)(nil),                // 12: kubeconnect.v1.Join
+	(*Resource)(nil),            // 13: kubeconnect.v1.Resource
+	(*Freshness)(nil),           // 14: kubeconnect.v1.Freshness
+	(Source)(0),                 // 15: kubeconnect.v1.Source
+	(*Object)(nil),              // 16: kubeconnect.v1.Object
+	(*WatchCountsRequest)(nil),  // 17: kubeconnect.v1.WatchCountsRequest
+	(*WatchCountsResponse)(nil), // 18: kubeconnect.v1.WatchCountsResponse
+	(*Status)(nil),              // 19: kubeconnect.v1.Status
 }
 var file_kubeconnect_v1_watch_proto_depIdxs = []int32{
 	10, // 0: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
@@ -1278,17 +1342,20 @@ var file_kubeconnect_v1_watch_proto_depIdxs = []int32{
 	16, // 11: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
 	1,  // 12: kubeconnect.v1.Event.patch_format:type_name -> kubeconnect.v1.PatchFormat
 	8,  // 13: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchSpec
-	10, // 14: kubeconnect.v1.WatchSpec.encoding:type_name -> kubeconnect.v1.Encoding
-	11, // 15: kubeconnect.v1.WatchSpec.related:type_name -> kubeconnect.v1.Relation
-	1,  // 16: kubeconnect.v1.WatchSpec.patch_format:type_name -> kubeconnect.v1.PatchFormat
-	3,  // 17: kubeconnect.v1.WatchSpec.after:type_name -> kubeconnect.v1.ObjectName
-	12, // 18: kubeconnect.v1.WatchSpec.joins:type_name -> kubeconnect.v1.Join
-	5,  // 19: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	17, // 14: kubeconnect.v1.WatchManyRequest.counts:type_name -> kubeconnect.v1.WatchCountsRequest
+	10, // 15: kubeconnect.v1.WatchSpec.encoding:type_name -> kubeconnect.v1.Encoding
+	11, // 16: kubeconnect.v1.WatchSpec.related:type_name -> kubeconnect.v1.Relation
+	1,  // 17: kubeconnect.v1.WatchSpec.patch_format:type_name -> kubeconnect.v1.PatchFormat
+	3,  // 18: kubeconnect.v1.WatchSpec.after:type_name -> kubeconnect.v1.ObjectName
+	12, // 19: kubeconnect.v1.WatchSpec.joins:type_name -> kubeconnect.v1.Join
+	5,  // 20: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
+	18, // 21: kubeconnect.v1.WatchManyResponse.counts:type_name -> kubeconnect.v1.WatchCountsResponse
+	19, // 22: kubeconnect.v1.WatchManyResponse.error:type_name -> kubeconnect.v1.Status
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_watch_proto_init() }
@@ -1300,6 +1367,8 @@ func file_kubeconnect_v1_watch_proto_init() {
 	file_kubeconnect_v1_join_proto_init()
 	file_kubeconnect_v1_object_proto_init()
 	file_kubeconnect_v1_relation_proto_init()
+	file_kubeconnect_v1_status_proto_init()
+	file_kubeconnect_v1_watch_counts_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -26,33 +26,35 @@ from kubeconnect.v1 import consistency_pb2 as kubeconnect_dot_v1_dot_consistency
 from kubeconnect.v1 import join_pb2 as kubeconnect_dot_v1_dot_join__pb2
 from kubeconnect.v1 import object_pb2 as kubeconnect_dot_v1_dot_object__pb2
 from kubeconnect.v1 import relation_pb2 as kubeconnect_dot_v1_dot_relation__pb2
+from kubeconnect.v1 import status_pb2 as kubeconnect_dot_v1_dot_status__pb2
+from kubeconnect.v1 import watch_counts_pb2 as kubeconnect_dot_v1_dot_watch__counts__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x19kubeconnect/v1/join.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\"\x87\x04\n\x0cWatchRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x0e\n\x06\x66ields\x18\x06 \x03(\t\x12*\n\x08\x65ncoding\x18\x07 \x01(\x0e\x32\x18.kubeconnect.v1.Encoding\x12\x1c\n\x14min_resource_version\x18\x08 \x01(\t\x12\x0c\n\x04name\x18\t \x01(\t\x12\x14\n\x0cresume_token\x18\n \x01(\t\x12\x15\n\rmetadata_only\x18\x0b \x01(\x08\x12)\n\x07related\x18\x0c \x01(\x0b\x32\x18.kubeconnect.v1.Relation\x12\x31\n\x0cpatch_format\x18\r \x01(\x0e\x32\x1b.kubeconnect.v1.PatchFormat\x12\x1e\n\x16require_all_namespaces\x18\x0e \x01(\x08\x12\r\n\x05limit\x18\x0f \x01(\x05\x12\x10\n\x08order_by\x18\x10 \x01(\t\x12\x0e\n\x06offset\x18\x11 \x01(\x03\x12)\n\x05\x61\x66ter\x18\x12 \x01(\x0b\x32\x1a.kubeconnect.v1.ObjectName\x12#\n\x05joins\x18\x13 \x03(\x0b\x32\x14.kubeconnect.v1.Join\"-\n\nObjectName\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"J\n\tPageState\x12\x13\n\x0btotal_count\x18\x01 \x01(\x03\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x18\n\x10resource_version\x18\x03 \x01(\t\"\x9d\x02\n\rWatchResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12%\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x15.kubeconnect.v1.Event\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\x12,\n\tfreshness\x18\x04 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\x12&\n\x06source\x18\x05 \x01(\x0e\x32\x16.kubeconnect.v1.Source\x12\x10\n\x08warnings\x18\x06 \x03(\t\x12\x12\n\nnamespaces\x18\x07 \x03(\t\x12\'\n\x04page\x18\x08 \x01(\x0b\x32\x19.kubeconnect.v1.PageState\"\xb4\x01\n\x05\x45vent\x12\'\n\x04type\x18\x01 \x01(\x0e\x32\x19.kubeconnect.v1.EventType\x12&\n\x06object\x18\x02 \x01(\x0b\x32\x16.kubeconnect.v1.Object\x12\x18\n\x10resource_version\x18\x03 \x01(\t\x12\x31\n\x0cpatch_format\x18\x04 \x01(\x0e\x32\x1b.kubeconnect.v1.PatchFormat\x12\r\n\x05index\x18\x05 \x01(\x05\"T\n\x10WatchManyRequest\x12*\n\x07watches\x18\x01 \x03(\x0b\x32\x19.kubeconnect.v1.WatchSpec\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\"\x82\x04\n\tWatchSpec\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x0e\n\x06\x66ields\x18\x06 \x03(\t\x12*\n\x08\x65ncoding\x18\x07 \x01(\x0e\x32\x18.kubeconnect.v1.Encoding\x12\x1c\n\x14min_resource_version\x18\x08 \x01(\t\x12\x0c\n\x04name\x18\t \x01(\t\x12\x15\n\rmetadata_only\x18\x0b \x01(\x08\x12)\n\x07related\x18\x0c \x01(\x0b\x32\x18.kubeconnect.v1.Relation\x12\x31\n\x0cpatch_format\x18\r \x01(\x0e\x32\x1b.kubeconnect.v1.PatchFormat\x12\x1e\n\x16require_all_namespaces\x18\x0e \x01(\x08\x12\r\n\x05limit\x18\x0f \x01(\x05\x12\x10\n\x08order_by\x18\x10 \x01(\t\x12\x0e\n\x06offset\x18\x11 \x01(\x03\x12)\n\x05\x61\x66ter\x18\x12 \x01(\x0b\x32\x1a.kubeconnect.v1.ObjectName\x12#\n\x05joins\x18\x13 \x03(\x0b\x32\x14.kubeconnect.v1.JoinJ\x04\x08\n\x10\x0bR\x0cresume_token\"o\n\x11WatchManyResponse\x12\x13\n\x0bwatch_index\x18\x01 \x01(\x05\x12/\n\x08response\x18\x02 \x01(\x0b\x32\x1d.kubeconnect.v1.WatchResponse\x12\x14\n\x0cresume_token\x18\x03 \x01(\t*\xca\x01\n\tEventType\x12\x1a\n\x16\x45VENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45VENT_TYPE_ADDED\x10\x01\x12\x17\n\x13\x45VENT_TYPE_MODIFIED\x10\x02\x12\x16\n\x12\x45VENT_TYPE_DELETED\x10\x03\x12\x14\n\x10\x45VENT_TYPE_RESET\x10\x04\x12\x15\n\x11\x45VENT_TYPE_SYNCED\x10\x05\x12\x17\n\x13\x45VENT_TYPE_BOOKMARK\x10\x06\x12\x14\n\x10\x45VENT_TYPE_MOVED\x10\x07*Z\n\x0bPatchFormat\x12\x1c\n\x18PATCH_FORMAT_UNSPECIFIED\x10\x00\x12\x15\n\x11PATCH_FORMAT_JSON\x10\x01\x12\x16\n\x12PATCH_FORMAT_MERGE\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1akubeconnect/v1/watch.proto\x12\x0ekubeconnect.v1\x1a kubeconnect/v1/consistency.proto\x1a\x19kubeconnect/v1/join.proto\x1a\x1bkubeconnect/v1/object.proto\x1a\x1dkubeconnect/v1/relation.proto\x1a\x1bkubeconnect/v1/status.proto\x1a!kubeconnect/v1/watch_counts.proto\"\x87\x04\n\x0cWatchRequest\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x0e\n\x06\x66ields\x18\x06 \x03(\t\x12*\n\x08\x65ncoding\x18\x07 \x01(\x0e\x32\x18.kubeconnect.v1.Encoding\x12\x1c\n\x14min_resource_version\x18\x08 \x01(\t\x12\x0c\n\x04name\x18\t \x01(\t\x12\x14\n\x0cresume_token\x18\n \x01(\t\x12\x15\n\rmetadata_only\x18\x0b \x01(\x08\x12)\n\x07related\x18\x0c \x01(\x0b\x32\x18.kubeconnect.v1.Relation\x12\x31\n\x0cpatch_format\x18\r \x01(\x0e\x32\x1b.kubeconnect.v1.PatchFormat\x12\x1e\n\x16require_all_namespaces\x18\x0e \x01(\x08\x12\r\n\x05limit\x18\x0f \x01(\x05\x12\x10\n\x08order_by\x18\x10 \x01(\t\x12\x0e\n\x06offset\x18\x11 \x01(\x03\x12)\n\x05\x61\x66ter\x18\x12 \x01(\x0b\x32\x1a.kubeconnect.v1.ObjectName\x12#\n\x05joins\x18\x13 \x03(\x0b\x32\x14.kubeconnect.v1.Join\"-\n\nObjectName\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"J\n\tPageState\x12\x13\n\x0btotal_count\x18\x01 \x01(\x03\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x18\n\x10resource_version\x18\x03 \x01(\t\"\x9d\x02\n\rWatchResponse\x12*\n\x08resource\x18\x01 \x01(\x0b\x32\x18.kubeconnect.v1.Resource\x12%\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x15.kubeconnect.v1.Event\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\x12,\n\tfreshness\x18\x04 \x01(\x0b\x32\x19.kubeconnect.v1.Freshness\x12&\n\x06source\x18\x05 \x01(\x0e\x32\x16.kubeconnect.v1.Source\x12\x10\n\x08warnings\x18\x06 \x03(\t\x12\x12\n\nnamespaces\x18\x07 \x03(\t\x12\'\n\x04page\x18\x08 \x01(\x0b\x32\x19.kubeconnect.v1.PageState\"\xb4\x01\n\x05\x45vent\x12\'\n\x04type\x18\x01 \x01(\x0e\x32\x19.kubeconnect.v1.EventType\x12&\n\x06object\x18\x02 \x01(\x0b\x32\x16.kubeconnect.v1.Object\x12\x18\n\x10resource_version\x18\x03 \x01(\t\x12\x31\n\x0cpatch_format\x18\x04 \x01(\x0e\x32\x1b.kubeconnect.v1.PatchFormat\x12\r\n\x05index\x18\x05 \x01(\x05\"\x9d\x01\n\x10WatchManyRequest\x12*\n\x07watches\x18\x01 \x03(\x0b\x32\x19.kubeconnect.v1.WatchSpec\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x32\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\".kubeconnect.v1.WatchCountsRequest\x12\x13\n\x0bindependent\x18\x04 \x01(\x08\"\x9c\x04\n\tWatchSpec\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x0e\n\x06\x66ields\x18\x06 \x03(\t\x12*\n\x08\x65ncoding\x18\x07 \x01(\x0e\x32\x18.kubeconnect.v1.Encoding\x12\x1c\n\x14min_resource_version\x18\x08 \x01(\t\x12\x0c\n\x04name\x18\t \x01(\t\x12\x15\n\rmetadata_only\x18\x0b \x01(\x08\x12)\n\x07related\x18\x0c \x01(\x0b\x32\x18.kubeconnect.v1.Relation\x12\x31\n\x0cpatch_format\x18\r \x01(\x0e\x32\x1b.kubeconnect.v1.PatchFormat\x12\x1e\n\x16require_all_namespaces\x18\x0e \x01(\x08\x12\r\n\x05limit\x18\x0f \x01(\x05\x12\x10\n\x08order_by\x18\x10 \x01(\t\x12\x0e\n\x06offset\x18\x11 \x01(\x03\x12)\n\x05\x61\x66ter\x18\x12 \x01(\x0b\x32\x1a.kubeconnect.v1.ObjectName\x12#\n\x05joins\x18\x13 \x03(\x0b\x32\x14.kubeconnect.v1.Join\x12\x18\n\x10own_resume_token\x18\x14 \x01(\tJ\x04\x08\n\x10\x0bR\x0cresume_token\"\xcb\x01\n\x11WatchManyResponse\x12\x13\n\x0bwatch_index\x18\x01 \x01(\x05\x12/\n\x08response\x18\x02 \x01(\x0b\x32\x1d.kubeconnect.v1.WatchResponse\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\x12\x33\n\x06\x63ounts\x18\x04 \x01(\x0b\x32#.kubeconnect.v1.WatchCountsResponse\x12%\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x16.kubeconnect.v1.Status*\xca\x01\n\tEventType\x12\x1a\n\x16\x45VENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45VENT_TYPE_ADDED\x10\x01\x12\x17\n\x13\x45VENT_TYPE_MODIFIED\x10\x02\x12\x16\n\x12\x45VENT_TYPE_DELETED\x10\x03\x12\x14\n\x10\x45VENT_TYPE_RESET\x10\x04\x12\x15\n\x11\x45VENT_TYPE_SYNCED\x10\x05\x12\x17\n\x13\x45VENT_TYPE_BOOKMARK\x10\x06\x12\x14\n\x10\x45VENT_TYPE_MOVED\x10\x07*Z\n\x0bPatchFormat\x12\x1c\n\x18PATCH_FORMAT_UNSPECIFIED\x10\x00\x12\x15\n\x11PATCH_FORMAT_JSON\x10\x01\x12\x16\n\x12PATCH_FORMAT_MERGE\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kubeconnect.v1.watch_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_EVENTTYPE']._serialized_start=2000
-  _globals['_EVENTTYPE']._serialized_end=2202
-  _globals['_PATCHFORMAT']._serialized_start=2204
-  _globals['_PATCHFORMAT']._serialized_end=2294
-  _globals['_WATCHREQUEST']._serialized_start=168
-  _globals['_WATCHREQUEST']._serialized_end=687
-  _globals['_OBJECTNAME']._serialized_start=689
-  _globals['_OBJECTNAME']._serialized_end=734
-  _globals['_PAGESTATE']._serialized_start=736
-  _globals['_PAGESTATE']._serialized_end=810
-  _globals['_WATCHRESPONSE']._serialized_start=813
-  _globals['_WATCHRESPONSE']._serialized_end=1098
-  _globals['_EVENT']._serialized_start=1101
-  _globals['_EVENT']._serialized_end=1281
-  _globals['_WATCHMANYREQUEST']._serialized_start=1283
-  _globals['_WATCHMANYREQUEST']._serialized_end=1367
-  _globals['_WATCHSPEC']._serialized_start=1370
-  _globals['_WATCHSPEC']._serialized_end=1884
-  _globals['_WATCHMANYRESPONSE']._serialized_start=1886
-  _globals['_WATCHMANYRESPONSE']._serialized_end=1997
+  _globals['_EVENTTYPE']._serialized_start=2257
+  _globals['_EVENTTYPE']._serialized_end=2459
+  _globals['_PATCHFORMAT']._serialized_start=2461
+  _globals['_PATCHFORMAT']._serialized_end=2551
+  _globals['_WATCHREQUEST']._serialized_start=232
+  _globals['_WATCHREQUEST']._serialized_end=751
+  _globals['_OBJECTNAME']._serialized_start=753
+  _globals['_OBJECTNAME']._serialized_end=798
+  _globals['_PAGESTATE']._serialized_start=800
+  _globals['_PAGESTATE']._serialized_end=874
+  _globals['_WATCHRESPONSE']._serialized_start=877
+  _globals['_WATCHRESPONSE']._serialized_end=1162
+  _globals['_EVENT']._serialized_start=1165
+  _globals['_EVENT']._serialized_end=1345
+  _globals['_WATCHMANYREQUEST']._serialized_start=1348
+  _globals['_WATCHMANYREQUEST']._serialized_end=1505
+  _globals['_WATCHSPEC']._serialized_start=1508
+  _globals['_WATCHSPEC']._serialized_end=2048
+  _globals['_WATCHMANYRESPONSE']._serialized_start=2051
+  _globals['_WATCHMANYRESPONSE']._serialized_end=2254
 # @@protoc_insertion_point(module_scope)

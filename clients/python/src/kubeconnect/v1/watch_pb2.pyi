@@ -2,6 +2,8 @@ from kubeconnect.v1 import consistency_pb2 as _consistency_pb2
 from kubeconnect.v1 import join_pb2 as _join_pb2
 from kubeconnect.v1 import object_pb2 as _object_pb2
 from kubeconnect.v1 import relation_pb2 as _relation_pb2
+from kubeconnect.v1 import status_pb2 as _status_pb2
+from kubeconnect.v1 import watch_counts_pb2 as _watch_counts_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -134,15 +136,19 @@ class Event(_message.Message):
     def __init__(self, type: _Optional[_Union[EventType, str]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., resource_version: _Optional[str] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., index: _Optional[int] = ...) -> None: ...
 
 class WatchManyRequest(_message.Message):
-    __slots__ = ("watches", "resume_token")
+    __slots__ = ("watches", "resume_token", "counts", "independent")
     WATCHES_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    INDEPENDENT_FIELD_NUMBER: _ClassVar[int]
     watches: _containers.RepeatedCompositeFieldContainer[WatchSpec]
     resume_token: str
-    def __init__(self, watches: _Optional[_Iterable[_Union[WatchSpec, _Mapping]]] = ..., resume_token: _Optional[str] = ...) -> None: ...
+    counts: _containers.RepeatedCompositeFieldContainer[_watch_counts_pb2.WatchCountsRequest]
+    independent: bool
+    def __init__(self, watches: _Optional[_Iterable[_Union[WatchSpec, _Mapping]]] = ..., resume_token: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[_watch_counts_pb2.WatchCountsRequest, _Mapping]]] = ..., independent: bool = ...) -> None: ...
 
 class WatchSpec(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "metadata_only", "related", "patch_format", "require_all_namespaces", "limit", "order_by", "offset", "after", "joins")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "metadata_only", "related", "patch_format", "require_all_namespaces", "limit", "order_by", "offset", "after", "joins", "own_resume_token")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +167,7 @@ class WatchSpec(_message.Message):
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     JOINS_FIELD_NUMBER: _ClassVar[int]
+    OWN_RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -179,14 +186,19 @@ class WatchSpec(_message.Message):
     offset: int
     after: ObjectName
     joins: _containers.RepeatedCompositeFieldContainer[_join_pb2.Join]
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ..., limit: _Optional[int] = ..., order_by: _Optional[str] = ..., offset: _Optional[int] = ..., after: _Optional[_Union[ObjectName, _Mapping]] = ..., joins: _Optional[_Iterable[_Union[_join_pb2.Join, _Mapping]]] = ...) -> None: ...
+    own_resume_token: str
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[_relation_pb2.Relation, _Mapping]] = ..., patch_format: _Optional[_Union[PatchFormat, str]] = ..., require_all_namespaces: bool = ..., limit: _Optional[int] = ..., order_by: _Optional[str] = ..., offset: _Optional[int] = ..., after: _Optional[_Union[ObjectName, _Mapping]] = ..., joins: _Optional[_Iterable[_Union[_join_pb2.Join, _Mapping]]] = ..., own_resume_token: _Optional[str] = ...) -> None: ...
 
 class WatchManyResponse(_message.Message):
-    __slots__ = ("watch_index", "response", "resume_token")
+    __slots__ = ("watch_index", "response", "resume_token", "counts", "error")
     WATCH_INDEX_FIELD_NUMBER: _ClassVar[int]
     RESPONSE_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
     watch_index: int
     response: WatchResponse
     resume_token: str
-    def __init__(self, watch_index: _Optional[int] = ..., response: _Optional[_Union[WatchResponse, _Mapping]] = ..., resume_token: _Optional[str] = ...) -> None: ...
+    counts: _watch_counts_pb2.WatchCountsResponse
+    error: _status_pb2.Status
+    def __init__(self, watch_index: _Optional[int] = ..., response: _Optional[_Union[WatchResponse, _Mapping]] = ..., resume_token: _Optional[str] = ..., counts: _Optional[_Union[_watch_counts_pb2.WatchCountsResponse, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...

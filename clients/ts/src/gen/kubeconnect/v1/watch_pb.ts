@@ -12,13 +12,17 @@ import type { Encoding, Object$, Resource } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
 import type { Relation } from "./relation_pb.js";
 import { file_kubeconnect_v1_relation } from "./relation_pb.js";
+import type { Status } from "./status_pb.js";
+import { file_kubeconnect_v1_status } from "./status_pb.js";
+import type { WatchCountsRequest, WatchCountsResponse } from "./watch_counts_pb.js";
+import { file_kubeconnect_v1_watch_counts } from "./watch_counts_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file kubeconnect/v1/watch.proto.
  */
 export const file_kubeconnect_v1_watch: GenFile = /*@__PURE__*/
-  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihwQKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgSDQoFbGltaXQYDyABKAUSEAoIb3JkZXJfYnkYECABKAkSDgoGb2Zmc2V0GBEgASgDEikKBWFmdGVyGBIgASgLMhoua3ViZWNvbm5lY3QudjEuT2JqZWN0TmFtZRIjCgVqb2lucxgTIAMoCzIULmt1YmVjb25uZWN0LnYxLkpvaW4iLQoKT2JqZWN0TmFtZRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCSJKCglQYWdlU3RhdGUSEwoLdG90YWxfY291bnQYASABKAMSDgoGb2Zmc2V0GAIgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkinQIKDVdhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJEicKBHBhZ2UYCCABKAsyGS5rdWJlY29ubmVjdC52MS5QYWdlU3RhdGUitAEKBUV2ZW50EicKBHR5cGUYASABKA4yGS5rdWJlY29ubmVjdC52MS5FdmVudFR5cGUSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkSMQoMcGF0Y2hfZm9ybWF0GAQgASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSDQoFaW5kZXgYBSABKAUiVAoQV2F0Y2hNYW55UmVxdWVzdBIqCgd3YXRjaGVzGAEgAygLMhkua3ViZWNvbm5lY3QudjEuV2F0Y2hTcGVjEhQKDHJlc3VtZV90b2tlbhgCIAEoCSKCBAoJV2F0Y2hTcGVjEhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSDAoEbmFtZRgJIAEoCRIVCg1tZXRhZGF0YV9vbmx5GAsgASgIEikKB3JlbGF0ZWQYDCABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIxCgxwYXRjaF9mb3JtYXQYDSABKA4yGy5rdWJlY29ubmVjdC52MS5QYXRjaEZvcm1hdBIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA4gASgIEg0KBWxpbWl0GA8gASgFEhAKCG9yZGVyX2J5GBAgASgJEg4KBm9mZnNldBgRIAEoAxIpCgVhZnRlchgSIAEoCzIaLmt1YmVjb25uZWN0LnYxLk9iamVjdE5hbWUSIwoFam9pbnMYEyADKAsyFC5rdWJlY29ubmVjdC52MS5Kb2luSgQIChALUgxyZXN1bWVfdG9rZW4ibwoRV2F0Y2hNYW55UmVzcG9uc2USEwoLd2F0Y2hfaW5kZXgYASABKAUSLwoIcmVzcG9uc2UYAiABKAsyHS5rdWJlY29ubmVjdC52MS5XYXRjaFJlc3BvbnNlEhQKDHJlc3VtZV90b2tlbhgDIAEoCSrKAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIUChBFVkVOVF9UWVBFX0FEREVEEAESFwoTRVZFTlRfVFlQRV9NT0RJRklFRBACEhYKEkVWRU5UX1RZUEVfREVMRVRFRBADEhQKEEVWRU5UX1RZUEVfUkVTRVQQBBIVChFFVkVOVF9UWVBFX1NZTkNFRBAFEhcKE0VWRU5UX1RZUEVfQk9PS01BUksQBhIUChBFVkVOVF9UWVBFX01PVkVEEAcqWgoLUGF0Y2hGb3JtYXQSHAoYUEFUQ0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASFQoRUEFUQ0hfRk9STUFUX0pTT04QARIWChJQQVRDSF9GT1JNQVRfTUVSR0UQAmIGcHJvdG8z", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_join, file_kubeconnect_v1_object, file_kubeconnect_v1_relation]);
+  fileDesc("ChprdWJlY29ubmVjdC92MS93YXRjaC5wcm90bxIOa3ViZWNvbm5lY3QudjEihwQKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgSDQoFbGltaXQYDyABKAUSEAoIb3JkZXJfYnkYECABKAkSDgoGb2Zmc2V0GBEgASgDEikKBWFmdGVyGBIgASgLMhoua3ViZWNvbm5lY3QudjEuT2JqZWN0TmFtZRIjCgVqb2lucxgTIAMoCzIULmt1YmVjb25uZWN0LnYxLkpvaW4iLQoKT2JqZWN0TmFtZRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCSJKCglQYWdlU3RhdGUSEwoLdG90YWxfY291bnQYASABKAMSDgoGb2Zmc2V0GAIgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkinQIKDVdhdGNoUmVzcG9uc2USKgoIcmVzb3VyY2UYASABKAsyGC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZRIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJEicKBHBhZ2UYCCABKAsyGS5rdWJlY29ubmVjdC52MS5QYWdlU3RhdGUitAEKBUV2ZW50EicKBHR5cGUYASABKA4yGS5rdWJlY29ubmVjdC52MS5FdmVudFR5cGUSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkSMQoMcGF0Y2hfZm9ybWF0GAQgASgOMhsua3ViZWNvbm5lY3QudjEuUGF0Y2hGb3JtYXQSDQoFaW5kZXgYBSABKAUinQEKEFdhdGNoTWFueVJlcXVlc3QSKgoHd2F0Y2hlcxgBIAMoCzIZLmt1YmVjb25uZWN0LnYxLldhdGNoU3BlYxIUCgxyZXN1bWVfdG9rZW4YAiABKAkSMgoGY291bnRzGAMgAygLMiIua3ViZWNvbm5lY3QudjEuV2F0Y2hDb3VudHNSZXF1ZXN0EhMKC2luZGVwZW5kZW50GAQgASgIIpwECglXYXRjaFNwZWMSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEg4KBmZpbHRlchgFIAEoCRIOCgZmaWVsZHMYBiADKAkSKgoIZW5jb2RpbmcYByABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZxIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIMCgRuYW1lGAkgASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEjEKDHBhdGNoX2Zvcm1hdBgNIAEoDjIbLmt1YmVjb25uZWN0LnYxLlBhdGNoRm9ybWF0Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYDiABKAgSDQoFbGltaXQYDyABKAUSEAoIb3JkZXJfYnkYECABKAkSDgoGb2Zmc2V0GBEgASgDEikKBWFmdGVyGBIgASgLMhoua3ViZWNvbm5lY3QudjEuT2JqZWN0TmFtZRIjCgVqb2lucxgTIAMoCzIULmt1YmVjb25uZWN0LnYxLkpvaW4SGAoQb3duX3Jlc3VtZV90b2tlbhgUIAEoCUoECAoQC1IMcmVzdW1lX3Rva2VuIssBChFXYXRjaE1hbnlSZXNwb25zZRITCgt3YXRjaF9pbmRleBgBIAEoBRIvCghyZXNwb25zZRgCIAEoCzIdLmt1YmVjb25uZWN0LnYxLldhdGNoUmVzcG9uc2USFAoMcmVzdW1lX3Rva2VuGAMgASgJEjMKBmNvdW50cxgEIAEoCzIjLmt1YmVjb25uZWN0LnYxLldhdGNoQ291bnRzUmVzcG9uc2USJQoFZXJyb3IYBSABKAsyFi5rdWJlY29ubmVjdC52MS5TdGF0dXMqygEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYSFAoQRVZFTlRfVFlQRV9NT1ZFRBAHKloKC1BhdGNoRm9ybWF0EhwKGFBBVENIX0ZPUk1BVF9VTlNQRUNJRklFRBAAEhUKEVBBVENIX0ZPUk1BVF9KU09OEAESFgoSUEFUQ0hfRk9STUFUX01FUkdFEAJiBnByb3RvMw", [file_kubeconnect_v1_consistency, file_kubeconnect_v1_join, file_kubeconnect_v1_object, file_kubeconnect_v1_relation, file_kubeconnect_v1_status, file_kubeconnect_v1_watch_counts]);
 
 /**
  * WatchRequest asks for a selection and every change to it.
@@ -481,9 +485,10 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
  */
 export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
-   * The watches, 1 to 100. Each counts as one of the streams of the caller and of its
-   * credential: more watches than a caller, or one of its credentials, can have streams are
-   * INVALID_ARGUMENT, and so are pages with limits of more than 1,000 objects together.
+   * The watches, 1 to 100 together with the counts. Each counts as one of the streams of the
+   * caller and of its credential: more watches than a caller, or one of its credentials, can
+   * have streams are INVALID_ARGUMENT, and so are pages with limits of more than 1,000
+   * objects together.
    *
    * @generated from field: repeated kubeconnect.v1.WatchSpec watches = 1;
    */
@@ -491,11 +496,30 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
 
   /**
    * The last token received: resume each watch after it, as in WatchRequest. The watches
-   * must be the same, in the same order.
+   * must be the same, in the same order. Not allowed together with independent, where each
+   * watch has its own token.
    *
    * @generated from field: string resume_token = 2;
    */
   resumeToken: string;
+
+  /**
+   * Live counts that share the stream, each as of a WatchCounts. They have no token: a new
+   * stream begins with all groups.
+   *
+   * @generated from field: repeated kubeconnect.v1.WatchCountsRequest counts = 3;
+   */
+  counts: WatchCountsRequest[];
+
+  /**
+   * Keep the watches and counts independent of each other, so that their set can change from
+   * one stream to the next: each watch has its own token, and one that is rejected or ends is
+   * reported by WatchManyResponse.error, while the others go on. The stream ends after the
+   * last of them has ended.
+   *
+   * @generated from field: bool independent = 4;
+   */
+  independent: boolean;
 };
 
 /**
@@ -638,6 +662,14 @@ export type WatchSpec = Message<"kubeconnect.v1.WatchSpec"> & {
    * @generated from field: repeated kubeconnect.v1.Join joins = 19;
    */
   joins: Join[];
+
+  /**
+   * The last token received for this watch, as WatchRequest.resume_token. Needs
+   * WatchManyRequest.independent. The token of a Watch of the same selection can be used too.
+   *
+   * @generated from field: string own_resume_token = 20;
+   */
+  ownResumeToken: string;
 };
 
 /**
@@ -654,14 +686,16 @@ export const WatchSpecSchema: GenMessage<WatchSpec> = /*@__PURE__*/
  */
 export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
   /**
-   * The index of the watch in the request, from 0.
+   * The index of the watch in the request, from 0. The counts follow the watches: the index
+   * of counts[0] is the number of watches.
    *
    * @generated from field: int32 watch_index = 1;
    */
   watchIndex: number;
 
   /**
-   * The response of this watch. Its resume_token is empty.
+   * The response of this watch. Its resume_token is empty, unless the watches are
+   * independent.
    *
    * @generated from field: kubeconnect.v1.WatchResponse response = 2;
    */
@@ -669,11 +703,27 @@ export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
 
   /**
    * The token to resume all watches after this response. A watch that cannot be resumed
-   * there begins with its snapshot.
+   * there begins with its snapshot. Empty if the watches are independent.
    *
    * @generated from field: string resume_token = 3;
    */
   resumeToken: string;
+
+  /**
+   * The response of these counts, instead of the response of a watch.
+   *
+   * @generated from field: kubeconnect.v1.WatchCountsResponse counts = 4;
+   */
+  counts?: WatchCountsResponse | undefined;
+
+  /**
+   * Why this watch, or these counts, were rejected or have ended, if the watches are
+   * independent: the last response with this index. Where a Watch would end with
+   * UNAVAILABLE, the client can resume in a new stream.
+   *
+   * @generated from field: kubeconnect.v1.Status error = 5;
+   */
+  error?: Status | undefined;
 };
 
 /**
