@@ -75,6 +75,8 @@ export type { PatchOptions, PatchResult, PatchType } from "./patch.js";
 export type { Consistency, ConsistencyOptions, FieldOptions, Source } from "./read.js";
 export type { ReconnectOptions } from "./reconnect.js";
 export type { Relation, RelationType } from "./relation.js";
+// A program can add to an interface of this module only if the module exports all of its file.
+export type * from "./resources.js";
 export type { Selection } from "./selection.js";
 export type { Sleep } from "./sleep.js";
 export {
