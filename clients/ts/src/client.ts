@@ -46,7 +46,14 @@ import { LogLines, type LogLinesOptions } from "./loglines.js";
 import type { KubeValue, ObjectName } from "./object.js";
 import { patchRequest, type PatchOptions, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
-import type { BodyOf, BodyOfType, ObjectOf, ObjectsOf, ResourceName, WholeObject } from "./resources.js";
+import type {
+  BodyOf,
+  BodyOfType,
+  ObjectOf,
+  ObjectsOf,
+  ResourceName,
+  WholeObject,
+} from "./resources.js";
 import { Table, type TableOptions } from "./table.js";
 import { updateRequest, type UpdateOptions, type UpdateResult } from "./update.js";
 import { Watch, type WatchOptions } from "./watch.js";

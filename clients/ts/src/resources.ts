@@ -48,7 +48,9 @@ type SetByServer = "apiVersion" | "kind" | "metadata" | "status";
 export type BodyOfType<T> = Manifest<T> | KubeObject<T> | string | Uint8Array;
 
 /** The body of a write to a resource. It can be any object if the type of the resource is unknown. */
-export type BodyOf<R extends string> = R extends KnownResource ? BodyOfType<ObjectOf<R>> : WriteBody;
+export type BodyOf<R extends string> = R extends KnownResource
+  ? BodyOfType<ObjectOf<R>>
+  : WriteBody;
 
 /** The types of the objects of several watches, by their keys. */
 export type ObjectsOf<W extends Readonly<Record<string, { readonly resource: string }>>> = {

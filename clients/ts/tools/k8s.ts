@@ -64,16 +64,16 @@ function refsOf(value: unknown): string[] {
 
 /** Returns whether a schema is that of objects: it has a kind and the metadata of objects. */
 function isKind(schema: Schema): boolean {
-  const metadata = objectOf(objectOf(schema["properties"])["metadata"]);
+  const metadata = objectOf(objectOf(schema.properties).metadata);
   const meta = refsOf(metadata).some((ref) => nameOf(ref) === "ObjectMeta");
   return meta && kindsOf(schema).length === 1;
 }
 
 function kindsOf(schema: Schema): readonly GroupVersionKind[] {
   return listOf(schema["x-kubernetes-group-version-kind"]).map((each) => ({
-    group: textOf(objectOf(each)["group"]),
-    version: textOf(objectOf(each)["version"]),
-    kind: textOf(objectOf(each)["kind"]),
+    group: textOf(objectOf(each).group),
+    version: textOf(objectOf(each).version),
+    kind: textOf(objectOf(each).kind),
   }));
 }
 

@@ -34,7 +34,9 @@ export function readKubernetes(): Kubernetes {
   const { Dir: folder, Version: version } = module("k8s.io/kubernetes", join(root, "e2e/cluster"));
   const { Version: api } = module("k8s.io/api", root);
   if (version.split(".")[1] !== api.split(".")[1]) {
-    throw new Error(`go.mod has k8s.io/api ${api}, e2e/cluster/go.mod k8s.io/kubernetes ${version}`);
+    throw new Error(
+      `go.mod has k8s.io/api ${api}, e2e/cluster/go.mod k8s.io/kubernetes ${version}`,
+    );
   }
   const schemas = readSchemas(join(folder, "api/openapi-spec/v3"));
   return { version, schemas, resources: readResources(join(folder, "api/discovery")) };
@@ -49,10 +51,10 @@ function module(path: string, folder: string): { Dir: string; Version: string } 
 }
 
 function readSchemas(folder: string): Map<string, Schema> {
-  const documents = readdirSync(folder).map((file) => readJson<Schema>(join(folder, file)));
+  const documents = readdirSync(folder).map((file) => objectOf(readJson(join(folder, file))));
   return new Map(
     documents
-      .flatMap((document) => Object.entries(objectOf(objectOf(document["components"])["schemas"])))
+      .flatMap((document) => Object.entries(objectOf(objectOf(document.components).schemas)))
       .map(([name, schema]) => [name, objectOf(schema)]),
   );
 }
@@ -85,8 +87,8 @@ interface GroupResources {
 
 /** Returns the resources: the core group first, and the preferred version of a group first. */
 function readResources(folder: string): BuiltInResource[] {
-  const core = readJson<CoreResources>(join(folder, "api__v1.json")).resources;
-  const groups = readJson<GroupResources>(join(folder, "aggregated_v2.json")).items;
+  const core = (readJson(join(folder, "api__v1.json")) as CoreResources).resources;
+  const groups = (readJson(join(folder, "aggregated_v2.json")) as GroupResources).items;
   return [
     ...core
       .filter(({ name }) => !name.includes("/"))
@@ -105,6 +107,6 @@ function readResources(folder: string): BuiltInResource[] {
   ];
 }
 
-function readJson<T>(path: string): T {
-  return JSON.parse(readFileSync(path, "utf8")) as T;
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(path, "utf8"));
 }

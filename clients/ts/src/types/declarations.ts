@@ -1,4 +1,5 @@
 import {
+  inline,
   named,
   propertyLines,
   typeLines,
@@ -43,7 +44,7 @@ export class Declarations {
   /** The text of each declaration, by its name, in the order of the names' first use. */
   readonly #declared = new Map<string, readonly string[]>();
   /** The names of the types of referenced schemas. */
-  readonly #refs = new Map<string, string>();
+  readonly #refs = new Map<string, TypeNode>();
 
   constructor(options: DeclarationsOptions) {
     this.#options = options;
@@ -55,17 +56,24 @@ export class Declarations {
     return declared.map((lines) => lines.join("\n")).join("\n\n");
   }
 
+  /** Begins a document: a reference of an earlier one may be to another schema of the same name. */
+  startDocument(): void {
+    this.#refs.clear();
+  }
+
   /** Declares a schema that is referenced, and returns its type. */
   ref(ref: string, depth = 0): TypeNode {
     const external = this.#options.external(ref);
     if (external !== undefined) return named(external);
     const known = this.#refs.get(ref);
-    if (known !== undefined) return named(known);
+    if (known !== undefined) return known;
     const schema = objectOf(this.#options.referenced(ref));
-    const name = this.reserve(pascalCase(ref.slice(ref.lastIndexOf(".") + 1)));
-    this.#refs.set(ref, name);
-    this.declare(name, schema, undefined, depth);
-    return named(name);
+    const type = named(this.reserve(pascalCase(ref.slice(ref.lastIndexOf(".") + 1))));
+    // An interface can refer to itself. The other types cannot.
+    this.#refs.set(ref, isInterface(schema) ? type : unknownType);
+    this.declare(inline(type), schema, undefined, depth);
+    this.#refs.set(ref, type);
+    return type;
   }
 
   /** Returns a name that no other declaration has: the first one that is free, or with a number. */
@@ -83,7 +91,7 @@ export class Declarations {
   /** Declares a schema under a reserved name. */
   declare(name: string, schema: Schema, kind?: Kind, depth = 0): void {
     const { width } = this.#options;
-    const description = comment(textOf(schema["description"]), "", width);
+    const description = comment(textOf(schema.description), "", width);
     const body =
       kind !== undefined || isInterface(schema)
         ? this.#interface(name, schema, kind, depth)
@@ -119,13 +127,13 @@ export class Declarations {
   }
 
   #properties(name: string, schema: Schema, kind: Kind | undefined, depth: number): Property[] {
-    const required = new Set(listOf(schema["required"]));
+    const required = new Set(listOf(schema.required));
     const fixed = kind === undefined ? [] : kindProperties(kind);
-    const others = Object.entries(objectOf(schema["properties"]))
+    const others = Object.entries(objectOf(schema.properties))
       .filter(([field]) => !fixed.some((property) => property.name === field))
       .map(([field, value]) => ({
         name: field,
-        description: textOf(objectOf(value)["description"]),
+        description: textOf(objectOf(value).description),
         required: required.has(field),
         type: this.#nested(value, pascalCase(name, field), depth),
       }));
@@ -137,20 +145,20 @@ export class Declarations {
     if (depth > maxDepth) return unknownType;
     const schema = objectOf(value);
     const type = this.#type(schema, name, depth + 1);
-    return schema["nullable"] === true ? union([type, named("null")]) : type;
+    return schema.nullable === true ? union([type, named("null")]) : type;
   }
 
   #type(schema: Schema, name: string, depth: number): TypeNode {
     const ref = refName(schema);
     if (ref !== "") return this.ref(ref, depth);
-    const all = listOf(schema["allOf"]);
-    if (all.length === 1 && schema["properties"] === undefined && schema["type"] === undefined) {
+    const all = listOf(schema.allOf);
+    if (all.length === 1 && schema.properties === undefined && schema.type === undefined) {
       return this.#nested(all[0], name, depth);
     }
     if (isIntOrString(schema)) return this.#intOrString();
-    const values = listOf(schema["enum"]);
+    const values = listOf(schema.enum);
     if (values.length > 0) return union(values.map(literal));
-    const types = listOf(schema["type"]);
+    const types = listOf(schema.type);
     if (types.length > 0) {
       return union(types.map((type) => this.#type({ ...schema, type }, name, depth)));
     }
@@ -158,16 +166,16 @@ export class Declarations {
   }
 
   #ofType(schema: Schema, name: string, depth: number): TypeNode {
-    switch (schema["type"]) {
+    switch (schema.type) {
       case "string":
       case "boolean":
       case "number":
       case "null":
-        return named(schema["type"]);
+        return named(schema.type);
       case "integer":
         return named("number");
       case "array":
-        return { form: "list", of: this.#nested(schema["items"], singular(name), depth) };
+        return { form: "list", of: this.#nested(schema.items, singular(name), depth) };
       case "object":
         return this.#object(schema, name, depth);
       case undefined:
@@ -190,7 +198,7 @@ export class Declarations {
 
   #untyped(schema: Schema, name: string, depth: number): TypeNode {
     if (isInterface(schema)) return this.#object(schema, name, depth);
-    const options = [...listOf(schema["oneOf"]), ...listOf(schema["anyOf"])];
+    const options = [...listOf(schema.oneOf), ...listOf(schema.anyOf)];
     if (options.length === 0) return unknownType;
     return union(options.map((option) => this.#nested(option, name, depth)));
   }
@@ -215,11 +223,11 @@ function kindProperties({ apiVersion, kind, metadata }: Kind): Property[] {
 function isInterface(schema: Schema): boolean {
   const { type } = schema;
   const isObject = type === "object" || type === undefined;
-  return isObject && Object.keys(objectOf(schema["properties"])).length > 0;
+  return isObject && Object.keys(objectOf(schema.properties)).length > 0;
 }
 
 function isIntOrString(schema: Schema): boolean {
-  return schema["x-kubernetes-int-or-string"] === true || schema["format"] === "int-or-string";
+  return schema["x-kubernetes-int-or-string"] === true || schema.format === "int-or-string";
 }
 
 function literal(value: unknown): TypeNode {

@@ -60,21 +60,51 @@ export function typeLines(
   hoist: Hoist,
 ): string[] {
   const line = `${start} ${inline(type)};`;
-  if (type.form === "name" || line.length <= width) return [line];
+  if (line.length <= width) return [line];
   switch (type.form) {
+    case "name":
+      return oneLine(start, type, indent);
     case "list":
-      return [`${start} ${inline({ form: "list", of: short(type.of, "Item", hoist) })};`];
+      return oneLine(start, { form: "list", of: short(type.of, "Item", hoist) }, indent);
     case "map": {
-      const value = typeLines(`${indent}  [name: string]:`, type.of, `${indent}  `, width, hoist);
-      return [`${start} {`, ...value, `${indent}};`];
+      const value = inline(short(type.of, "Value", hoist));
+      return [`${start} Record<`, `${indent}  string,`, `${indent}  ${value}`, `${indent}>;`];
     }
-    case "union": {
-      const members = type.of.map((each) => inline(short(each, "Option", hoist)));
-      return [start, ...members.map((each) => `${indent}  | ${each}`)].map((each, index) =>
-        index === members.length ? `${each};` : each,
-      );
-    }
+    case "union":
+      return unionLines(start, type.of, indent, width, hoist);
   }
+}
+
+/** Returns the lines of a type that has no place for a break. An alias has one before the type. */
+function oneLine(start: string, type: TypeNode, indent: string): string[] {
+  const text = `${inline(type)};`;
+  return start.endsWith("=") ? [start, `${indent}  ${text}`] : [`${start} ${text}`];
+}
+
+/** Returns the lines of a union that does not fit into the line that it begins in. */
+function unionLines(
+  start: string,
+  types: readonly TypeNode[],
+  indent: string,
+  width: number,
+  hoist: Hoist,
+): string[] {
+  const line = `${indent}  ${types.map(inline).join(" | ")};`;
+  const isNullable = types.length === 2 && types.some(isNull) && types.some(isReference);
+  if (line.length <= width && !isNullable) return [start, line];
+  const members = types.map((type) => short(type, "Option", hoist));
+  if (isNullable) return oneLine(start, { form: "union", of: members }, indent);
+  const lines = members.map((member) => `${indent}  | ${inline(member)}`);
+  return [start, ...lines.slice(0, -1), `${lines.at(-1) ?? ""};`];
+}
+
+function isNull(type: TypeNode): boolean {
+  return inline(type) === "null";
+}
+
+/** Returns whether a type is the name of a type, or has one. Prettier breaks no line before it. */
+function isReference(type: TypeNode): boolean {
+  return type.form === "map" || /^(metav1\.)?[A-Z]/.test(inline(type));
 }
 
 /** Returns a type that is a name, and never needs a line of its own. */

@@ -25,7 +25,7 @@ export function textOf(value: unknown): string {
 /** Returns the name of the schema that "$ref" refers to; "" for other references. */
 export function refName(schema: Schema): string {
   const prefix = "#/components/schemas/";
-  const ref = textOf(schema["$ref"]);
+  const ref = textOf(schema.$ref);
   return ref.startsWith(prefix) ? ref.slice(prefix.length) : "";
 }
 

@@ -10,9 +10,9 @@ export function stringLiteral(value: string): string {
   return quote + escaped + quote;
 }
 
-/** Returns a name of a property, in quotes if it is not an identifier. */
+/** Returns a name of a property, in quotes if it is not an identifier of Latin letters. */
 export function propertyName(name: string): string {
-  return /^[A-Za-z_$][A-Za-z0-9_$]*$/.test(name) ? name : stringLiteral(name);
+  return identifier.test(name) ? name : stringLiteral(name);
 }
 
 /** Returns words of any text as one identifier in Pascal case, which begins with a letter. */
@@ -26,7 +26,9 @@ export function pascalCase(...words: readonly string[]): string {
 
 /** Returns the lines of a documentation comment; none for an empty text. */
 export function comment(text: string, indent: string, width: number): string[] {
-  const lines = paragraphs(text).flatMap((line) => wrap(line, width - indent.length - " * ".length));
+  const lines = paragraphs(text).flatMap((line) =>
+    wrap(line, width - indent.length - " * ".length),
+  );
   const [first, ...rest] = lines;
   if (first === undefined) return [];
   const short = `${indent}/** ${first} */`;
@@ -41,7 +43,7 @@ function paragraphs(text: string): string[] {
     .trim()
     .split("\n")
     .map((line) => commentText(line.replace(/[\s\p{C}]+/gu, " ").trim()))
-    .filter((line, index, lines) => line !== "" || lines[index - 1] !== "");
+    .filter((line, index, lines) => line !== "" || (lines[index - 1] ?? "") !== "");
 }
 
 /** Returns text that does not end a comment, and has no tag such as "@ts-ignore". */
@@ -63,6 +65,8 @@ function wrap(line: string, width: number): string[] {
 function count(value: string, quote: string): number {
   return value.split(quote).length - 1;
 }
+
+const identifier = /^[A-Za-z_$À-ÖØ-öø-ɏ][\wÀ-ÖØ-öø-ɏ$]*$/;
 
 /** Backslashes, and all that an editor does not show as it is. */
 const unprintable = /[\\\p{C}\p{Zl}\p{Zp}]/gu;

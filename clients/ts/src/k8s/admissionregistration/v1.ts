@@ -315,11 +315,8 @@ export interface MatchResources {
  * object coming into admission chain.
  */
 export type MutatingAdmissionPolicy = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1";
-  /**  */
   kind: "MutatingAdmissionPolicy";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of the MutatingAdmissionPolicy. */
   spec?: MutatingAdmissionPolicySpec;
@@ -339,11 +336,8 @@ export type MutatingAdmissionPolicy = {
  * param) combination is within its own CEL budget.
  */
 export type MutatingAdmissionPolicyBinding = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1";
-  /**  */
   kind: "MutatingAdmissionPolicyBinding";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of the MutatingAdmissionPolicyBinding. */
   spec?: MutatingAdmissionPolicyBindingSpec;
@@ -623,11 +617,8 @@ export interface MutatingWebhook {
  * reject and may change the object.
  */
 export type MutatingWebhookConfiguration = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1";
-  /**  */
   kind: "MutatingWebhookConfiguration";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** webhooks is a list of webhooks and the affected resources and operations. */
   webhooks?: MutatingWebhook[];
@@ -838,11 +829,8 @@ export interface TypeChecking {
  * or rejects an object without changing it.
  */
 export type ValidatingAdmissionPolicy = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1";
-  /**  */
   kind: "ValidatingAdmissionPolicy";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of the ValidatingAdmissionPolicy. */
   spec?: ValidatingAdmissionPolicySpec;
@@ -869,11 +857,8 @@ export type ValidatingAdmissionPolicy = {
  * its own CEL budget.
  */
 export type ValidatingAdmissionPolicyBinding = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1";
-  /**  */
   kind: "ValidatingAdmissionPolicyBinding";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of the ValidatingAdmissionPolicyBinding. */
   spec: ValidatingAdmissionPolicyBindingSpec;
@@ -1181,11 +1166,8 @@ export interface ValidatingWebhook {
  * or reject and object without changing it.
  */
 export type ValidatingWebhookConfiguration = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1";
-  /**  */
   kind: "ValidatingWebhookConfiguration";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** webhooks is a list of webhooks and the affected resources and operations. */
   webhooks?: ValidatingWebhook[];

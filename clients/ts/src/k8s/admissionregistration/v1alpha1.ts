@@ -132,7 +132,6 @@ export interface JSONPatch {
   expression?: string;
 }
 
-/**  */
 export interface MatchCondition {
   /**
    * expression represents the expression which will be evaluated by CEL. Must evaluate to bool. CEL
@@ -262,11 +261,8 @@ export interface MatchResources {
  * object coming into admission chain.
  */
 export type MutatingAdmissionPolicy = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1alpha1";
-  /**  */
   kind: "MutatingAdmissionPolicy";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of the MutatingAdmissionPolicy. */
   spec?: MutatingAdmissionPolicySpec;
@@ -286,11 +282,8 @@ export type MutatingAdmissionPolicy = {
  * param) combination is within its own CEL budget.
  */
 export type MutatingAdmissionPolicyBinding = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1alpha1";
-  /**  */
   kind: "MutatingAdmissionPolicyBinding";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of the MutatingAdmissionPolicyBinding. */
   spec?: MutatingAdmissionPolicyBindingSpec;

@@ -265,11 +265,8 @@ export interface MatchResources {
  * object coming into admission chain.
  */
 export type MutatingAdmissionPolicy = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1beta1";
-  /**  */
   kind: "MutatingAdmissionPolicy";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of the MutatingAdmissionPolicy. */
   spec?: MutatingAdmissionPolicySpec;
@@ -289,11 +286,8 @@ export type MutatingAdmissionPolicy = {
  * param) combination is within its own CEL budget.
  */
 export type MutatingAdmissionPolicyBinding = {
-  /**  */
   apiVersion: "admissionregistration.k8s.io/v1beta1";
-  /**  */
   kind: "MutatingAdmissionPolicyBinding";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of the MutatingAdmissionPolicyBinding. */
   spec?: MutatingAdmissionPolicyBindingSpec;

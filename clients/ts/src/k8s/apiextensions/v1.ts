@@ -57,11 +57,8 @@ export interface CustomResourceConversion {
  * MUST be in the format <.spec.name>.<.spec.group>.
  */
 export type CustomResourceDefinition = {
-  /**  */
   apiVersion: "apiextensions.k8s.io/v1";
-  /**  */
   kind: "CustomResourceDefinition";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec describes how the user wants the resources to appear */
   spec: CustomResourceDefinitionSpec;
@@ -298,9 +295,7 @@ export interface CustomResourceValidation {
 
 /** ExternalDocumentation allows referencing an external resource for extended documentation. */
 export interface ExternalDocumentation {
-  /**  */
   description?: string;
-  /**  */
   url?: string;
 }
 
@@ -312,17 +307,11 @@ export type JSON = unknown;
 
 /** JSONSchemaProps is a JSON-Schema following Specification Draft 4 (http://json-schema.org/). */
 export interface JSONSchemaProps {
-  /**  */
   $ref?: string;
-  /**  */
   $schema?: string;
-  /**  */
   additionalItems?: JSONSchemaPropsOrBool;
-  /**  */
   additionalProperties?: JSONSchemaPropsOrBool;
-  /**  */
   allOf?: JSONSchemaProps[];
-  /**  */
   anyOf?: JSONSchemaProps[];
   /**
    * default is a default value for undefined object fields. Defaulting is a beta feature under the
@@ -330,21 +319,13 @@ export interface JSONSchemaProps {
    * false.
    */
   default?: JSON;
-  /**  */
   definitions?: Record<string, JSONSchemaProps>;
-  /**  */
   dependencies?: Record<string, JSONSchemaPropsOrStringArray>;
-  /**  */
   description?: string;
-  /**  */
   enum?: JSON[];
-  /**  */
   example?: JSON;
-  /**  */
   exclusiveMaximum?: boolean;
-  /**  */
   exclusiveMinimum?: boolean;
-  /**  */
   externalDocs?: ExternalDocumentation;
   /**
    * format is an OpenAPI v3 format string. Unknown formats are ignored. The following formats are
@@ -377,47 +358,26 @@ export interface JSONSchemaProps {
    * RFC3339.
    */
   format?: string;
-  /**  */
   id?: string;
-  /**  */
   items?: JSONSchemaPropsOrArray;
-  /**  */
   maxItems?: number;
-  /**  */
   maxLength?: number;
-  /**  */
   maxProperties?: number;
-  /**  */
   maximum?: number;
-  /**  */
   minItems?: number;
-  /**  */
   minLength?: number;
-  /**  */
   minProperties?: number;
-  /**  */
   minimum?: number;
-  /**  */
   multipleOf?: number;
-  /**  */
   not?: JSONSchemaProps;
-  /**  */
   nullable?: boolean;
-  /**  */
   oneOf?: JSONSchemaProps[];
-  /**  */
   pattern?: string;
-  /**  */
   patternProperties?: Record<string, JSONSchemaProps>;
-  /**  */
   properties?: Record<string, JSONSchemaProps>;
-  /**  */
   required?: string[];
-  /**  */
   title?: string;
-  /**  */
   type?: string;
-  /**  */
   uniqueItems?: boolean;
   /**
    * x-kubernetes-embedded-resource defines that the value is an embedded Kubernetes runtime.Object,

@@ -4,11 +4,8 @@ import type * as metav1 from "../meta/v1.js";
 
 /** APIService represents a server for a particular GroupVersion. Name must be "version.group". */
 export type APIService = {
-  /**  */
   apiVersion: "apiregistration.k8s.io/v1";
-  /**  */
   kind: "APIService";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** Spec contains information for locating and communicating with a server */
   spec?: APIServiceSpec;

@@ -29,11 +29,8 @@ export interface ServerStorageVersion {
 
 /** Storage version of a specific resource. */
 export type StorageVersion = {
-  /**  */
   apiVersion: "internal.apiserver.k8s.io/v1alpha1";
-  /**  */
   kind: "StorageVersion";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec is an empty spec. It is here to comply with Kubernetes API style. */
   spec?: StorageVersionSpec;

@@ -14,11 +14,8 @@ import type * as metav1 from "../meta/v1.js";
  * primarily for internal use by controllers.
  */
 export type ControllerRevision = {
-  /**  */
   apiVersion: "apps/v1";
-  /**  */
   kind: "ControllerRevision";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** Data is the serialized representation of the state. */
   data: metav1.RawExtension;
@@ -28,11 +25,8 @@ export type ControllerRevision = {
 
 /** DaemonSet represents the configuration of a daemon set. */
 export type DaemonSet = {
-  /**  */
   apiVersion: "apps/v1";
-  /**  */
   kind: "DaemonSet";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * The desired behavior of this daemon set. More info:
@@ -149,11 +143,8 @@ export interface DaemonSetUpdateStrategy {
 
 /** Deployment enables declarative updates for Pods and ReplicaSets. */
 export type Deployment = {
-  /**  */
   apiVersion: "apps/v1";
-  /**  */
   kind: "Deployment";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** Specification of the desired behavior of the Deployment. */
   spec: DeploymentSpec;
@@ -272,11 +263,8 @@ export interface DeploymentStrategy {
 
 /** ReplicaSet ensures that a specified number of pod replicas are running at any given time. */
 export type ReplicaSet = {
-  /**  */
   apiVersion: "apps/v1";
-  /**  */
   kind: "ReplicaSet";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines the specification of the desired behavior of the ReplicaSet. More info:
@@ -458,11 +446,8 @@ export interface RollingUpdateStatefulSetStrategy {
  * identity.
  */
 export type StatefulSet = {
-  /**  */
   apiVersion: "apps/v1";
-  /**  */
   kind: "StatefulSet";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** Spec defines the desired identities of pods in this set. */
   spec: StatefulSetSpec;

@@ -24,9 +24,7 @@ export interface BoundObjectReference {
  * their case ignored and returned as lowercase.
  */
 export type SelfSubjectReview = {
-  /**  */
   apiVersion: "authentication.k8s.io/v1";
-  /**  */
   kind: "SelfSubjectReview";
   /**
    * metadata is standard object's metadata. More info:
@@ -45,9 +43,7 @@ export interface SelfSubjectReviewStatus {
 
 /** TokenRequest requests a token for a given service account. */
 export type TokenRequest = {
-  /**  */
   apiVersion: "authentication.k8s.io/v1";
-  /**  */
   kind: "TokenRequest";
   /**
    * metadata is the standard object's metadata. More info:
@@ -104,9 +100,7 @@ export interface TokenRequestStatus {
  * cached by the webhook token authenticator plugin in the kube-apiserver.
  */
 export type TokenReview = {
-  /**  */
   apiVersion: "authentication.k8s.io/v1";
-  /**  */
   kind: "TokenReview";
   /**
    * metadata is the standard object's metadata. More info:

@@ -64,9 +64,7 @@ export interface LabelSelectorAttributes {
  * policy that includes permissions checking.
  */
 export type LocalSubjectAccessReview = {
-  /**  */
   apiVersion: "authorization.k8s.io/v1";
-  /**  */
   kind: "LocalSubjectAccessReview";
   /**
    * metadata is the standard list metadata. More info:
@@ -184,9 +182,7 @@ export interface ResourceRule {
  * be able to check whether they can perform an action
  */
 export type SelfSubjectAccessReview = {
-  /**  */
   apiVersion: "authorization.k8s.io/v1";
-  /**  */
   kind: "SelfSubjectAccessReview";
   /**
    * metadata is the standard list metadata. More info:
@@ -220,9 +216,7 @@ export interface SelfSubjectAccessReviewSpec {
  * are the correct way to defer authorization decisions to the API server.
  */
 export type SelfSubjectRulesReview = {
-  /**  */
   apiVersion: "authorization.k8s.io/v1";
-  /**  */
   kind: "SelfSubjectRulesReview";
   /**
    * metadata is the standard list metadata. More info:
@@ -243,9 +237,7 @@ export interface SelfSubjectRulesReviewSpec {
 
 /** SubjectAccessReview checks whether or not a user or group can perform an action. */
 export type SubjectAccessReview = {
-  /**  */
   apiVersion: "authorization.k8s.io/v1";
-  /**  */
   kind: "SubjectAccessReview";
   /**
    * metadata is the standard list metadata. More info:

@@ -23,11 +23,8 @@ export interface CrossVersionObjectReference {
 
 /** configuration of a horizontal pod autoscaler. */
 export type HorizontalPodAutoscaler = {
-  /**  */
   apiVersion: "autoscaling/v1";
-  /**  */
   kind: "HorizontalPodAutoscaler";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec defines the behaviour of autoscaler. More info:
@@ -89,9 +86,7 @@ export interface HorizontalPodAutoscalerStatus {
 
 /** Scale represents a scaling request for a resource. */
 export type Scale = {
-  /**  */
   apiVersion: "autoscaling/v1";
-  /**  */
   kind: "Scale";
   /**
    * metadata is the standard object metadata; More info:

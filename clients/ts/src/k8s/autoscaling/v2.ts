@@ -144,11 +144,8 @@ export interface HPAScalingRules {
  * specified.
  */
 export type HorizontalPodAutoscaler = {
-  /**  */
   apiVersion: "autoscaling/v2";
-  /**  */
   kind: "HorizontalPodAutoscaler";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec is the specification for the behaviour of the autoscaler. More info:

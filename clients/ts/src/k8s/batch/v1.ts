@@ -6,11 +6,8 @@ import type * as schedulingv1alpha3 from "../scheduling/v1alpha3.js";
 
 /** CronJob represents the configuration of a single cron job. */
 export type CronJob = {
-  /**  */
   apiVersion: "batch/v1";
-  /**  */
   kind: "CronJob";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Specification of the desired behavior of a cron job, including the schedule. More info:
@@ -85,11 +82,8 @@ export interface CronJobStatus {
 
 /** Job represents the configuration of a single job. */
 export type Job = {
-  /**  */
   apiVersion: "batch/v1";
-  /**  */
   kind: "Job";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Specification of the desired behavior of a job. More info:

@@ -17,11 +17,8 @@ import type * as metav1 from "../meta/v1.js";
  * non-Kubernetes signers.
  */
 export type CertificateSigningRequest = {
-  /**  */
   apiVersion: "certificates.k8s.io/v1";
-  /**  */
   kind: "CertificateSigningRequest";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec contains the certificate request, and is immutable after creation. Only the request,
@@ -236,11 +233,8 @@ export interface CertificateSigningRequestStatus {
  * only users with permissions on the signer can create or modify the corresponding bundle.
  */
 export type ClusterTrustBundle = {
-  /**  */
   apiVersion: "certificates.k8s.io/v1";
-  /**  */
   kind: "ClusterTrustBundle";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec contains the signer (if any) and trust anchors. */
   spec: ClusterTrustBundleSpec;
@@ -287,11 +281,8 @@ export interface ClusterTrustBundleSpec {
  * Kubelets use this API to implement podCertificate projected volumes
  */
 export type PodCertificateRequest = {
-  /**  */
   apiVersion: "certificates.k8s.io/v1";
-  /**  */
   kind: "PodCertificateRequest";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec contains the details about the certificate being requested. */
   spec: PodCertificateRequestSpec;

@@ -17,11 +17,8 @@ import type * as metav1 from "../meta/v1.js";
  * only users with permissions on the signer can create or modify the corresponding bundle.
  */
 export type ClusterTrustBundle = {
-  /**  */
   apiVersion: "certificates.k8s.io/v1beta1";
-  /**  */
   kind: "ClusterTrustBundle";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec contains the signer (if any) and trust anchors. */
   spec: ClusterTrustBundleSpec;
@@ -68,11 +65,8 @@ export interface ClusterTrustBundleSpec {
  * Kubelets use this API to implement podCertificate projected volumes
  */
 export type PodCertificateRequest = {
-  /**  */
   apiVersion: "certificates.k8s.io/v1beta1";
-  /**  */
   kind: "PodCertificateRequest";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec contains the details about the certificate being requested. */
   spec: PodCertificateRequestSpec;

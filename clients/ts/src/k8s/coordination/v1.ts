@@ -4,11 +4,8 @@ import type * as metav1 from "../meta/v1.js";
 
 /** Lease defines a lease concept. */
 export type Lease = {
-  /**  */
   apiVersion: "coordination.k8s.io/v1";
-  /**  */
   kind: "Lease";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec contains the specification of the Lease. More info:

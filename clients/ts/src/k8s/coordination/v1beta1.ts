@@ -7,11 +7,8 @@ import type * as metav1 from "../meta/v1.js";
  * coordinated leader election will pick the best leader from the list of candidates.
  */
 export type LeaseCandidate = {
-  /**  */
   apiVersion: "coordination.k8s.io/v1beta1";
-  /**  */
   kind: "LeaseCandidate";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec contains the specification of the Lease. More info:

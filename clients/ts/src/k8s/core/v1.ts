@@ -135,9 +135,7 @@ export interface AzureFileVolumeSource {
 
 /** Binding ties one object to another; for example, a pod is bound to a node by a scheduler. */
 export type Binding = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "Binding";
   /**
    * Standard object's metadata. More info:
@@ -436,11 +434,8 @@ export interface ComponentCondition {
  * is deprecated in v1.19+
  */
 export type ComponentStatus = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "ComponentStatus";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** List of component conditions observed */
   conditions?: ComponentCondition[];
@@ -448,11 +443,8 @@ export type ComponentStatus = {
 
 /** ConfigMap holds configuration data for pods to consume. */
 export type ConfigMap = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "ConfigMap";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * BinaryData contains the binary data. Each key must consist of alphanumeric characters, '-', '_'
@@ -1227,11 +1219,8 @@ export interface EndpointSubset {
  * Deprecated: This API is deprecated in v1.33+. Use discoveryv1.EndpointSlice.
  */
 export type Endpoints = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "Endpoints";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * The set of all endpoints is the union of all subsets. Addresses are placed into subsets
@@ -1472,11 +1461,8 @@ export interface EphemeralVolumeSource {
  * data.
  */
 export type Event = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "Event";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** What action was taken/failed regarding to the Regarding object. */
   action?: string;
@@ -2088,11 +2074,8 @@ export interface LifecycleHandler {
 
 /** LimitRange sets resource usage limits for each kind of resource in a Namespace. */
 export type LimitRange = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "LimitRange";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines the limits enforced. More info:
@@ -2261,11 +2244,8 @@ export interface NFSVolumeSource {
 
 /** Namespace provides a scope for Names. Use of multiple namespaces is optional. */
 export type Namespace = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "Namespace";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines the behavior of the Namespace. More info:
@@ -2318,11 +2298,8 @@ export interface NamespaceStatus {
  * in etcd).
  */
 export type Node = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "Node";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines the behavior of a node.
@@ -2797,11 +2774,8 @@ export interface ObjectReference {
  * node. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes
  */
 export type PersistentVolume = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "PersistentVolume";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec defines a specification of a persistent volume owned by the cluster. Provisioned by an
@@ -2819,11 +2793,8 @@ export type PersistentVolume = {
 
 /** PersistentVolumeClaim is a user's request for and claim to a persistent volume */
 export type PersistentVolumeClaim = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "PersistentVolumeClaim";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec defines the desired characteristics of a volume requested by a pod author. More info:
@@ -3290,11 +3261,8 @@ export interface PhotonPersistentDiskVolumeSource {
  * scheduled onto hosts.
  */
 export type Pod = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "Pod";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Specification of the desired behavior of the pod. More info:
@@ -4272,11 +4240,8 @@ export interface PodStatus {
 
 /** PodTemplate describes a template for creating copies of a predefined pod. */
 export type PodTemplate = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "PodTemplate";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Template defines the pods that will be created from this pod template.
@@ -4560,11 +4525,8 @@ export interface RBDVolumeSource {
 
 /** ReplicationController represents the configuration of a replication controller. */
 export type ReplicationController = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "ReplicationController";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines the specification of the desired behavior of the replication controller. More
@@ -4712,11 +4674,8 @@ export interface ResourceHealth {
 
 /** ResourceQuota sets aggregate quota restrictions enforced per namespace */
 export type ResourceQuota = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "ResourceQuota";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines the desired quota.
@@ -4953,11 +4912,8 @@ export interface SeccompProfile {
  * be less than MaxSecretSize bytes.
  */
 export type Secret = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "Secret";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or
@@ -5191,11 +5147,8 @@ export interface SecurityContext {
  * answer requests sent through the proxy.
  */
 export type Service = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "Service";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines the behavior of a service.
@@ -5214,11 +5167,8 @@ export type Service = {
  * for an identity * a principal that can be authenticated and authorized * a set of secrets
  */
 export type ServiceAccount = {
-  /**  */
   apiVersion: "v1";
-  /**  */
   kind: "ServiceAccount";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * AutomountServiceAccountToken indicates whether pods running as this service account should have

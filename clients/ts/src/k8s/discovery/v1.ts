@@ -130,11 +130,8 @@ export interface EndpointPort {
  * service's namespace whose `kubernetes.io/service-name` label contains the service's name.
  */
 export type EndpointSlice = {
-  /**  */
   apiVersion: "discovery.k8s.io/v1";
-  /**  */
   kind: "EndpointSlice";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * addressType specifies the type of address carried by this EndpointSlice. All addresses in this

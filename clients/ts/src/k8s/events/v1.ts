@@ -11,11 +11,8 @@ import type * as metav1 from "../meta/v1.js";
  * should be treated as informative, best-effort, supplemental data.
  */
 export type Event = {
-  /**  */
   apiVersion: "events.k8s.io/v1";
-  /**  */
   kind: "Event";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * action is what action was taken/failed regarding to the regarding object. It is

@@ -47,11 +47,8 @@ export interface FlowDistinguisherMethod {
  * the FlowSchema and a "flow distinguisher".
  */
 export type FlowSchema = {
-  /**  */
   apiVersion: "flowcontrol.apiserver.k8s.io/v1";
-  /**  */
   kind: "FlowSchema";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * `spec` is the specification of the desired behavior of a FlowSchema. More info:
@@ -252,11 +249,8 @@ export interface PolicyRulesWithSubjects {
 
 /** PriorityLevelConfiguration represents the configuration of a priority level. */
 export type PriorityLevelConfiguration = {
-  /**  */
   apiVersion: "flowcontrol.apiserver.k8s.io/v1";
-  /**  */
   kind: "PriorityLevelConfiguration";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * `spec` is the specification of the desired behavior of a "request-priority". More info:

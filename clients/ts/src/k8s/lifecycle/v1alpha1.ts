@@ -28,11 +28,8 @@ import type * as metav1 from "../meta/v1.js";
  * imperative Eviction API (pods/<name>/eviction subresource).
  */
 export type Eviction = {
-  /**  */
   apiVersion: "lifecycle.k8s.io/v1alpha1";
-  /**  */
   kind: "Eviction";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec defines the eviction specification.
@@ -80,11 +77,8 @@ export interface EvictionPodReference {
  * target are removed, the corresponding Evictions are eventually garbage collected.
  */
 export type EvictionRequest = {
-  /**  */
   apiVersion: "lifecycle.k8s.io/v1alpha1";
-  /**  */
   kind: "EvictionRequest";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec defines the eviction request specification.

@@ -153,9 +153,7 @@ export interface FieldSelectorRequirement {
  * identifying concepts during lookup stages without having partially valid types
  */
 export interface GroupResource {
-  /**  */
   group: string;
-  /**  */
   resource: string;
 }
 

@@ -55,11 +55,8 @@ export interface HTTPIngressRuleValue {
  * 10.01.2.3 or 2001:db8:0:0:0::1
  */
 export type IPAddress = {
-  /**  */
   apiVersion: "networking.k8s.io/v1";
-  /**  */
   kind: "IPAddress";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec is the desired state of the IPAddress. More info:
@@ -102,11 +99,8 @@ export interface IPBlock {
  * traffic, terminate SSL, offer name based virtual hosting etc.
  */
 export type Ingress = {
-  /**  */
   apiVersion: "networking.k8s.io/v1";
-  /**  */
   kind: "Ingress";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec is the desired state of the Ingress. More info:
@@ -143,11 +137,8 @@ export interface IngressBackend {
  * default class.
  */
 export type IngressClass = {
-  /**  */
   apiVersion: "networking.k8s.io/v1";
-  /**  */
   kind: "IngressClass";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec is the desired state of the IngressClass. More info:
@@ -339,11 +330,8 @@ export interface IngressTLS {
 
 /** NetworkPolicy describes what network traffic is allowed for a set of Pods */
 export type NetworkPolicy = {
-  /**  */
   apiVersion: "networking.k8s.io/v1";
-  /**  */
   kind: "NetworkPolicy";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec represents the specification of the desired behavior for this NetworkPolicy. */
   spec?: NetworkPolicySpec;
@@ -519,11 +507,8 @@ export interface ServiceBackendPort {
  * 2001:db2::/64). This range is used to allocate ClusterIPs to Service objects.
  */
 export type ServiceCIDR = {
-  /**  */
   apiVersion: "networking.k8s.io/v1";
-  /**  */
   kind: "ServiceCIDR";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec is the desired state of the ServiceCIDR. More info:

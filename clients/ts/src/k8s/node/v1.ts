@@ -17,11 +17,8 @@ export interface Overhead {
  * details, see https://kubernetes.io/docs/concepts/containers/runtime-class/
  */
 export type RuntimeClass = {
-  /**  */
   apiVersion: "node.k8s.io/v1";
-  /**  */
   kind: "RuntimeClass";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * handler specifies the underlying runtime and configuration that the CRI implementation will use

@@ -8,9 +8,7 @@ import type * as metav1 from "../meta/v1.js";
  * name>/evictions.
  */
 export type Eviction = {
-  /**  */
   apiVersion: "policy/v1";
-  /**  */
   kind: "Eviction";
   /** deleteOptions may be provided */
   deleteOptions?: metav1.DeleteOptions;
@@ -23,11 +21,8 @@ export type Eviction = {
  * of pods
  */
 export type PodDisruptionBudget = {
-  /**  */
   apiVersion: "policy/v1";
-  /**  */
   kind: "PodDisruptionBudget";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec is the specification of the desired behavior of the PodDisruptionBudget. */
   spec?: PodDisruptionBudgetSpec;

@@ -17,11 +17,8 @@ export interface AggregationRule {
  * by a RoleBinding or ClusterRoleBinding.
  */
 export type ClusterRole = {
-  /**  */
   apiVersion: "rbac.authorization.k8s.io/v1";
-  /**  */
   kind: "ClusterRole";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * aggregationRule is an optional field that describes how to build the Rules for this
@@ -38,11 +35,8 @@ export type ClusterRole = {
  * in the global namespace, and adds who information via Subject.
  */
 export type ClusterRoleBinding = {
-  /**  */
   apiVersion: "rbac.authorization.k8s.io/v1";
-  /**  */
   kind: "ClusterRoleBinding";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * roleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be
@@ -91,11 +85,8 @@ export interface PolicyRule {
  * RoleBinding.
  */
 export type Role = {
-  /**  */
   apiVersion: "rbac.authorization.k8s.io/v1";
-  /**  */
   kind: "Role";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** rules holds all the PolicyRules for this Role */
   rules?: PolicyRule[];
@@ -108,11 +99,8 @@ export type Role = {
  * have effect in that namespace.
  */
 export type RoleBinding = {
-  /**  */
   apiVersion: "rbac.authorization.k8s.io/v1";
-  /**  */
   kind: "RoleBinding";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * roleRef can reference a Role in the current namespace or a ClusterRole in the global namespace.

@@ -525,11 +525,8 @@ export interface DeviceClaimConfiguration {
  * scoped.
  */
 export type DeviceClass = {
-  /**  */
   apiVersion: "resource.k8s.io/v1";
-  /**  */
   kind: "DeviceClass";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines what can be allocated and how to configure it.
@@ -981,11 +978,8 @@ export interface DeviceTaint {
  * as if the taint was specified directly in the ResourceSlice by the DRA driver.
  */
 export type DeviceTaintRule = {
-  /**  */
   apiVersion: "resource.k8s.io/v1";
-  /**  */
   kind: "DeviceTaintRule";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec specifies the selector and one taint.
@@ -1358,11 +1352,8 @@ export interface OpaqueDeviceConfiguration {
  * specific resources have been allocated.
  */
 export type ResourceClaim = {
-  /**  */
   apiVersion: "resource.k8s.io/v1";
-  /**  */
   kind: "ResourceClaim";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** Spec describes what is being requested and how to configure it. The spec is immutable. */
   spec?: ResourceClaimSpec;
@@ -1428,11 +1419,8 @@ export interface ResourceClaimStatus {
 
 /** ResourceClaimTemplate is used to produce ResourceClaim objects. */
 export type ResourceClaimTemplate = {
-  /**  */
   apiVersion: "resource.k8s.io/v1";
-  /**  */
   kind: "ResourceClaimTemplate";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Describes the ResourceClaim that is to be generated.
@@ -1512,11 +1500,8 @@ export interface ResourcePool {
  * a node selector to specify where the devices are available.
  */
 export type ResourceSlice = {
-  /**  */
   apiVersion: "resource.k8s.io/v1";
-  /**  */
   kind: "ResourceSlice";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Contains the information published by the driver.

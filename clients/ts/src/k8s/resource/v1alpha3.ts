@@ -38,11 +38,8 @@ export interface DeviceTaint {
  * as if the taint was specified directly in the ResourceSlice by the DRA driver.
  */
 export type DeviceTaintRule = {
-  /**  */
   apiVersion: "resource.k8s.io/v1alpha3";
-  /**  */
   kind: "DeviceTaintRule";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec specifies the selector and one taint.
@@ -218,11 +215,8 @@ export interface PoolStatus {
  * reprocessed. Users should delete and recreate requests to get updated information.
  */
 export type ResourcePoolStatusRequest = {
-  /**  */
   apiVersion: "resource.k8s.io/v1alpha3";
-  /**  */
   kind: "ResourcePoolStatusRequest";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines the filters for which pools to include in the status. The spec is immutable once

@@ -533,11 +533,8 @@ export interface DeviceClaimConfiguration {
  * This is an alpha type and requires enabling the DynamicResourceAllocation feature gate.
  */
 export type DeviceClass = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta1";
-  /**  */
   kind: "DeviceClass";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines what can be allocated and how to configure it.
@@ -1290,11 +1287,8 @@ export interface OpaqueDeviceConfiguration {
  * This is an alpha type and requires enabling the DynamicResourceAllocation feature gate.
  */
 export type ResourceClaim = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta1";
-  /**  */
   kind: "ResourceClaim";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** Spec describes what is being requested and how to configure it. The spec is immutable. */
   spec?: ResourceClaimSpec;
@@ -1364,11 +1358,8 @@ export interface ResourceClaimStatus {
  * This is an alpha type and requires enabling the DynamicResourceAllocation feature gate.
  */
 export type ResourceClaimTemplate = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta1";
-  /**  */
   kind: "ResourceClaimTemplate";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Describes the ResourceClaim that is to be generated.
@@ -1450,11 +1441,8 @@ export interface ResourcePool {
  * This is an alpha type and requires enabling the DynamicResourceAllocation feature gate.
  */
 export type ResourceSlice = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta1";
-  /**  */
   kind: "ResourceSlice";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Contains the information published by the driver.

@@ -527,11 +527,8 @@ export interface DeviceClaimConfiguration {
  * This is an alpha type and requires enabling the DynamicResourceAllocation feature gate.
  */
 export type DeviceClass = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta2";
-  /**  */
   kind: "DeviceClass";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec defines what can be allocated and how to configure it.
@@ -984,11 +981,8 @@ export interface DeviceTaint {
  * as if the taint was specified directly in the ResourceSlice by the DRA driver.
  */
 export type DeviceTaintRule = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta2";
-  /**  */
   kind: "DeviceTaintRule";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Spec specifies the selector and one taint.
@@ -1364,11 +1358,8 @@ export interface OpaqueDeviceConfiguration {
  * This is an alpha type and requires enabling the DynamicResourceAllocation feature gate.
  */
 export type ResourceClaim = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta2";
-  /**  */
   kind: "ResourceClaim";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** Spec describes what is being requested and how to configure it. The spec is immutable. */
   spec?: ResourceClaimSpec;
@@ -1438,11 +1429,8 @@ export interface ResourceClaimStatus {
  * This is an alpha type and requires enabling the DynamicResourceAllocation feature gate.
  */
 export type ResourceClaimTemplate = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta2";
-  /**  */
   kind: "ResourceClaimTemplate";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Describes the ResourceClaim that is to be generated.
@@ -1524,11 +1512,8 @@ export interface ResourcePool {
  * This is an alpha type and requires enabling the DynamicResourceAllocation feature gate.
  */
 export type ResourceSlice = {
-  /**  */
   apiVersion: "resource.k8s.io/v1beta2";
-  /**  */
   kind: "ResourceSlice";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * Contains the information published by the driver.

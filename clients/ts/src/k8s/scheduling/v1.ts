@@ -7,11 +7,8 @@ import type * as metav1 from "../meta/v1.js";
  * can be any valid integer.
  */
 export type PriorityClass = {
-  /**  */
   apiVersion: "scheduling.k8s.io/v1";
-  /**  */
   kind: "PriorityClass";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * description is an arbitrary string that usually provides guidelines on when this priority class

@@ -50,11 +50,8 @@ export interface CompositeGangSchedulingPolicy {
  * CompositePodGroup feature gate.
  */
 export type CompositePodGroup = {
-  /**  */
   apiVersion: "scheduling.k8s.io/v1alpha3";
-  /**  */
   kind: "CompositePodGroup";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired state of the CompositePodGroup. */
   spec: CompositePodGroupSpec;
@@ -269,11 +266,8 @@ export interface GangSchedulingPolicy {
  * enablement is toggled by the GenericWorkload feature gate.
  */
 export type PodGroup = {
-  /**  */
   apiVersion: "scheduling.k8s.io/v1alpha3";
-  /**  */
   kind: "PodGroup";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired state of the PodGroup. */
   spec: PodGroupSpec;
@@ -555,11 +549,8 @@ export interface TypedLocalObjectReference {
  * gate.
  */
 export type Workload = {
-  /**  */
   apiVersion: "scheduling.k8s.io/v1alpha3";
-  /**  */
   kind: "Workload";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of a Workload. */
   spec: WorkloadSpec;

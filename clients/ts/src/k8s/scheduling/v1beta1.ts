@@ -162,11 +162,8 @@ export interface GangSchedulingPolicy {
  * enablement is toggled by the GenericWorkload feature gate.
  */
 export type PodGroup = {
-  /**  */
   apiVersion: "scheduling.k8s.io/v1beta1";
-  /**  */
   kind: "PodGroup";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired state of the PodGroup. */
   spec: PodGroupSpec;
@@ -448,11 +445,8 @@ export interface TypedLocalObjectReference {
  * gate.
  */
 export type Workload = {
-  /**  */
   apiVersion: "scheduling.k8s.io/v1beta1";
-  /**  */
   kind: "Workload";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec defines the desired behavior of a Workload. */
   spec: WorkloadSpec;

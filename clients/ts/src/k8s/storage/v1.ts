@@ -10,11 +10,8 @@ import type * as metav1 from "../meta/v1.js";
  * mount. CSIDriver objects are non-namespaced.
  */
 export type CSIDriver = {
-  /**  */
   apiVersion: "storage.k8s.io/v1";
-  /**  */
   kind: "CSIDriver";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec represents the specification of the CSI Driver. */
   spec: CSIDriverSpec;
@@ -209,11 +206,8 @@ export interface CSIDriverSpec {
  * corresponding node object.
  */
 export type CSINode = {
-  /**  */
   apiVersion: "storage.k8s.io/v1";
-  /**  */
   kind: "CSINode";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** spec is the specification of CSINode */
   spec: CSINodeSpec;
@@ -292,11 +286,8 @@ export interface CSINodeStatus {
  * scheduler assumes that capacity is insufficient and tries some other node.
  */
 export type CSIStorageCapacity = {
-  /**  */
   apiVersion: "storage.k8s.io/v1";
-  /**  */
   kind: "CSIStorageCapacity";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * capacity is the value reported by the CSI driver in its GetCapacityResponse for a
@@ -340,11 +331,8 @@ export type CSIStorageCapacity = {
  * ObjectMeta.Name.
  */
 export type StorageClass = {
-  /**  */
   apiVersion: "storage.k8s.io/v1";
-  /**  */
   kind: "StorageClass";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** allowVolumeExpansion shows whether the storage class allow volume expand. */
   allowVolumeExpansion?: boolean;
@@ -438,11 +426,8 @@ export interface TokenRequest {
  * VolumeAttachment objects are non-namespaced.
  */
 export type VolumeAttachment = {
-  /**  */
   apiVersion: "storage.k8s.io/v1";
-  /**  */
   kind: "VolumeAttachment";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /**
    * spec represents specification of the desired attach/detach volume behavior. Populated by the
@@ -517,11 +502,8 @@ export interface VolumeAttachmentStatus {
  * changed in the PersistentVolumeClaim spec after provisioning.
  */
 export type VolumeAttributesClass = {
-  /**  */
   apiVersion: "storage.k8s.io/v1";
-  /**  */
   kind: "VolumeAttributesClass";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** driverName is the name of the CSI driver This field is immutable. */
   driverName: string;

@@ -4,11 +4,8 @@ import type * as metav1 from "../meta/v1.js";
 
 /** StorageVersionMigration represents a migration of stored data to the latest storage version. */
 export type StorageVersionMigration = {
-  /**  */
   apiVersion: "storagemigration.k8s.io/v1beta1";
-  /**  */
   kind: "StorageVersionMigration";
-  /**  */
   metadata: metav1.StoredObjectMeta;
   /** Specification of the migration. */
   spec?: StorageVersionMigrationSpec;
