@@ -1,6 +1,10 @@
+/// <reference lib="dom" preserve="true" />
 /**
  * A client for live Kubernetes cluster state. This module depends on neither Node.js nor a
  * browser; `@kubeconnect/client/node` and `@kubeconnect/client/web` add the transport.
+ *
+ * The types of `@connectrpc/connect` refer to one of the DOM library, which the configuration of a
+ * program for Node.js may not have. The reference above adds the library.
  *
  * @module
  */

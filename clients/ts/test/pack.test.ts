@@ -50,22 +50,33 @@ suite("the package of npm pack", () => {
   test("has types", () => {
     const program = `
       import { connect } from "@kubeconnect/client/node";
+      import { connect as connectWeb } from "@kubeconnect/client/web";
+      import { ResourceService } from "@kubeconnect/client/proto";
+      import type { Pod } from "@kubeconnect/client/k8s/core/v1";
       const client = connect("http://localhost:8080");
-      const name: Promise<string> = client.get("pods", { name: "a" }).then((pod) => pod.name);
+      const pod: Promise<Pod> = client.get("pods", { name: "a" }).then((pod) => pod.value);
       // @ts-expect-error: the name of a pod is not a number
       const wrong: Promise<number> = client.get("pods", { name: "a" }).then((pod) => pod.name);
-      void [name, wrong];`;
+      void [pod, wrong, connectWeb, ResourceService];`;
     writeFileSync(join(fresh, "program.mts"), program);
+    // A program for Node.js usually has no types of browsers.
     const options = [
-      "--noEmit",
-      "--strict",
-      "--skipLibCheck",
-      "--module",
-      "nodenext",
-      "--target",
-      "es2022",
+      ...["--noEmit", "--strict", "--skipLibCheck", "false", "--module", "nodenext"],
+      ...["--target", "es2022", "--lib", "es2022", "--types", "node"],
     ];
     run(process.execPath, [join(modules, "typescript/bin/tsc"), ...options, "program.mts"], fresh);
+  });
+
+  test("has types of the built-in kinds, and no code for them", () => {
+    const kinds = join(fresh, "node_modules/@kubeconnect/client/dist/k8s/core/v1");
+    assert.match(readFileSync(`${kinds}.d.ts`, "utf8"), /^export type Pod = \{$/m);
+    const code = readFileSync(`${kinds}.js`, "utf8").replace(/^\/\/.*\n?/gm, "");
+    assert.equal(code.trim(), "export {};");
+  });
+
+  test("has a command line", () => {
+    const cli = join(fresh, "node_modules/@kubeconnect/client/dist/cli.js");
+    assert.match(run(process.execPath, [cli, "--help"], fresh), /^Usage: npx @kubeconnect\/client/);
   });
 
   test("has the license, and none of its tests", () => {
@@ -97,7 +108,8 @@ function pack(checkout: string, into: string): string {
   return join(into, printed.trim());
 }
 
-// install unpacks a package into node_modules, and links the dependencies of its package.json.
+// install unpacks a package into node_modules, and links the dependencies of its package.json, and the
+// types of Node.js.
 function install(archive: string, fresh: string): void {
   const target = join(fresh, "node_modules/@kubeconnect/client");
   mkdirSync(target, { recursive: true });
@@ -105,7 +117,7 @@ function install(archive: string, fresh: string): void {
   const { dependencies } = JSON.parse(readFileSync(join(target, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
   };
-  for (const name of Object.keys(dependencies)) {
+  for (const name of [...Object.keys(dependencies), "@types/node", "undici-types"]) {
     const link = join(fresh, "node_modules", name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(modules, name), link);
