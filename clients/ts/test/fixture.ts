@@ -18,6 +18,7 @@ import {
   type WatchManyResponseSchema,
   type WatchRequest,
   type WatchResponseSchema,
+  type WatchSpec,
 } from "../src/proto.js";
 
 /** Creates a client of services with these methods. All other methods are unimplemented. */
@@ -188,7 +189,8 @@ export function oneWatch(
   watch: Method<WatchRequest, MessageInitShape<typeof WatchResponseSchema>>,
 ): ManyMethod {
   return async function* ({ watches: [spec] }, context) {
-    const { ownResumeToken: resumeToken = "", ...fields } = spec ?? {};
+    const fields = spec as Omit<WatchSpec, "$typeName"> | undefined;
+    const resumeToken = spec?.ownResumeToken ?? "";
     const request = create(WatchRequestSchema, { ...fields, resumeToken });
     for await (const response of watch(request, context)) yield { response };
   };
