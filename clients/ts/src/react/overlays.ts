@@ -2,6 +2,7 @@ import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { Client } from "../client.js";
 import { ObjectSchema } from "../gen/kubeconnect/v1/object_pb.js";
 import { keptList } from "../kept.js";
+import { callListener } from "../listener.js";
 import { KubeObject, type KubeValue, type ObjectName, type Resource } from "../object.js";
 import { newest } from "../version.js";
 
@@ -142,15 +143,9 @@ function hasReached(live: string, written: string): boolean {
 }
 
 function applyAll<T>(object: KubeObject<T>, overlays: readonly Overlay[]): KubeObject<T> {
-  try {
-    const apply = (value: T, overlay: Overlay): T => overlay.apply(value) as T;
-    return withValue(object, overlays.reduce(apply, object.value));
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
-    return object;
-  }
+  const apply = (value: T, overlay: Overlay): T => overlay.apply(value) as T;
+  const changed = callListener(() => withValue(object, overlays.reduce(apply, object.value)));
+  return changed ?? object;
 }
 
 function withValue<T>(object: KubeObject<T>, value: T): KubeObject<T> {

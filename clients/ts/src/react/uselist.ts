@@ -1,5 +1,5 @@
 import type { KubeObject, KubeValue } from "../object.js";
-import { storeOf, type Store, type StoreOptions, type StoreSnapshot } from "./store.js";
+import type { Store, StoreOptions, StoreSnapshot } from "../store.js";
 import { useOverlaid } from "./useoverlaid.js";
 import { useShared, type HookOptionsOf } from "./useshared.js";
 import type { LiveView } from "./view.js";
@@ -35,12 +35,12 @@ export function useList<T = KubeValue>(
 ): LiveList<T> {
   const { suspense, keepPrevious, ...selection } = options;
   const question = resource ? { kind: "store", resource, options: selection } : undefined;
-  const { snapshot, loaded, error, connection, freshness, previous } = useShared(
+  const { snapshot, store, loaded, error, connection, freshness, previous } = useShared(
     question,
-    (client): Store<T> => storeOf(client, question?.resource ?? "", selection),
+    (client): Store<T> => client.store<T>(question?.resource ?? "", selection),
     { suspense, keepPrevious },
   );
-  const objects = useOverlaid(sortedObjects(snapshot));
+  const objects = useOverlaid(sortedObjects(snapshot, store));
   const { namespaces = none, warnings = none } = snapshot ?? {};
   return { objects, loaded, error, connection, freshness, namespaces, warnings, previous };
 }
@@ -49,12 +49,19 @@ const none: readonly never[] = [];
 
 const sorted = new WeakMap<object, readonly KubeObject<unknown>[]>();
 
-/** Returns the objects of a snapshot in order: the same list for the same snapshot. */
-function sortedObjects<T>(snapshot: StoreSnapshot<T> | undefined): readonly KubeObject<T>[] {
+/**
+ * Returns the objects of a snapshot in order: the same list for the same snapshot. The store has
+ * that list, unless it has a newer snapshot already, which React does not render yet.
+ */
+function sortedObjects<T>(
+  snapshot: StoreSnapshot<T> | undefined,
+  store: Store<T> | undefined,
+): readonly KubeObject<T>[] {
   if (!snapshot) return none;
   const known = sorted.get(snapshot) as readonly KubeObject<T>[] | undefined;
   if (known) return known;
-  const objects = [...snapshot.objects.values()].sort(byNamespaceAndName);
+  const isLast = store?.snapshot === snapshot;
+  const objects = isLast ? store.list() : [...snapshot.objects.values()].sort(byNamespaceAndName);
   sorted.set(snapshot, objects);
   return objects;
 }

@@ -1,6 +1,6 @@
 import type { KubeObject, KubeValue, ObjectName } from "../object.js";
 import { keyOf } from "../objectstate.js";
-import { storeOf, type Store, type StoreOptions, type StoreSnapshot } from "./store.js";
+import type { Store, StoreOptions, StoreSnapshot } from "../store.js";
 import { useOverlaidObject } from "./useoverlaid.js";
 import { useShared, type HookOptionsOf } from "./useshared.js";
 import type { LiveView } from "./view.js";
@@ -37,7 +37,7 @@ export function useResource<T = KubeValue>(
   const question = resource && name ? { kind: "store", resource, options } : undefined;
   const { snapshot, loaded, error, connection, freshness, previous } = useShared(
     question,
-    (client): Store<T> => storeOf(client, question?.resource ?? "", options),
+    (client): Store<T> => client.store<T>(question?.resource ?? "", options),
     { suspense, keepPrevious },
   );
   const object = useOverlaidObject(onlyObject(snapshot, previous ? undefined : options));
