@@ -77,7 +77,7 @@ func watchManyError(t *testing.T, s *service, resource string) error {
 
 // TestConnectError_OfAWatchOfManySaysWhatIsWrong has a resource with a long name.
 func TestConnectError_OfAWatchOfManySaysWhatIsWrong(t *testing.T) {
-	err := edge.ConnectError(errorOfWatch(3, strings.Repeat("x", 9000), apierror.BadRequest("name is missing")))
+	err := edge.ConnectError(partParams{resource: strings.Repeat("x", 9000)}.errorAt(3, apierror.BadRequest("name is missing")))
 	if text := err.Error(); !strings.Contains(text, "watch 3 (xxx") || !strings.HasSuffix(text, "name is missing") {
 		t.Errorf("the message is %q", text)
 	}

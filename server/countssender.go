@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"connectrpc.com/connect"
-
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/counts"
@@ -16,11 +14,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/follow"
 )
 
-// countsSender sends the responses of one WatchCounts. It is owned by the stream's handler.
+// countsSender sends the responses of live counts. It is owned by the goroutine that follows them.
 type countsSender struct {
 	// Set once.
-	stream   *connect.ServerStream[kubeconnectv1.WatchCountsResponse]
-	part     edge.StreamPart
+	outlet   outlet[*kubeconnectv1.WatchCountsResponse]
+	part     *edge.StreamPart
 	memory   sendMemory
 	plan     *counts.Plan
 	interval time.Duration
@@ -258,5 +256,5 @@ func (s *countsSender) sendPermitted(ctx context.Context, c *liveCounts, held he
 // send sends a response under a lease; see accessLease.send.
 func (s *countsSender) send(ctx context.Context, lease *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchCountsResponse) error {
 	s.sentAt = time.Now()
-	return lease.send(ctx, guarded, func() error { return s.stream.Send(response) })
+	return s.outlet(ctx, lease, guarded, response)
 }

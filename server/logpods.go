@@ -51,11 +51,7 @@ func (p *pods) watchPods(ctx context.Context, params logLinesParams, to *podChan
 	sender.messages = true
 	sender.memory.queue = newSendMemory()                         // the client may read slowly, without delaying other streams
 	sender.sent = prometheus.NewCounter(prometheus.CounterOpts{}) // no client receives the events
-	watch, err := p.watches.start(ctx, params.watchParams, sender)
-	if err != nil {
-		return err
-	}
-	return p.watches.serve(ctx, params.watchParams, watch, sender)
+	return p.watches.run(ctx, &watchPart{watches: p.watches, params: params.watchParams, sender: sender})
 }
 
 type podKey struct{ namespace, name string }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -81,14 +82,21 @@ func (w *watch) switchScope(ctx context.Context, switchTo func(watcher, *informe
 	return nil
 }
 
-// outlet sends a response of a watch under an access lease; see accessLease.send. It does not
-// retain the response.
-type outlet func(ctx context.Context, under *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error
+// outlet sends a response under an access lease; see accessLease.send. It does not retain the
+// response.
+type outlet[R any] func(ctx context.Context, under *accessLease, guarded edge.Guard, response R) error
+
+// outletTo returns the outlet of a stream that has one part.
+func outletTo[R any](stream *connect.ServerStream[R]) outlet[*R] {
+	return func(ctx context.Context, lease *accessLease, guarded edge.Guard, response *R) error {
+		return lease.send(ctx, guarded, func() error { return stream.Send(response) })
+	}
+}
 
 // eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
 type eventSender struct {
-	outlet   outlet
-	part     edge.StreamPart
+	outlet   outlet[*kubeconnectv1.WatchResponse]
+	part     *edge.StreamPart
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchFormat
 	messages bool // the caller's codec needs decoded messages

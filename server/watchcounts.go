@@ -64,34 +64,48 @@ func (w *watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchC
 	}
 	ctx, open, end := w.streams.Begin(ctx, 1)
 	defer end()
-	sender := &countsSender{
-		stream: stream, part: edge.StreamPart{Stream: open}, plan: params.plan, interval: params.interval,
+	sender := w.newCountsSender(ctx, params, &edge.StreamPart{Stream: open}, outletTo(stream))
+	return w.run(ctx, &countsPart{watches: w, params: params, sender: sender})
+}
+
+// newCountsSender returns the sender of live counts.
+func (w *watches) newCountsSender(ctx context.Context, params watchCountsParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchCountsResponse]) *countsSender {
+	return &countsSender{
+		outlet: send, part: of, plan: params.plan, interval: params.interval,
 		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, asJSON: edge.WantsMessages(ctx),
 	}
+}
+
+// countsPart is live counts as a part of a stream.
+type countsPart struct {
+	watches *watches // set once, like params and sender
+	params  watchCountsParams
+	sender  *countsSender
+
+	counted *liveCounts // the counts that start has started
+}
+
+// start implements part.
+func (p *countsPart) start(ctx context.Context) (err error) {
+	p.counted, err = p.watches.startCounts(ctx, p.params, p.sender)
+	return err
+}
+
+// follow implements part. It follows the counts in each scope that the lease has.
+func (p *countsPart) follow(ctx context.Context) error {
 	for {
-		err := w.serveCounts(ctx, params, sender)
-		if !w.servesAgain(ctx, err, params.resource) {
+		err := p.sender.follow(ctx, p.counted)
+		if !errors.Is(err, errRescoped) {
+			return err
+		}
+		if p.counted, err = p.watches.rescopeCounts(ctx, p.params, p.sender, p.counted); err != nil {
 			return err
 		}
 	}
 }
 
-// serveCounts sends the counts of a resource until the client disconnects or the stream ends.
-func (w *watches) serveCounts(ctx context.Context, params watchCountsParams, sender *countsSender) error {
-	counted, err := w.startCounts(ctx, params, sender)
-	if err != nil {
-		return err
-	}
-	for {
-		err := sender.follow(ctx, counted)
-		if !errors.Is(err, errRescoped) {
-			return err
-		}
-		if counted, err = w.rescopeCounts(ctx, params, sender, counted); err != nil {
-			return err
-		}
-	}
-}
+// resourceName implements part.
+func (p *countsPart) resourceName() string { return p.params.resource }
 
 // liveCounts are the counts of a selection in one scope, and what the client has of them.
 type liveCounts struct {

@@ -90,35 +90,39 @@ func (w *watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest
 	}
 	ctx, open, end := w.streams.Begin(ctx, 1)
 	defer end()
-	sender := w.newSender(ctx, params, open, func(ctx context.Context, lease *accessLease, guarded edge.Guard, response *kubeconnectv1.WatchResponse) error {
-		return lease.send(ctx, guarded, func() error { return stream.Send(response) })
-	})
-	watch, err := w.start(ctx, params, sender)
-	if err != nil {
-		return err
-	}
-	return w.serve(ctx, params, watch, sender)
+	sender := w.newSender(ctx, params, &edge.StreamPart{Stream: open}, outletTo(stream))
+	return w.run(ctx, &watchPart{watches: w, params: params, sender: sender})
 }
 
-// newSender returns the sender of the events of a watch of a stream.
-func (w *watches) newSender(ctx context.Context, params watchParams, stream *edge.OpenStream, send outlet) *eventSender {
+// watchPart is a watch as a part of a stream.
+type watchPart struct {
+	watches *watches // set once, like sender
+	sender  *eventSender
+
+	params watchParams
+	watch  *watch // the watch that start has started
+}
+
+// start implements part.
+func (p *watchPart) start(ctx context.Context) (err error) {
+	p.watch, err = p.watches.start(ctx, p.params, p.sender)
+	return err
+}
+
+// follow implements part.
+func (p *watchPart) follow(ctx context.Context) error {
+	p.params.resumeToken = "" // newer events have been sent when the watch is started again
+	return p.sender.follow(ctx, p.watch)
+}
+
+// resourceName implements part.
+func (p *watchPart) resourceName() string { return p.params.resource }
+
+// newSender returns the sender of the events of a watch.
+func (w *watches) newSender(ctx context.Context, params watchParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
 	return &eventSender{
-		outlet: send, part: edge.StreamPart{Stream: stream}, encoding: params.encoding, patches: params.patches, messages: edge.WantsMessages(ctx),
+		outlet: send, part: of, encoding: params.encoding, patches: params.patches, messages: edge.WantsMessages(ctx),
 		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, sent: w.metrics.SentEvents(),
-	}
-}
-
-// serve follows a watch until the client disconnects or the watch ends.
-func (w *watches) serve(ctx context.Context, params watchParams, watch *watch, sender *eventSender) error {
-	for {
-		err := sender.follow(ctx, watch)
-		if !w.servesAgain(ctx, err, params.resource) {
-			return err
-		}
-		params.resumeToken = "" // newer events have been sent since
-		if watch, err = w.start(ctx, params, sender); err != nil {
-			return err
-		}
 	}
 }
 

@@ -146,6 +146,24 @@ func codeOf(status metav1.Status) connect.Code {
 	return connect.CodeUnknown
 }
 
+// reasonsWithoutStatus are the reasons of the errors that have a code, but no Status.
+var reasonsWithoutStatus = map[connect.Code]metav1.StatusReason{
+	connect.CodeDeadlineExceeded: metav1.StatusReasonTimeout,
+	connect.CodeInternal:         metav1.StatusReasonInternalError,
+	connect.CodeUnavailable:      metav1.StatusReasonServiceUnavailable,
+}
+
+// StatusOf returns the Status of the error that a domain error is mapped to. An error without a Status
+// gets one with its message, and with a reason that is mapped to the error's code.
+func StatusOf(err error) *kubeconnectv1.Status {
+	var coded *connect.Error
+	_ = errors.As(ConnectError(err), &coded)
+	if status := statusOf(coded); status != nil {
+		return status
+	}
+	return &kubeconnectv1.Status{Reason: string(reasonsWithoutStatus[coded.Code()]), Message: coded.Message()}
+}
+
 // WithPrefix returns the error that a domain error is mapped to, with a prefix in its message.
 func WithPrefix(err error, prefix string) error {
 	var coded *connect.Error

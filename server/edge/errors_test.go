@@ -86,6 +86,31 @@ func TestConnectError_MapsErrorsToCodesAndReasons(t *testing.T) {
 	}
 }
 
+// TestStatusOf_LeadsToTheCodeOfTheError verifies that a client that has only the Status of an error
+// knows its code.
+func TestStatusOf_LeadsToTheCodeOfTheError(t *testing.T) {
+	for name, err := range map[string]error{
+		"the API server's":         apierrors.NewForbidden(podResource, "a", nil),
+		"a webhook's":              statusError("because I say so", http.StatusForbidden),
+		"of a resource":            &discovery.UnknownResourceError{Name: "x"},
+		"of a limit":               &LimitError{Over: "x"},
+		"of a snapshot":            &informerhub.SnapshotError{Resource: widgets, Err: apierrors.NewForbidden(podResource, "", nil)},
+		"that the stream moves":    errStale,
+		"of a deadline":            fmt.Errorf("x: %w", context.DeadlineExceeded),
+		"of an unsendable message": connect.NewError(connect.CodeInternal, errors.New("x")),
+		"of a connection":          connect.NewError(connect.CodeUnavailable, errors.New("x")),
+		"that nobody has named":    errors.New("x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := StatusOf(err)
+			code := codeOf(metav1.Status{Reason: metav1.StatusReason(status.GetReason()), Code: status.GetCode()})
+			if want := connect.CodeOf(ConnectError(err)); code != want || status.GetMessage() == "" {
+				t.Errorf("%v leads to %s, want %s", status, code, want)
+			}
+		})
+	}
+}
+
 func TestCodeOf_KnowsTheReasonsOfClientGo(t *testing.T) {
 	for _, code := range []int32{400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 500, 502, 503, 504} {
 		answered := apierrors.NewGenericServerResponse(int(code), "get", podResource, "a", "x", 0, true)

@@ -34,25 +34,25 @@ func NewStreams(maxAge time.Duration) *Streams {
 	return &Streams{maxAge: maxAge, open: map[*OpenStream]struct{}{}}
 }
 
-// OpenStream is a Watch, or a WatchMany with several watches. It ends early only at a point where
-// its client can resume it: between messages, when each of its watches has sent a resume token for
-// everything that it has sent.
+// OpenStream is a Watch, a WatchCounts, or a WatchMany with several watches and counts: its parts. It
+// ends early only at a point where its client can resume it: between messages, when each part that
+// has not ended can be resumed after everything that it has sent.
 type OpenStream struct {
 	began  time.Time // set once, like drain and cancel
 	drain  func()
 	cancel context.CancelCauseFunc
 
 	mu        sync.Mutex // guards the fields below
-	unsettled int        // number of watches that have sent something without a resume token, or nothing yet
+	unsettled int        // number of parts that have sent something without a resume token, or nothing yet
 	reason    error      // the reason for which the stream is to end; nil if it is not
 	resources map[*StreamPart]informerhub.Resource
 }
 
-// Begin adds a stream of several watches. Its context is canceled when the stream is to end early.
+// Begin adds a stream of several parts. Its context is canceled when the stream is to end early.
 // The caller must call end.
-func (s *Streams) Begin(ctx context.Context, watches int) (_ context.Context, stream *OpenStream, end func()) {
+func (s *Streams) Begin(ctx context.Context, parts int) (_ context.Context, stream *OpenStream, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stream = &OpenStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: watches, resources: map[*StreamPart]informerhub.Resource{}}
+	stream = &OpenStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: parts, resources: map[*StreamPart]informerhub.Resource{}}
 	s.mu.Lock()
 	s.open[stream] = struct{}{}
 	s.mu.Unlock()
@@ -126,7 +126,7 @@ func (o *OpenStream) isEnding() bool {
 	return o.reason != nil
 }
 
-// follows reports whether one of the stream's watches follows one of the resources.
+// follows reports whether one of the stream's parts follows one of the resources.
 func (o *OpenStream) follows(resources map[string]bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,16 +146,17 @@ func (o *OpenStream) endIfSettledLocked() {
 	o.cancel(o.reason)
 }
 
-// StreamPart is one watch of a stream. It is owned by the goroutine that follows the watch.
+// StreamPart is one watch of a stream, or its counts. It is owned by the goroutine that follows them.
+// The methods of a nil StreamPart, which is of a watch that is not in a stream, do nothing.
 type StreamPart struct {
-	Stream  *OpenStream // nil for a watch that is not in a stream
+	Stream  *OpenStream
 	settled bool
 }
 
-// Settle records whether the client can resume after everything that the watch has sent. If the
-// stream has ended, it returns the reason, and the watch must send nothing more.
+// Settle records whether the client can resume after everything that the part has sent. If the
+// stream has ended, it returns the reason, and the part must send nothing more.
 func (p *StreamPart) Settle(settled bool) error {
-	if p.Stream == nil {
+	if p == nil {
 		return nil
 	}
 	p.Stream.mu.Lock()
@@ -174,14 +175,23 @@ func (p *StreamPart) Settle(settled bool) error {
 	return nil
 }
 
-// Follow records the resource that the watch follows.
+// Follow records the resource that the part follows.
 func (p *StreamPart) Follow(resource informerhub.Resource) {
-	if p.Stream == nil {
+	if p == nil {
 		return
 	}
 	p.Stream.mu.Lock()
 	defer p.Stream.mu.Unlock()
 	p.Stream.resources[p] = resource
+}
+
+// End records that the part has ended, while the other parts of its stream continue. The part must
+// send nothing more.
+func (p *StreamPart) End() {
+	_ = p.Settle(true) // the client can resume the others
+	p.Stream.mu.Lock()
+	defer p.Stream.mu.Unlock()
+	delete(p.Stream.resources, p)
 }
 
 type drainKey struct{}

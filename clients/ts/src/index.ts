@@ -83,6 +83,7 @@ export type { Relation, RelationType } from "./relation.js";
 export type * from "./resources.js";
 export type { Selection } from "./selection.js";
 export type { Sleep } from "./sleep.js";
+export { Store, type StoreOptions, type StoreSnapshot } from "./store.js";
 export {
   Table,
   type TableAll,

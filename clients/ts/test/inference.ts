@@ -8,6 +8,7 @@ import type { Deployment } from "@kubeconnect/client/k8s/apps/v1";
 import type { HorizontalPodAutoscaler } from "@kubeconnect/client/k8s/autoscaling/v2";
 import type { Event, Pod } from "@kubeconnect/client/k8s/core/v1";
 import type { IntOrString, ObjectMeta, Quantity } from "@kubeconnect/client/k8s/meta/v1";
+import { useList, useLivePage, useResource } from "@kubeconnect/client/react";
 
 interface Widget {
   metadata: { name: string };
@@ -62,6 +63,8 @@ export async function methods(client: Client): Promise<void> {
   for await (const event of client.watch("pods", { namespace: "default" })) {
     if (event.type === "ADDED") expectType<Pod>()(event.object.value);
   }
+  const store = client.store("pods", { indexes: { node: (pod) => [pod.spec?.nodeName ?? ""] } });
+  expectType<KubeObject<Pod> | undefined>()(store.get(name));
   for (const item of client.livePage("deployments").items) expectType<Deployment>()(item.value);
   for await (const [watch, event] of client.watchMany({
     pods: { resource: "pods" },
@@ -74,6 +77,15 @@ export async function methods(client: Client): Promise<void> {
   const patch = { type: "merge", body: { spec: { replicas: 2 } } } as const;
   expectType<Deployment>()((await client.patch("deploy", name, patch)).object.value);
   expectType<Pod | undefined>()((await client.delete("pod", name)).object?.value);
+}
+
+/** The hooks infer it too. */
+export function useHooks(resource: "pods" | undefined): void {
+  expectType<readonly KubeObject<Pod>[]>()(useList(resource).objects);
+  expectType<KubeObject<Deployment> | undefined>()(useResource("deploy", name).object);
+  expectType<readonly KubeObject<Pod>[]>()(useLivePage("po").items);
+  expectType<readonly KubeObject<Widget>[]>()(useList<Widget>("pods").objects);
+  expectType<readonly KubeObject[]>()(useList("gadgets.example.com").objects);
 }
 
 /** A type argument takes precedence over the name of the resource. */

@@ -823,12 +823,14 @@ type WatchManyRequest struct {
 	// watch has its own token.
 	ResumeToken string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// Live counts that share the stream, each as of a WatchCounts. They have no token: a new
-	// stream begins with all groups.
+	// stream begins with all groups. The resume_token is that of the watches.
 	Counts []*WatchCountsRequest `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty"`
 	// Keep the watches and counts independent of each other, so that their set can change from
 	// one stream to the next: each watch has its own token, and one that is rejected or ends is
-	// reported by WatchManyResponse.error, while the others go on. The stream ends after the
-	// last of them has ended.
+	// reported by WatchManyResponse.error, while the others continue. The stream ends with OK after
+	// the last of them has ended. Nothing waits for the start of another watch. What concerns the
+	// whole stream or the caller still ends the stream with an error: for example reason
+	// "StreamMoved", or a credential that is no longer valid.
 	Independent   bool `protobuf:"varint,4,opt,name=independent,proto3" json:"independent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1112,14 +1114,16 @@ type WatchManyResponse struct {
 	// The response of this watch. Its resume_token is empty, unless the watches are
 	// independent.
 	Response *WatchResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
-	// The token to resume all watches after this response. A watch that cannot be resumed
-	// there begins with its snapshot. Empty if the watches are independent.
+	// The token to resume all watches after this response, also in a response of counts. A watch
+	// that cannot be resumed there begins with its snapshot. Empty if the watches are independent.
 	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// The response of these counts, instead of the response of a watch.
 	Counts *WatchCountsResponse `protobuf:"bytes,4,opt,name=counts,proto3" json:"counts,omitempty"`
 	// Why this watch, or these counts, were rejected or have ended, if the watches are
-	// independent: the last response with this index. Where a Watch would end with
-	// UNAVAILABLE, the client can resume in a new stream.
+	// independent: the last response with this index. It is the Status of the error that a Watch or
+	// a WatchCounts would end with. The code of that error follows from the reason, or from the
+	// HTTP code if the reason is not one of Kubernetes; if there is neither, it is UNKNOWN. Where a
+	// Watch would end with UNAVAILABLE, the client can resume in a new stream.
 	Error         *Status `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -104,7 +104,9 @@ type ResourceServiceClient interface {
 	// watch are those that Watch would send. There is no order between the events of
 	// different watches. When one watch ends, the stream ends with the error that Watch
 	// would return. The error's message then begins with the watch's index in the request, as
-	// in "watch 1 (pods): …"; its Status is that of the watch.
+	// in "watch 1 (pods): …"; its Status is that of the watch. Live counts can share the stream:
+	// their messages begin with their WatchManyResponse.watch_index, as in "counts 2 (pods): …".
+	// Independent watches have their own tokens, and end alone: see WatchManyRequest.independent.
 	WatchMany(context.Context, *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error)
 	// Count returns how many objects match a selection, in total and grouped by the
 	// values of paths, for example pods by node and phase, and aggregates of their values, for
@@ -380,7 +382,9 @@ type ResourceServiceHandler interface {
 	// watch are those that Watch would send. There is no order between the events of
 	// different watches. When one watch ends, the stream ends with the error that Watch
 	// would return. The error's message then begins with the watch's index in the request, as
-	// in "watch 1 (pods): …"; its Status is that of the watch.
+	// in "watch 1 (pods): …"; its Status is that of the watch. Live counts can share the stream:
+	// their messages begin with their WatchManyResponse.watch_index, as in "counts 2 (pods): …".
+	// Independent watches have their own tokens, and end alone: see WatchManyRequest.independent.
 	WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error
 	// Count returns how many objects match a selection, in total and grouped by the
 	// values of paths, for example pods by node and phase, and aggregates of their values, for

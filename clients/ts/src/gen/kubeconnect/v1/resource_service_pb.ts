@@ -128,7 +128,9 @@ export const ResourceService: GenService<{
    * watch are those that Watch would send. There is no order between the events of
    * different watches. When one watch ends, the stream ends with the error that Watch
    * would return. The error's message then begins with the watch's index in the request, as
-   * in "watch 1 (pods): …"; its Status is that of the watch.
+   * in "watch 1 (pods): …"; its Status is that of the watch. Live counts can share the stream:
+   * their messages begin with their WatchManyResponse.watch_index, as in "counts 2 (pods): …".
+   * Independent watches have their own tokens, and end alone: see WatchManyRequest.independent.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.WatchMany
    */

@@ -505,7 +505,7 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
 
   /**
    * Live counts that share the stream, each as of a WatchCounts. They have no token: a new
-   * stream begins with all groups.
+   * stream begins with all groups. The resume_token is that of the watches.
    *
    * @generated from field: repeated kubeconnect.v1.WatchCountsRequest counts = 3;
    */
@@ -514,8 +514,10 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
    * Keep the watches and counts independent of each other, so that their set can change from
    * one stream to the next: each watch has its own token, and one that is rejected or ends is
-   * reported by WatchManyResponse.error, while the others go on. The stream ends after the
-   * last of them has ended.
+   * reported by WatchManyResponse.error, while the others continue. The stream ends with OK after
+   * the last of them has ended. Nothing waits for the start of another watch. What concerns the
+   * whole stream or the caller still ends the stream with an error: for example reason
+   * "StreamMoved", or a credential that is no longer valid.
    *
    * @generated from field: bool independent = 4;
    */
@@ -702,8 +704,8 @@ export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
   response?: WatchResponse | undefined;
 
   /**
-   * The token to resume all watches after this response. A watch that cannot be resumed
-   * there begins with its snapshot. Empty if the watches are independent.
+   * The token to resume all watches after this response, also in a response of counts. A watch
+   * that cannot be resumed there begins with its snapshot. Empty if the watches are independent.
    *
    * @generated from field: string resume_token = 3;
    */
@@ -718,8 +720,10 @@ export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
 
   /**
    * Why this watch, or these counts, were rejected or have ended, if the watches are
-   * independent: the last response with this index. Where a Watch would end with
-   * UNAVAILABLE, the client can resume in a new stream.
+   * independent: the last response with this index. It is the Status of the error that a Watch or
+   * a WatchCounts would end with. The code of that error follows from the reason, or from the
+   * HTTP code if the reason is not one of Kubernetes; if there is neither, it is UNKNOWN. Where a
+   * Watch would end with UNAVAILABLE, the client can resume in a new stream.
    *
    * @generated from field: kubeconnect.v1.Status error = 5;
    */
