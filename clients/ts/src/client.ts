@@ -66,7 +66,8 @@ import { WatchMany, type WatchManyOptions, type WatchSpec, type WatchSpecs } fro
  * named as in kubectl: "pods", "po", "deployments.apps". After Code.Unavailable or
  * Code.DeadlineExceeded, a write may or may not have been applied.
  *
- * The name of a resource has the type of its objects: `get("pods", …)` returns a Pod. ResourceTypes
+ * The name of a resource has the type of its objects: `get("pods", …)` returns a Pod, which is
+ * exported by "@kubeconnect/client/k8s/core/v1", as are the other built-in kinds. ResourceTypes
  * adds those of custom resources; for others, it is KubeValue. A call with a type argument,
  * `get<MyPod>("pods", …)`, has that type. Types are not checked at run time: with `fields` or
  * `metadataOnly`, the fields that were not requested are missing.
