@@ -94,7 +94,9 @@ export class SharedStore<L extends LiveStore<object> = LiveStore<object>> {
       const done = (): void => {
         clearTimeout(timer);
         resolve();
-        queueMicrotask(unsubscribe);
+        queueMicrotask(() => {
+          unsubscribe();
+        });
       };
       const timer = unreferenced(setTimeout(done, suspendedMs));
       const unsubscribe = this.subscribe(() => {
