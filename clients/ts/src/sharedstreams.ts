@@ -22,7 +22,7 @@ export class SharedStreams {
     return isOwn ? new SharedStreams(this.#service, options) : this;
   }
 
-  /** Adds a part to a stream that has room for it. */
+  /** Adds a part to a stream that can take another one. */
   join(part: Part): Membership {
     let stream = this.#streamFor(part);
     let membership = stream.join(part);
