@@ -139,7 +139,7 @@ func TestIndependent_RejectedPartsDoNotEndTheOthers(t *testing.T) {
 					{Resource: "pods", OwnResumeToken: "x"},
 					{Resource: "pods", Limit: -1},
 				},
-				Counts: []*kubeconnectv1.WatchCountsRequest{countsOf("spec.nodeName"), countsOf("spec"), {Resource: "podz"}},
+				Counts: []*kubeconnectv1.WatchCountsRequest{countsOf("spec.nodeName"), countsOf("a..b"), {Resource: "podz"}},
 			}
 			f := followParts(t, s, request)
 			f.want(0, "RESET ADDED:a ADDED:b SYNCED")
@@ -209,7 +209,7 @@ func TestIndependent_AnotherSetOfWatchesResumesEachOfThem(t *testing.T) {
 	api := podsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	all, one := &kubeconnectv1.WatchSpec{Resource: "pods"}, &kubeconnectv1.WatchSpec{Resource: "pods", Namespace: "default", Name: "b"}
-	first := followParts(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{all, {Resource: "widgets"}, one}})
+	first := followParts(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{all, {Resource: "pods", Namespace: "default"}, one}})
 	first.want(0, "RESET ADDED:a ADDED:b SYNCED")
 	first.want(2, "RESET ADDED:b SYNCED")
 	if err := first.stream.Close(); err != nil {
