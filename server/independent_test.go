@@ -181,15 +181,15 @@ func TestIndependent_StreamEndsAfterTheLastPart(t *testing.T) {
 func TestIndependent_TokensAreThoseOfAWatch(t *testing.T) {
 	api := podsAPI()
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
-	watch := func(token string) *follower {
-		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token})
+	watch := func(token, version string) *follower {
+		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token, MinResourceVersion: version})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = stream.Close() })
 		return &follower{t: t, stream: stream}
 	}
-	first := watch("")
+	first := watch("", "")
 	first.want("RESET", "ADDED default/a", "ADDED default/b", "SYNCED")
 	api.events <- watchEvent{"MODIFIED", objecttest.Pod("b", 11)}
 	second := followParts(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{
@@ -199,7 +199,7 @@ func TestIndependent_TokensAreThoseOfAWatch(t *testing.T) {
 	api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 12)}
 	second.want(0, "MODIFIED:a")
 	api.events <- watchEvent{"ADDED", objecttest.Pod("c", 13)}
-	third := watch(second.tokens[0])
+	third := watch(second.tokens[0], "13")
 	third.want("ADDED default/c")
 }
 
