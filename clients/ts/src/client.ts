@@ -46,6 +46,8 @@ import { LogLines, type LogLinesOptions } from "./loglines.js";
 import type { KubeValue, ObjectName } from "./object.js";
 import { patchRequest, type PatchOptions, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
+import { SharedStreams } from "./sharedstreams.js";
+import { Store, type StoreOptions } from "./store.js";
 import { Table, type TableOptions } from "./table.js";
 import { updateRequest, type UpdateOptions, type UpdateResult } from "./update.js";
 import { Watch, type WatchOptions } from "./watch.js";
@@ -72,14 +74,22 @@ export interface Client {
   list<T = KubeValue>(resource: string, options?: ListOptions): List<T>;
 
   /**
-   * Watches the objects of a selection and every change to them. The watch is opened when it is
+   * Keeps a local, indexed copy of a selection: the way to have the current objects at hand. The
+   * copy is live while the store is followed, and shares one stream with all live stores of the
+   * client.
+   */
+  store<T = KubeValue>(resource: string, options?: StoreOptions<T>): Store<T>;
+
+  /**
+   * Watches the objects of a selection and every change to them, for programs that react to each
+   * event. To keep a copy of the objects, see `store`. The watch is opened when it is
    * iterated, and lasts: a lost stream is opened again and resumes at its last position.
    */
   watch<T = KubeValue>(resource: string, options?: WatchOptions): Watch<T>;
 
   /**
    * Opens several watches, at most 100, in one stream, each with a key that the caller chooses.
-   * If one of them is rejected or ends, all do. As with `watch`, the stream is opened when the
+   * This is low level: the stores of a client share a stream without it. If one of them is rejected or ends, all do. As with `watch`, the stream is opened when the
    * result is iterated, and lasts. The type parameter has the type of the objects' values for each
    * key.
    */
@@ -96,7 +106,7 @@ export interface Client {
 
   /**
    * Counts as `count` does, and keeps the numbers current: a store of the counts, which can also be
-   * iterated. The stream is opened when the store is followed, and lasts.
+   * iterated. It is live while it is followed.
    */
   watchCounts<const A extends readonly Aggregate[] = NoAggregates>(
     resource: string,
@@ -105,7 +115,7 @@ export interface Client {
 
   /**
    * Follows a page of the sorted selection, for tables of many objects: a store of the page, which
-   * can be scrolled, and iterated. The stream is opened when the store is followed, and lasts.
+   * can be scrolled, and iterated. It is live while it is followed.
    */
   livePage<T = KubeValue>(resource: string, options?: LivePageOptions): LivePage<T>;
 
@@ -207,6 +217,7 @@ export function createClient(transport: Transport): Client {
   const access = createServiceClient(AccessService, transport);
   const discovery = createServiceClient(DiscoveryService, transport);
   const pods = createServiceClient(PodService, transport);
+  const streams = new SharedStreams(service);
   return {
     async get<T>(resource: string, name: ObjectName, options: GetOptions = {}) {
       const request = getRequest(resource, name, options);
@@ -225,6 +236,10 @@ export function createClient(transport: Transport): Client {
       return new WatchMany<V>(service, watches, options);
     },
 
+    store<T>(resource: string, options: StoreOptions<T> = {}) {
+      return new Store<T>(streams, resource, options);
+    },
+
     async count<const A extends readonly Aggregate[] = NoAggregates>(
       resource: string,
       options: CountOptions<A> = {},
@@ -238,11 +253,11 @@ export function createClient(transport: Transport): Client {
       resource: string,
       options: WatchCountsOptions<A> = {},
     ) {
-      return new LiveCounts<A>(service, resource, options);
+      return new LiveCounts<A>(streams, resource, options);
     },
 
     livePage<T>(resource: string, options: LivePageOptions = {}) {
-      return new LivePage<T>(service, resource, options);
+      return new LivePage<T>(streams, resource, options);
     },
 
     table(resource: string, options: TableOptions = {}) {

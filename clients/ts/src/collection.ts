@@ -16,10 +16,14 @@ export interface Changes<V> {
 }
 
 /**
- * The current objects of a watch. Pass it the batches of the watch; it does no I/O.
+ * The current objects of a watch. Pass it the batches of the watch; it does no I/O. This is low
+ * level, for programs that store each batch with its token: `client.store` keeps a copy by itself.
  *
  * A snapshot replaces the objects atomically when it is complete: between RESET and SYNCED
  * readers see the earlier state, so that a view is never empty in between.
+ *
+ * An object that has not changed, that is, one with the same UID and resource version, remains the
+ * same object, also in the next snapshot.
  *
  * A resumed stream has no snapshot. An object of the collection may then be added again, which
  * replaces it, and an object that is not in the collection may be deleted, which has no effect.
@@ -106,7 +110,9 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
         this.#swap(before);
         break;
       case "ADDED":
-      case "MODIFIED":
+        this.#touch(event.object, before).set(keyOf(event.object), this.#kept(event.object));
+        break;
+      case "MODIFIED": // even at the same version: its schema may have changed
         this.#touch(event.object, before).set(keyOf(event.object), this.#project(event.object));
         break;
       case "DELETED":
@@ -131,6 +137,13 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
     return this.#objects;
   }
 
+  /** Returns what is stored for an object: the same as before if the object has not changed. */
+  #kept(object: KubeObject<T>): V {
+    const known = this.#objects.get(keyOf(object));
+    const isSame = known?.uid === object.uid && known.resourceVersion === object.resourceVersion;
+    return isSame ? known : this.#project(object);
+  }
+
   #swap(before: Map<string, V | undefined>): void {
     const snapshot = this.#snapshot ?? this.#objects;
     for (const key of [...this.#objects.keys(), ...snapshot.keys()]) {
@@ -149,7 +162,7 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
     for (const [key, old] of before) {
       const now = this.#objects.get(key);
       if (old && now && old.uid === now.uid) {
-        if (old.resourceVersion !== now.resourceVersion) modified.push(now);
+        if (old !== now) modified.push(now);
         continue;
       }
       if (old) deleted.push(old);

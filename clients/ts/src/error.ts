@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { StatusSchema, type Status } from "./gen/kubeconnect/v1/status_pb.js";
+import { codeOf } from "./statuscode.js";
 
 /** A single cause of an error, such as a field that failed validation. */
 export interface StatusCause {
@@ -73,6 +74,11 @@ export class KubeconnectError extends Error {
   /** Returns the error of an object whose content the service could not read. */
   static fromStatus(status: Status): KubeconnectError {
     return new KubeconnectError(status.message, Code.DataLoss, status);
+  }
+
+  /** Returns the error of a part of a stream, as that of a call of its own. */
+  static ofCall(status: Status): KubeconnectError {
+    return new KubeconnectError(status.message, codeOf(status), status);
   }
 
   /** Returns the error for an unreachable service. */

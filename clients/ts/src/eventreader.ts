@@ -10,14 +10,15 @@ import { newest } from "./version.js";
 /** Converts the messages of one watch, over all its streams, to batches. */
 export class EventReader<T> {
   /** What the service has last reported about the watch. */
-  readonly info = new StreamInfo();
+  readonly info: StreamInfo;
   /** The objects that patches are applied to; undefined if no patches are requested. */
   #objects: ObjectCache | undefined;
   /** The newest version since the last RESET. */
   #resourceVersion = "";
 
   /** @param patches Whether changed objects may be sent as patches. */
-  constructor(patches: boolean) {
+  constructor(patches: boolean, info = new StreamInfo()) {
+    this.info = info;
     this.#objects = patches ? new ObjectCache() : undefined;
   }
 

@@ -77,6 +77,7 @@ export type { ReconnectOptions } from "./reconnect.js";
 export type { Relation, RelationType } from "./relation.js";
 export type { Selection } from "./selection.js";
 export type { Sleep } from "./sleep.js";
+export { Store, type StoreOptions, type StoreSnapshot } from "./store.js";
 export {
   Table,
   type TableAll,

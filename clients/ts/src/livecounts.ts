@@ -1,7 +1,6 @@
 import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { aggregatesFrom, type Aggregate } from "./aggregate.js";
-import { stream } from "./call.js";
 import {
   countFields,
   groupFrom,
@@ -15,9 +14,12 @@ import type {
   WatchCountsRequestSchema,
   WatchCountsResponse,
 } from "./gen/kubeconnect/v1/watch_counts_pb.js";
+import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { keptList, keptState, keptValue } from "./kept.js";
 import { LiveStore, type LiveStoreOptions, type Update } from "./livestore.js";
-import type { ResourceServiceClient } from "./message.js";
+import { required } from "./message.js";
+import { countsPart, type PartRequest } from "./part.js";
+import type { SharedStreams } from "./sharedstreams.js";
 
 /** Options of live counts: what to count, and how often to send changes. */
 export interface WatchCountsOptions<A extends readonly Aggregate[] = readonly Aggregate[]>
@@ -37,33 +39,34 @@ export interface WatchCountsOptions<A extends readonly Aggregate[] = readonly Ag
  * Code.ResourceExhausted if there are more than 10,000 groups.
  */
 export class LiveCounts<A extends readonly Aggregate[]> extends LiveStore<Counts<A>> {
-  readonly #service: ResourceServiceClient;
-  readonly #request: MessageInitShape<typeof WatchCountsRequestSchema>;
+  readonly #request: PartRequest;
   readonly #options: WatchCountsOptions<A>;
   #groups = new Map<string, ObjectGroup<A>>();
+  /** Whether the last request has been answered with numbers. */
+  #counted = false;
 
-  constructor(service: ResourceServiceClient, resource: string, options: WatchCountsOptions<A>) {
-    super(options);
-    this.#service = service;
-    this.#request = watchCountsRequest(resource, options);
+  constructor(streams: SharedStreams, resource: string, options: WatchCountsOptions<A>) {
+    super(streams, options);
+    this.#request = countsPart(watchCountsRequest(resource, options));
     this.#options = options;
   }
 
-  protected override async *open(
-    signal: AbortSignal,
-  ): AsyncGenerator<Update<Counts<A>>, void, undefined> {
-    const { headers } = this.#options;
-    let counted = false;
-    let { snapshot } = this;
-    for await (const response of stream({ signal, headers }, (call) =>
-      this.#service.watchCounts(this.#request, call),
-    )) {
-      this.info.read(response);
-      // A stream begins with messages without numbers while the service is not ready to count.
-      counted ||= response.reset;
-      if (counted) snapshot = keptState(snapshot, this.#read(response, snapshot));
-      yield { snapshot, freshness: freshnessFrom(response.freshness), synced: counted };
-    }
+  protected override request(): PartRequest {
+    this.#counted = false;
+    return this.#request;
+  }
+
+  protected override read({ counts }: WatchManyResponse): Update<Counts<A>> {
+    const response = required(counts, "the response of counts");
+    this.info.read(response);
+    // A stream begins with messages without numbers while the service is not ready to count.
+    this.#counted ||= response.reset;
+    const { snapshot } = this;
+    return {
+      snapshot: this.#counted ? keptState(snapshot, this.#read(response, snapshot)) : snapshot,
+      freshness: freshnessFrom(response.freshness),
+      synced: this.#counted,
+    };
   }
 
   #read(response: WatchCountsResponse, earlier: Counts<A> | undefined): Counts<A> {

@@ -1,16 +1,20 @@
-import { stream } from "./call.js";
 import { KubeconnectError } from "./error.js";
 import { freshnessFrom } from "./freshness.js";
-import { EventType, type PageState, type WatchResponse } from "./gen/kubeconnect/v1/watch_pb.js";
+import {
+  EventType,
+  type PageState,
+  type WatchManyResponse,
+} from "./gen/kubeconnect/v1/watch_pb.js";
 import { joinFields, type JoinOptions } from "./join.js";
 import { keptState } from "./kept.js";
 import { LiveStore, type LiveStoreOptions, type Update } from "./livestore.js";
-import type { ResourceServiceClient } from "./message.js";
+import { required } from "./message.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
 import { PageObjects } from "./pageobjects.js";
+import { watchPart, type PartRequest } from "./part.js";
 import type { FieldOptions, Source } from "./read.js";
-import { ResponseStream } from "./responsestream.js";
 import type { Selection } from "./selection.js";
+import type { SharedStreams } from "./sharedstreams.js";
 import { watchFields } from "./watch.js";
 
 /** The place of a page in the sorted selection. */
@@ -59,22 +63,19 @@ export interface PageSnapshot<T = KubeValue> {
  * ten times a second. A lost stream resumes with the differences to the page.
  */
 export class LivePage<T = KubeValue> extends LiveStore<PageSnapshot<T>, PageUpdate<T>> {
-  readonly #service: ResourceServiceClient;
   readonly #resource: string;
   readonly #options: LivePageOptions;
   readonly #objects = new PageObjects<T>();
-  /** The requested range, and the one of the snapshot. */
+  /** The range to show, the one that was requested, and the one of the snapshot. */
   #range: PageRange;
+  #requestedRange: PageRange;
   #shownRange: PageRange;
-  /** The stream that a scroll interrupts; undefined while a stream is being opened. */
-  #established: ResponseStream<WatchResponse> | undefined;
 
-  constructor(service: ResourceServiceClient, resource: string, options: LivePageOptions) {
-    super(options);
-    this.#service = service;
+  constructor(streams: SharedStreams, resource: string, options: LivePageOptions) {
+    super(streams, options);
     this.#resource = resource;
     this.#options = options;
-    this.#range = this.#shownRange = rangeOf(options);
+    this.#range = this.#requestedRange = this.#shownRange = rangeOf(options);
   }
 
   /** The objects of the snapshot; none before the first one. */
@@ -105,90 +106,57 @@ export class LivePage<T = KubeValue> extends LiveStore<PageSnapshot<T>, PageUpda
   scrollTo(range: number | PageRange): void {
     const { limit } = this.#range;
     this.#range = rangeOf({ limit, ...(typeof range === "number" ? { offset: range } : range) });
-    this.#established?.interrupt();
+    this.update();
     this.resume();
     this.notify();
   }
 
-  /**
-   * Reads a stream, and after each scroll another one, which is opened before the earlier one is
-   * closed. There are never more than two: a scroll waits for the first message of the stream.
-   */
-  protected override async *open(
-    signal: AbortSignal,
-    resumeToken: string,
-  ): AsyncGenerator<PageUpdate<T>, void, undefined> {
-    let state: PageUpdate<T> = { snapshot: this.snapshot, resumeToken, freshness: undefined };
-    let stream: ResponseStream<WatchResponse> | undefined;
-    let replaced: typeof stream;
-    try {
-      for (let range: PageRange | undefined; range !== this.#range;) {
-        signal.throwIfAborted();
-        range = this.#range;
-        replaced = stream;
-        stream = this.#openStream(range, state.resumeToken, signal);
-        this.#objects.revert();
-        let response = await stream.next();
-        replaced?.close();
-        this.#established = stream;
-        while (response !== undefined) {
-          state = this.#read(response, range, state);
-          yield state;
-          if (range !== this.#range) break;
-          response = await stream.next();
-        }
-      }
-    } finally {
-      this.#established = undefined;
-      replaced?.close();
-      stream?.close();
-    }
+  protected override pageLimit(): number {
+    return this.#range.limit ?? defaultLimit;
   }
 
-  protected override apply(update: PageUpdate<T>): void {
-    this.#shownRange = update.range ?? this.#shownRange;
-    super.apply(update);
-  }
-
-  #openStream(
-    { limit = 50, offset = 0, after }: PageRange,
-    resumeToken: string,
-    signal: AbortSignal,
-  ): ResponseStream<WatchResponse> {
-    const { headers, orderBy = "" } = this.#options;
+  protected override request(resumeToken: string): PartRequest {
+    this.#requestedRange = this.#range;
+    this.#objects.revert();
+    const { offset = 0, after } = this.#range;
+    const { orderBy = "" } = this.#options;
     const isReached = resumeToken !== "";
-    const request = {
+    return watchPart({
       ...watchFields(this.#resource, this.#options, { isReached, patches: false }),
       ...joinFields(this.#options),
-      limit,
+      limit: this.pageLimit(),
       orderBy,
       offset: BigInt(offset),
       ...(after && { after: { namespace: after.namespace ?? "", name: after.name } }),
-      resumeToken,
-    };
-    return new ResponseStream(signal, (signal) =>
-      stream({ signal, headers }, (call) => this.#service.watch(request, call)),
-    );
+      ownResumeToken: resumeToken,
+    });
   }
 
   /** Reads a message. The page and its token remain until the next page is complete. */
-  #read(response: WatchResponse, range: PageRange, earlier: PageUpdate<T>): PageUpdate<T> {
+  protected override read(message: WatchManyResponse): PageUpdate<T> {
+    const response = required(message.response, "the response of a watch");
     this.info.read(response);
     for (const event of response.events) this.#objects.apply(event, this.info.resource);
     const freshness = freshnessFrom(response.freshness);
     const { page, resumeToken } = response;
     if (page !== undefined) {
+      const range = this.#requestedRange;
       return { snapshot: this.#complete(page), resumeToken, range, changed: true, freshness };
     }
     if (response.events.some(({ type }) => type === EventType.SYNCED)) {
       throw KubeconnectError.internal("the service does not support live pages: update it");
     }
-    const { snapshot } = earlier;
+    const { snapshot } = this;
     if (resumeToken === "" || this.#objects.incomplete) {
-      return { snapshot, resumeToken: earlier.resumeToken, freshness };
+      return { snapshot, resumeToken: this.resumeToken, freshness };
     }
     const current = snapshot && keptState(snapshot, { ...snapshot, ...this.#status() });
     return { snapshot: current, resumeToken, freshness };
+  }
+
+  protected override apply(update: PageUpdate<T>): void {
+    this.#shownRange = update.range ?? this.#shownRange;
+    super.apply(update);
   }
 
   #complete({ totalCount, offset, resourceVersion }: PageState): PageSnapshot<T> {
@@ -215,6 +183,8 @@ interface PageUpdate<T> extends Update<PageSnapshot<T>> {
 }
 
 const noItems: readonly never[] = [];
+
+const defaultLimit = 50;
 
 /** Returns a range of its own, so that ranges can be compared by identity. */
 function rangeOf({ limit, offset, after }: PageRange): PageRange {

@@ -1,13 +1,23 @@
+import { Code } from "@connectrpc/connect";
 import type { StreamOptions } from "./call.js";
 import { ConnectionTracker, type ConnectionState } from "./connection.js";
 import { KubeconnectError } from "./error.js";
 import type { Freshness } from "./freshness.js";
-import { reconnecting, type ReconnectLimits, type ReconnectOptions } from "./reconnect.js";
+import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
+import { callListener } from "./listener.js";
+import type { Membership, Part, PartRequest } from "./part.js";
+import type { ReconnectLimits, ReconnectOptions } from "./reconnect.js";
 import { RetryPolicy } from "./retry.js";
+import type { SharedStreams } from "./sharedstreams.js";
+import { derived } from "./signal.js";
 import type { BatchStatus } from "./staleness.js";
 import { StreamInfo } from "./streaminfo.js";
 
-/** Options of a store. */
+/**
+ * Options of a live store. All live stores of a client share one stream. A store has a stream of its
+ * own if it has `headers`, or one of the options of the stream: `reconnect`, `isFinal`,
+ * `maxStalenessMs`, `sleep`.
+ */
 export interface LiveStoreOptions extends StreamOptions, ReconnectOptions {}
 
 /** The state after a message of the service. */
@@ -22,11 +32,12 @@ export interface Update<S> extends BatchStatus {
  * A state of the cluster that the service keeps current, as a store for user interfaces. Its
  * snapshots are immutable, and a snapshot is the same object until something in it changes.
  *
- * The stream is open while the store is followed: from the first subscription, or the begin of an
+ * The store is live while it is followed: from the first subscription, or the begin of an
  * iteration, until the last one ends. The snapshot remains after that, and is brought up to date
- * when the store is followed again. A stream that is lost is opened again, as by a watch.
+ * when the store is followed again. All live stores of a client share one stream. A stream that is
+ * lost is opened again, as by a watch.
  *
- * If the stream is rejected, or the `signal` aborts, the store is no longer current: iterations
+ * If the store is rejected, or the `signal` aborts, the store is no longer current: iterations
  * throw, and `error` has the reason for subscribers. The next subscription opens the stream again.
  *
  * `subscribe` and `getSnapshot` are arguments of React's useSyncExternalStore, and the store is a
@@ -36,24 +47,25 @@ export abstract class LiveStore<
   S extends object,
   U extends Update<S> = Update<S>,
 > implements AsyncIterable<S> {
-  /** What the service has last reported about the stream. */
+  /** What the service has last reported about the store. */
   protected readonly info = new StreamInfo();
   readonly #options: LiveStoreOptions & ReconnectLimits;
+  readonly #streams: SharedStreams;
   readonly #connection: ConnectionTracker;
-  readonly #retry: RetryPolicy;
+  readonly #part: Part;
   readonly #listeners = new Set<() => void>();
+  readonly #followers = new Set<symbol>();
   #snapshot: S | undefined;
   #resumeToken = "";
   #stale = false;
   #failure: { readonly error: unknown } | undefined;
-  /** Ends the stream; undefined if no stream is open. */
-  #leaving: AbortController | undefined;
-  /** Settles when the last stream has ended. */
-  #ended = Promise.resolve();
+  /** The membership in the stream, and what ends it; undefined if the store is not live. */
+  #membership: (Membership & { readonly leaving: AbortController }) | undefined;
 
-  constructor(options: LiveStoreOptions) {
+  constructor(streams: SharedStreams, options: LiveStoreOptions) {
     this.#options = options;
-    this.#retry = new RetryPolicy(options);
+    this.#streams = streams.forStore(options);
+    this.#part = this.#createPart(new RetryPolicy(options));
     this.#connection = new ConnectionTracker((connection) => {
       if (connection.state !== "connected") this.info.markLost();
       options.onConnection?.(connection);
@@ -94,11 +106,11 @@ export abstract class LiveStore<
       listener(this.#snapshot);
     };
     this.#listeners.add(call);
-    this.resume();
+    const unfollow = this.follow();
     call();
     return () => {
       this.#listeners.delete(call);
-      if (this.#listeners.size === 0) this.#leave();
+      unfollow();
     };
   };
 
@@ -129,16 +141,58 @@ export abstract class LiveStore<
     }
   }
 
-  /** Opens a stream, which resumes at the token, and reads its messages. */
-  protected abstract open(signal: AbortSignal, resumeToken: string): AsyncIterable<U>;
+  /** The token of the last update; empty if it has none. */
+  protected get resumeToken(): string {
+    return this.#resumeToken;
+  }
 
-  /** Opens a stream if the store is followed and has none, because the last one has failed. */
+  /** Returns the maximum number of objects of the page; 0 if the store is not a page. */
+  protected pageLimit(): number {
+    return 0;
+  }
+
+  /** Returns whether a part of a snapshot was received, and the rest was not. */
+  protected isWithinSnapshot(): boolean {
+    return false;
+  }
+
+  /** Returns a request that resumes at the token. Only responses to it are read from now on. */
+  protected abstract request(resumeToken: string): PartRequest;
+
+  /** Reads a response. */
+  protected abstract read(response: WatchManyResponse): U;
+
+  /** Keeps the store live until the returned function is called. */
+  protected follow(): () => void {
+    const follower = Symbol("a follower");
+    this.#followers.add(follower);
+    this.resume();
+    return () => {
+      if (this.#followers.delete(follower) && this.#followers.size === 0) this.#leave();
+    };
+  }
+
+  /** Joins the stream if the store is followed and has none, because the last one has failed. */
   protected resume(): void {
-    if (this.#leaving !== undefined || this.#listeners.size === 0) return;
-    const leaving = new AbortController();
-    this.#leaving = leaving;
+    if (this.#membership !== undefined || this.#followers.size === 0) return;
     this.#failure = undefined;
-    this.#ended = this.#ended.then(() => this.#follow(leaving.signal));
+    const { signal } = this.#options;
+    const leaving = new AbortController();
+    this.#membership = { ...this.#streams.join(this.#part), leaving };
+    if (!signal) return;
+    const stopped = derived(signal);
+    const stop = (): void => {
+      this.#leave();
+      this.#failure = { error: stopped.reason };
+      this.notify();
+    };
+    if (stopped.aborted) stop();
+    else stopped.addEventListener("abort", stop, { signal: leaving.signal });
+  }
+
+  /** Requests the store again, because its request has changed. */
+  protected update(): void {
+    this.#membership?.update();
   }
 
   /** Makes an update the state of the store. */
@@ -153,46 +207,52 @@ export abstract class LiveStore<
 
   /** Calls the listeners. An error of one of them is reported as uncaught, and does no harm here. */
   protected notify(): void {
-    for (const call of [...this.#listeners]) {
-      try {
-        call();
-      } catch (error) {
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
-    }
+    for (const call of [...this.#listeners]) callListener(call);
   }
 
   #leave(): void {
-    this.#leaving?.abort();
-    this.#leaving = undefined;
+    if (this.#membership === undefined) return;
+    this.#membership.leave();
+    this.#membership.leaving.abort();
+    this.#membership = undefined;
+    this.#connection.closed();
   }
 
-  /** Reads streams until the store is left. Never rejects. */
-  async #follow(left: AbortSignal): Promise<void> {
-    try {
-      for await (const update of this.#streams(left)) {
-        if (left.aborted) return;
-        this.apply(update);
-      }
-    } catch (error) {
-      if (left.aborted) return;
-      this.#leaving = undefined;
-      this.#failure = { error };
-      this.#resumeToken = ""; // the next stream begins with a snapshot
-      this.notify();
-    }
+  #createPart(retry: RetryPolicy): Part {
+    return {
+      retry,
+      pageLimit: () => this.pageLimit(),
+      isWithinSnapshot: () => this.isWithinSnapshot(),
+      request: () => this.request(this.#resumeToken),
+      receive: (response) => this.#receive(response),
+      lost: (error, delayMs) => {
+        this.#lost(error, delayMs);
+      },
+      failed: (error) => {
+        this.#fail(KubeconnectError.from(error));
+      },
+    };
   }
 
-  #streams(left: AbortSignal): AsyncGenerator<U, never, undefined> {
-    const { signal } = this.#options;
-    return reconnecting(
-      (signal, resumeToken) => this.open(signal, resumeToken),
-      this.#resumeToken,
-      signal ? AbortSignal.any([signal, left]) : left,
-      this.#options,
-      { connection: this.#connection, retry: this.#retry },
-    );
+  #receive(response: WatchManyResponse): U {
+    this.#connection.received();
+    const update = this.read(response);
+    this.apply(update);
+    return update;
+  }
+
+  #lost(error: KubeconnectError, delayMs: number): void {
+    if (error.code === Code.InvalidArgument) this.#resumeToken = ""; // it may be invalid
+    this.#connection.failed(error);
+    this.#options.onRetry?.(error, delayMs);
+  }
+
+  #fail(error: KubeconnectError): void {
+    this.#membership?.leaving.abort();
+    this.#membership = undefined;
+    this.#resumeToken = ""; // the next stream begins with a snapshot
+    this.#connection.failed(error);
+    this.#failure = { error };
+    this.notify();
   }
 }

@@ -1,3 +1,4 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   createRouterTransport,
   type HandlerContext,
@@ -5,7 +6,20 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { createClient, KubeconnectError, type Client, type LiveStore } from "../src/index.js";
-import { AccessService, DiscoveryService, PodService, ResourceService } from "../src/proto.js";
+import {
+  AccessService,
+  DiscoveryService,
+  PodService,
+  ResourceService,
+  WatchRequestSchema,
+  type WatchCountsRequest,
+  type WatchCountsResponseSchema,
+  type WatchManyRequest,
+  type WatchManyResponseSchema,
+  type WatchRequest,
+  type WatchResponseSchema,
+  type WatchSpec,
+} from "../src/proto.js";
 
 /** Creates a client of services with these methods. All other methods are unimplemented. */
 export function clientOf(
@@ -162,6 +176,34 @@ export class FakeStreams<Request, Response> {
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
+}
+
+type Method<Request, Response> = (
+  request: Request,
+  context: HandlerContext,
+) => AsyncIterable<Response>;
+type ManyMethod = Method<WatchManyRequest, MessageInitShape<typeof WatchManyResponseSchema>>;
+
+/** Returns the WatchMany of a service whose clients have one live store, of a watch. */
+export function oneWatch(
+  watch: Method<WatchRequest, MessageInitShape<typeof WatchResponseSchema>>,
+): ManyMethod {
+  return async function* ({ watches: [spec] }, context) {
+    const fields = spec as Omit<WatchSpec, "$typeName"> | undefined;
+    const resumeToken = spec?.ownResumeToken ?? "";
+    const request = create(WatchRequestSchema, { ...fields, resumeToken });
+    for await (const response of watch(request, context)) yield { response };
+  };
+}
+
+/** Returns the WatchMany of a service whose clients have one live store, of counts. */
+export function oneCounts(
+  watchCounts: Method<WatchCountsRequest, MessageInitShape<typeof WatchCountsResponseSchema>>,
+): ManyMethod {
+  return async function* ({ counts: [request] }, context) {
+    if (request === undefined) throw new Error("there are no counts");
+    for await (const counts of watchCounts(request, context)) yield { counts };
+  };
 }
 
 /** Waits until a condition is true of a store, and returns its snapshot. */

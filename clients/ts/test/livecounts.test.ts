@@ -11,7 +11,7 @@ import {
   WatchCountsResponseSchema,
   type WatchCountsRequest,
 } from "../src/proto.js";
-import { clientOf, FakeStreams, podResource, until } from "./fixture.js";
+import { clientOf, FakeStreams, oneCounts, podResource, until } from "./fixture.js";
 
 type Response = MessageInitShape<typeof WatchCountsResponseSchema>;
 
@@ -20,7 +20,7 @@ const noDelay = (): Promise<void> => Promise.resolve();
 
 function service() {
   const streams = new FakeStreams<WatchCountsRequest, Response>();
-  return { streams, client: clientOf({ watchCounts: streams.open }) };
+  return { streams, client: clientOf({ watchMany: oneCounts(streams.open) }) };
 }
 
 function group(values: JsonValue[], count: number, cpu = count) {

@@ -11,7 +11,15 @@ import {
   type WatchRequest,
   type WatchResponseSchema,
 } from "../src/proto.js";
-import { clientOf, FakeStreams, pod, podResource, until, type FakeStream } from "./fixture.js";
+import {
+  clientOf,
+  FakeStreams,
+  oneWatch,
+  pod,
+  podResource,
+  until,
+  type FakeStream,
+} from "./fixture.js";
 import {
   eventsBetween,
   ModelSelection,
@@ -28,7 +36,7 @@ const noDelay = (): Promise<void> => Promise.resolve();
 
 function service() {
   const streams = new FakeStreams<WatchRequest, Response>();
-  return { streams, client: clientOf({ watch: streams.open }) };
+  return { streams, client: clientOf({ watchMany: oneWatch(streams.open) }) };
 }
 
 /** Returns the event of an object that is in the page from now on. */
