@@ -52,7 +52,26 @@ export type {
   SchemaResult,
 } from "./discovery.js";
 export type { ConnectionState } from "./connection.js";
-export { KubeconnectError, type StatusCause } from "./error.js";
+export {
+  AlreadyExistsError,
+  CancelledError,
+  ConflictError,
+  DeadlineExceededError,
+  ExpiredError,
+  ForbiddenError,
+  InternalError,
+  InvalidArgumentError,
+  InvalidError,
+  KubeconnectError,
+  NotFoundError,
+  ResourceExhaustedError,
+  TooManyRequestsError,
+  UnauthenticatedError,
+  UnavailableError,
+  UnimplementedError,
+  UnreadableObjectError,
+  type StatusCause,
+} from "./error.js";
 export type { WatchBatch, WatchEvent } from "./event.js";
 export type { EventStream, EventStreamOptions } from "./eventstream.js";
 export type { Freshness } from "./freshness.js";
