@@ -1,8 +1,9 @@
 import type { CallOptions } from "./call.js";
 import type { Client } from "./client.js";
 import { KubeconnectError } from "./error.js";
-import { manifestsOf, type ApplyDocuments, type Manifest } from "./manifest.js";
+import { manifestsOf, type ApplyDocuments } from "./manifest.js";
 import type { PatchResult } from "./patch.js";
+import { Scopes } from "./scopes.js";
 import type { WriteOptions } from "./write.js";
 
 /** Options of applyYaml. The timeout is for each object. */
@@ -33,7 +34,7 @@ export async function applyDocuments(
   for (const manifest of manifestsOf(documents)) {
     const { resource, name, body, description } = manifest;
     try {
-      const place = manifest.namespace || (await scopes.namespaceOf(manifest, namespace));
+      const place = manifest.namespace || (await scopes.namespaceFor(manifest, namespace));
       const patch = { ...options, fieldManager, type: "apply", body } as const;
       results.push(await client.patch(resource, { namespace: place, name }, patch));
     } catch (error) {
@@ -42,33 +43,4 @@ export async function applyDocuments(
     }
   }
   return results;
-}
-
-/** Whether kinds have namespaces, read once for each API group. */
-class Scopes {
-  readonly #client: Pick<Client, "resourceTypes">;
-  readonly #options: CallOptions;
-  readonly #groups = new Map<string, ReadonlyMap<string, boolean>>();
-
-  constructor(client: Pick<Client, "resourceTypes">, options: CallOptions) {
-    this.#client = client;
-    this.#options = options;
-  }
-
-  /** Returns the default namespace if the object's kind has namespaces. */
-  async namespaceOf({ group, kind }: Manifest, namespace?: string): Promise<string | undefined> {
-    if (!namespace) return undefined;
-    const kinds = this.#groups.get(group) ?? (await this.#read(group));
-    // A kind that is not served yet is defined by an earlier document.
-    return (kinds.get(kind) ?? true) ? namespace : undefined;
-  }
-
-  async #read(group: string): Promise<ReadonlyMap<string, boolean>> {
-    const { signal, headers, timeoutMs } = this.#options;
-    const options = { signal, headers, timeoutMs, group: group || "core" };
-    const { types } = await this.#client.resourceTypes(options);
-    const kinds = new Map(types.map(({ resource }) => [resource.kind, resource.namespaced]));
-    this.#groups.set(group, kinds);
-    return kinds;
-  }
 }

@@ -1,4 +1,5 @@
 import type { WriteBody } from "./body.js";
+import { kindResource } from "./kindresource.js";
 import { readHeader, splitDocuments } from "./yamlheader.js";
 
 /**
@@ -90,14 +91,13 @@ function manifest(header: Header, body: WriteBody, where: string): Manifest {
     if (typeof value === "string" && value !== "") return value;
     throw new TypeError(`${where}: an object to apply needs ${path}`);
   };
-  const [version, group = ""] = required("apiVersion").split("/").reverse();
+  const apiVersion = required("apiVersion");
   const kind = required("kind");
   const name = required("name", "metadata.name");
   const namespace = typeof header.namespace === "string" ? header.namespace : undefined;
   const path = namespace ? `${namespace}/${name}` : name;
   const description = `${where} (${kind} ${path})`;
-  const resource = `${kind}.${version}.${group}`;
-  return { group, kind, resource, namespace, name, body, description };
+  return { ...kindResource(apiVersion, kind), kind, namespace, name, body, description };
 }
 
 function located<T>(where: string, read: () => T): T {

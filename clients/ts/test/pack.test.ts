@@ -40,11 +40,12 @@ suite("the package of npm pack", () => {
       import { connect as connectWeb } from "@kubeconnect/client/web";
       import { ResourceService } from "@kubeconnect/client/proto";
       import { useList } from "@kubeconnect/client/react";
-      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb, useList]) console.log(typeof value);
+      import { parseQuantity } from "@kubeconnect/client/helpers";
+      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb, useList, parseQuantity]) console.log(typeof value);
       console.log(ResourceService.typeName);`;
     writeFileSync(join(fresh, "program.mjs"), program);
     const printed = run(process.execPath, ["program.mjs"], fresh).trim().split("\n");
-    const functions = Array<string>(6).fill("function");
+    const functions = Array<string>(7).fill("function");
     assert.deepEqual(printed, [...functions, "kubeconnect.v1.ResourceService"]);
   });
 
