@@ -2,6 +2,8 @@
 export interface Findings {
   /** Whether everything was read. */
   readonly isComplete: boolean;
+  /** Whether the caller may read all of it, some of it, or nothing. */
+  readonly readable: "all" | "some" | "nothing";
   /** Whether it is true at this time. */
   readonly isCurrent: boolean;
   /** The numbers of workloads, pods, and nodes with a problem. */
@@ -19,6 +21,9 @@ export function headline(findings: Findings): {
   readonly text: string;
 } {
   const { workloads, podsWithReason, nodes, pods, allNodes } = findings;
+  if (findings.readable === "nothing") {
+    return { tone: "neutral", text: "You may not read what this page shows." };
+  }
   if (!findings.isComplete) return { tone: "neutral", text: "Reading the state of the cluster…" };
   const problems = [
     workloads > 0 && counted(workloads, "workload is not ready", "workloads are not ready"),
@@ -32,7 +37,8 @@ export function headline(findings: Findings): {
     allNodes !== undefined && counted(allNodes, "node", "nodes"),
   ].filter((each) => each !== false);
   const of = all.length > 0 ? `: ${all.join(" on ")}` : "";
-  return { tone: "ok", text: `All is well${past}${of}.` };
+  const what = findings.readable === "all" ? "All" : "What you may read";
+  return { tone: "ok", text: `${what} is well${past}${of}.` };
 }
 
 function counted(number: number, one: string, many: string): string {

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useNamespace } from "../app/namespace.js";
+import { useCatalog } from "../app/catalog.js";
 import { useHealth } from "../app/connection.js";
 import { formatBytes, formatCpu, formatShare } from "../model/quantity.js";
 import { objectParams } from "../model/resource.js";
@@ -53,8 +54,13 @@ function Headline() {
   const { nodes, troubled } = useNodes();
   const { is } = useHealth();
   const reasons = podReasons(pods.waiting.groups, pods.failed.groups, pods.conditions.groups);
+  const { namespaces } = useCatalog();
+  const reads = [...workloads, pods.phases, troubled];
+  const failed = reads.filter(({ error }) => error).length;
+  const isPartial = failed > 0 || namespaces.length > 0;
   const { tone, text } = headline({
-    isComplete: [...workloads, pods.phases, troubled].every(({ loaded, error }) => loaded || error),
+    isComplete: reads.every(({ loaded, error }) => loaded || error),
+    readable: failed === reads.length ? "nothing" : isPartial ? "some" : "all",
     isCurrent: is === "live",
     workloads: workloads.reduce((sum, { total }) => sum + total, 0),
     podsWithReason: reasons.reduce((sum, { count }) => sum + count, 0),
@@ -218,7 +224,7 @@ function Nodes() {
   const { nodes, pods, troubled } = useNodes();
   const loads = nodeLoads(nodes.groups, pods.groups);
   return (
-    <Card title="Nodes" parts={[nodes, pods, troubled]}>
+    <Card title="Nodes" parts={[nodes, troubled]}>
       {troubled.total === 0 && <Calm>All {nodes.total} are ready and without pressure.</Calm>}
       <ul className={styles.rows} aria-label="Nodes with problems">
         {troubled.items.map((node) => (
