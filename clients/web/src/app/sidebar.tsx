@@ -190,7 +190,9 @@ function SidebarNotes() {
   if (error) {
     return (
       <div className={styles.note} role="status">
-        <p>{loaded ? "The types may be outdated" : "The types cannot be read"}: {error.message}</p>
+        <p>
+          {loaded ? "The types may be outdated" : "The types cannot be read"}: {error.message}
+        </p>
         <Button onClick={retry}>Try again</Button>
       </div>
     );
@@ -217,7 +219,9 @@ function SidebarNotes() {
 function moveFocus(event: KeyboardEvent<HTMLElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step === undefined) return;
-  const stops = [...event.currentTarget.querySelectorAll<HTMLElement>("input, a, button[aria-expanded]")];
+  const stops = [
+    ...event.currentTarget.querySelectorAll<HTMLElement>("input, a, button[aria-expanded]"),
+  ];
   const next = stops[stops.indexOf(document.activeElement as HTMLElement) + step];
   if (!next) return;
   event.preventDefault();

@@ -165,9 +165,11 @@ function Highlighted({ text, query }: { readonly text: string; readonly query: s
   const marked = new Set(fuzzyMatch(query, text)?.positions);
   return (
     <span className={styles.label}>
-      {[...text].map((character, index) =>
-        marked.has(index) ? <b key={index}>{character}</b> : character,
-      )}
+      {text
+        .split("")
+        .map((character, index) =>
+          marked.has(index) ? <b key={index}>{character}</b> : character,
+        )}
     </span>
   );
 }
