@@ -69,7 +69,7 @@ test("how much of a workload is ready is told for each kind", () => {
   expect(readyText({ spec: { completions: 1 }, status: { failed: 2 } })).toBe("2 failed");
 });
 
-function object(kind: string, name: string, metadata: NewFields["metadata"]) {
+function object(kind: string, name: string, metadata: NonNullable<NewFields["metadata"]>) {
   const plural = `${kind.toLowerCase()}s`;
   const resource = { group: "apps", version: "v1", kind, plural, namespaced: true };
   return { resource, namespace: "a", name, value: { metadata } };

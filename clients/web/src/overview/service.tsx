@@ -139,11 +139,12 @@ function Caches() {
 
 function CacheTable({ caches }: { readonly caches: ReturnType<typeof runningCaches> }) {
   return (
-    <div className={styles.scroll} role="region" aria-label="Caches" tabIndex={0}>
+    <div className={styles.scroll} role="region" aria-label="Table of the caches" tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>
             <th scope="col">Resource</th>
+            <th scope="col">API group</th>
             <th scope="col">State</th>
             <th scope="col" className={styles.right}>
               Objects
@@ -168,9 +169,9 @@ function CacheTable({ caches }: { readonly caches: ReturnType<typeof runningCach
                 <th scope="row">
                   <Link to="/r/$resource" params={{ resource: name }} title={name}>
                     {typeLabel(type)}
-                  </Link>{" "}
-                  <span className={styles.dim}>{type.resource.group}</span>
+                  </Link>
                 </th>
+                <td className={styles.dim}>{type.resource.group}</td>
                 <td>
                   <Chip tone={tone}>{text}</Chip>
                 </td>
