@@ -19,10 +19,12 @@ export async function followStores(client, namespace, streams, report) {
   });
   const all = [settings, secrets, page, counts];
   const changed = new Map();
-  settings.changes(({ added, modified, deleted }) => {
+  const leave = settings.changes(({ added, modified, deleted }) => {
     for (const { name } of deleted) changed.delete(name);
-    for (const object of [...added, ...modified]) changed.set(object.name, lineOf(object));
+    for (const object of [...added, ...modified])
+      changed.set(object.name, lineOf(object));
   });
+  const unsubscribers = [leave];
   await new Promise((resolve) => {
     const show = () => {
       if (all.some(({ snapshot }) => snapshot === undefined)) return;
@@ -33,13 +35,16 @@ export async function followStores(client, namespace, streams, report) {
         secrets: namesOf(secrets.list()),
         page: namesOf(page.items),
         total: page.total,
-        counts: counts.snapshot.groups.map(({ values, count }) => `${values[0]}=${count}`).sort(),
+        counts: counts.snapshot.groups
+          .map(({ values, count }) => `${values[0]}=${count}`)
+          .sort(),
         streams: { methods: [...streams.methods], mostOpen: streams.mostOpen },
       });
       if (secrets.get({ namespace, name: "end" })) resolve();
     };
-    for (const store of all) store.subscribe(show);
+    for (const store of all) unsubscribers.push(store.subscribe(show));
   });
+  for (const unsubscribe of unsubscribers) unsubscribe();
 }
 
 function lineOf({ name, value }) {
