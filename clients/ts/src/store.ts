@@ -119,7 +119,7 @@ export class Store<T = KubeValue> extends LiveStore<StoreSnapshot<T>, StoreUpdat
    */
   list(namespace?: string): readonly KubeObject<T>[] {
     if (namespace !== undefined) return this.#namespaces.get(namespace);
-    this.#list ??= [...this.#namespaces.keys].sort().flatMap((each) => this.#namespaces.get(each));
+    this.#list ??= ([] as KubeObject<T>[]).concat(...this.#lists());
     return this.#list;
   }
 
@@ -228,6 +228,11 @@ export class Store<T = KubeValue> extends LiveStore<StoreSnapshot<T>, StoreUpdat
     this.#list = undefined;
     this.#namespaces.apply(changes);
     for (const index of this.#indexes.values()) index.apply(changes);
+  }
+
+  /** Returns the objects of each namespace, in order. */
+  #lists(): (readonly KubeObject<T>[])[] {
+    return [...this.#namespaces.keys].sort().map((each) => this.#namespaces.get(each));
   }
 
   #current(): StoreSnapshot<T> {

@@ -313,11 +313,15 @@ suite("live stores", () => {
     const third = await streams.next();
     third.send(message(1, "", { type: EventType.DELETED, index: 7 }));
     await until(page, ({ error }) => error?.code === Code.DataLoss);
+    const pageState = { totalCount: 1n, offset: 0n, resourceVersion: "1" };
+    const later = { events: [reset, added("z")], resumeToken: "p", page: pageState };
+    third.send({ watchIndex: 1, response: { resource: podResource, ...later } });
     third.send(message(0, "3", added("c")));
     const fourth = await streams.next();
     assert.equal(fourth.request.watches.length, 1);
     fourth.send(message(0, "4", added("d")));
     await until(store, () => store.get({ namespace: "default", name: "d" }) !== undefined);
+    assert.deepEqual([page.snapshot, page.connection.state], [undefined, "lost"]);
     leavePage();
     leave();
     await fourth.closed;
