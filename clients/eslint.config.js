@@ -5,7 +5,7 @@ import ts from "typescript-eslint";
 export default defineConfig(
   globalIgnores(["**/dist/", "ts/src/gen/", "python/"]),
   {
-    files: ["**/*.ts"],
+    files: ["**/*.{ts,tsx}"],
     extends: [
       js.configs.recommended,
       ts.configs.strictTypeChecked,
@@ -23,7 +23,7 @@ export default defineConfig(
   },
   {
     // node:test reports the promise of test() itself.
-    files: ["*/test/**/*.ts"],
+    files: ["*/test/**/*.{ts,tsx}"],
     rules: {
       "@typescript-eslint/no-floating-promises": [
         "error",

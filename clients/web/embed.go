@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -52,6 +53,7 @@ var headers = map[string]string{
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 		"require-trusted-types-for 'script'",
+		"trusted-types 'none'",
 	}, "; "),
 	"Cross-Origin-Opener-Policy":   "same-origin",
 	"Cross-Origin-Resource-Policy": "same-origin",
@@ -60,6 +62,16 @@ var headers = map[string]string{
 	// Browsers revalidate the files by ETag on each load, so that a page never runs with the
 	// scripts of another version.
 	"Cache-Control": "no-cache",
+}
+
+// views are the first segments of the addresses of the page's views. The page shows the view of its
+// address; see src/app/router.tsx.
+var views = []string{"r", "o", "logs", "service"}
+
+// isView reports whether a URL path is the address of a view of the page.
+func isView(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return path == "/" || slices.Contains(views, first)
 }
 
 // asset is one file of the page.
@@ -106,7 +118,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.URL.Path
-	if name == "/" {
+	if isView(name) {
 		name = "/index.html"
 	}
 	asset, ok := h.assets[name]
@@ -114,6 +126,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case ok:
 		w.Header().Set("Content-Type", asset.contentType)
 		w.Header().Set("ETag", asset.etag)
+		if strings.HasPrefix(name, "/assets/") {
+			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // their names have a hash of the content
+		}
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(asset.content))
 	case name == "/index.html":
 		http.Error(w, "the console is not in this binary: run `make build`", http.StatusServiceUnavailable)

@@ -38,6 +38,8 @@ func TestAnswers(t *testing.T) {
 		"the page has its icon":              {built, "GET", "/favicon.svg", 200, "image/svg+xml", "<svg/>"},
 		"HEAD has no body":                   {built, "HEAD", "/", 200, "text/html; charset=utf-8", ""},
 		"nothing is changed here":            {built, "POST", "/", 405, "text/plain; charset=utf-8", "GET and HEAD only"},
+		"a view is the page":                 {built, "GET", "/o/configmaps/default/kube-root-ca.crt", 200, "text/html; charset=utf-8", "<!doctype html>"},
+		"a script is no view":                {built, "GET", "/assets/r/app.js", 404, "text/plain; charset=utf-8", "no such file"},
 		"unknown files are not found":        {built, "GET", "/nothing.js", 404, "text/plain; charset=utf-8", "no such file"},
 		"a folder is not listed":             {built, "GET", "/assets/", 404, "text/plain; charset=utf-8", "no such file"},
 		"other files are not served":         {built, "GET", "/.gitkeep", 404, "text/plain; charset=utf-8", "no such file"},

@@ -243,7 +243,7 @@ func (s *stream) start(ctx context.Context, log *containerLog) error {
 	}
 	opened := s.newReading(log)
 	ctx, opened.cancel = context.WithCancel(ctx)
-	log.current, log.remainder = opened, nil
+	log.current = opened
 	s.reading.Go(func() {
 		defer opened.cancel()
 		opened.follow(ctx, s.open, s.pieces)
@@ -309,7 +309,7 @@ func (s *stream) receive(ctx context.Context, next piece) error {
 	}
 	if next.position != (Position{}) {
 		log.position, log.lastRun = next.position, next.of.run
-		log.initial, log.unverified, log.backoff = false, false, 0
+		log.initial, log.unverified, log.backoff, log.remainder = false, false, 0, nil
 	}
 	if next.ended {
 		var err error
@@ -346,7 +346,7 @@ func (s *stream) lastLine(ctx context.Context, log *containerLog, end piece) ([]
 	if end.remainder == nil || !end.of.isFinal && log.gone == "" {
 		return nil, nil
 	}
-	log.position = end.remainder.Position
+	log.position, log.remainder = end.remainder.Position, nil
 	return s.filterLast(ctx, log, *end.remainder)
 }
 
@@ -391,7 +391,10 @@ func (s *stream) finish(ctx context.Context, log *containerLog, end piece) error
 	case end.of.isFinal:
 		return s.endRun(ctx, log)
 	}
-	log.sawEnd, log.initial, log.remainder = true, false, end.remainder
+	log.sawEnd, log.initial = true, false
+	if end.remainder != nil {
+		log.remainder = end.remainder
+	}
 	if s.following {
 		log.retry()
 	}

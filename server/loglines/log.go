@@ -23,7 +23,8 @@ type containerLog struct {
 	run      int      // the run that is read, or is to be read next
 	began    bool     // Began has been sent for this run
 	sawEnd   bool     // the log of this run has been read to an end, which may be that of a connection
-	// remainder is the incomplete line at that end; nil if there is none.
+	// remainder is the incomplete line at that end; nil if there is none. It remains while the log is
+	// opened again, which fails if the pod has been deleted.
 	remainder *Line
 
 	// detour reports that the rest of the run is read as that of the previous one, because the

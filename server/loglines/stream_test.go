@@ -298,6 +298,28 @@ func TestRun_ReadsTheLogOfADeletedPodToItsEnd(t *testing.T) {
 	})
 }
 
+// TestRun_SendsTheLastLineOfAPodThatIsDeletedLater opens the log again before the deletion of the pod
+// is known, which fails, because the API server knows it already.
+func TestRun_SendsTheLastLineOfAPodThatIsDeletedLater(t *testing.T) {
+	for _, failure := range []*OpenError{{Reason: "NotFound", IsFinal: true}, {Reason: "ServiceUnavailable"}} {
+		faketime.Test(t, func(t *testing.T) {
+			node := newFakeNode()
+			node.write(a, "1\nno line end")
+			r := start(t, node, Options{Follow: true})
+			r.sync(a)
+			r.want("a/main began", "a/main: 1")
+			node.end(a)
+			r.want()
+			node.refuse(a, failure)
+			time.Sleep(minBackoff)
+			r.want("a/main failed " + failure.Reason)
+			r.lose(a, PodDeleted)
+			r.want("a/main: no line end")
+			r.stop()
+		})
+	}
+}
+
 // TestRun_RecordsChangesWhileExistingLinesAreRead changes pods while a log is being opened.
 func TestRun_RecordsChangesWhileExistingLinesAreRead(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {

@@ -1,0 +1,10 @@
+import { defineConfig } from "vitest/config";
+
+/** The tests of the React entry. All others are run by node:test. */
+export default defineConfig({
+  test: {
+    include: ["test/react/**/*.test.tsx"],
+    environment: "happy-dom",
+    maxWorkers: 2,
+  },
+});
