@@ -14,9 +14,7 @@ export async function followPage(client, namespace, resets, report) {
   });
   let before = [];
   for await (const { items, total, offset } of page) {
-    const names = items.map(
-      ({ name, value }) => `${name}=${value.metadata.labels.rank}`,
-    );
+    const names = items.map(({ name, value }) => `${name}=${value.metadata.labels.rank}`);
     const kept = items.filter((item) => before.includes(item)).length;
     report("page", { names, total, offset, kept, resets: resets.count });
     before = items;

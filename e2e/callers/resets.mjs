@@ -10,18 +10,14 @@ export function resetsOf() {
   function interceptor(next) {
     return async (request) => {
       const response = await next(request);
-      return response.stream
-        ? { ...response, message: counted(response.message) }
-        : response;
+      return response.stream ? { ...response, message: counted(response.message) } : response;
     };
   }
 
   async function* counted(messages) {
     for await (const message of messages) {
       const { events = [] } = message.response ?? message; // a WatchMany has the response of a watch
-      resets.count += events.filter(
-        ({ type }) => type === EventType.RESET,
-      ).length;
+      resets.count += events.filter(({ type }) => type === EventType.RESET).length;
       yield message;
     }
   }

@@ -21,8 +21,7 @@ export async function followStores(client, namespace, streams, report) {
   const changed = new Map();
   const leave = settings.changes(({ added, modified, deleted }) => {
     for (const { name } of deleted) changed.delete(name);
-    for (const object of [...added, ...modified])
-      changed.set(object.name, lineOf(object));
+    for (const object of [...added, ...modified]) changed.set(object.name, lineOf(object));
   });
   const unsubscribers = [leave];
   await new Promise((resolve) => {
@@ -35,9 +34,7 @@ export async function followStores(client, namespace, streams, report) {
         secrets: namesOf(secrets.list()),
         page: namesOf(page.items),
         total: page.total,
-        counts: counts.snapshot.groups
-          .map(({ values, count }) => `${values[0]}=${count}`)
-          .sort(),
+        counts: counts.snapshot.groups.map(({ values, count }) => `${values[0]}=${count}`).sort(),
         streams: { methods: [...streams.methods], mostOpen: streams.mostOpen },
       });
       if (secrets.get({ namespace, name: "end" })) resolve();
