@@ -11,16 +11,9 @@ export async function followCounts(client, namespace, report) {
     groupBy: ["metadata.labels.tier"],
     aggregates: [sum("data.size"), max("data.size")],
   };
-  const counts = client.watchCounts("configmaps", {
-    ...question,
-    minIntervalMs: 100,
-  });
+  const counts = client.watchCounts("configmaps", { ...question, minIntervalMs: 100 });
   for await (const { total, groups, aggregates } of counts) {
-    report("counts", {
-      total,
-      sum: aggregates[0].exact,
-      groups: groups.map(lineOf),
-    });
+    report("counts", { total, sum: aggregates[0].exact, groups: groups.map(lineOf) });
     if (total === 0) break;
   }
 }
