@@ -39,11 +39,12 @@ suite("the package of npm pack", () => {
       import { connect } from "@kubeconnect/client/node";
       import { connect as connectWeb } from "@kubeconnect/client/web";
       import { ResourceService } from "@kubeconnect/client/proto";
-      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb]) console.log(typeof value);
+      import { useList } from "@kubeconnect/client/react";
+      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb, useList]) console.log(typeof value);
       console.log(ResourceService.typeName);`;
     writeFileSync(join(fresh, "program.mjs"), program);
     const printed = run(process.execPath, ["program.mjs"], fresh).trim().split("\n");
-    const functions = ["function", "function", "function", "function", "function"];
+    const functions = Array<string>(6).fill("function");
     assert.deepEqual(printed, [...functions, "kubeconnect.v1.ResourceService"]);
   });
 
@@ -109,15 +110,17 @@ function pack(checkout: string, into: string): string {
   return join(into, printed.trim());
 }
 
-// install unpacks a package into node_modules, and links the dependencies of its package.json.
+// install unpacks a package into node_modules, and links the dependencies of its package.json, and
+// its peer dependencies.
 function install(archive: string, fresh: string): void {
   const target = join(fresh, "node_modules/@kubeconnect/client");
   mkdirSync(target, { recursive: true });
   run("tar", ["-xzf", archive, "--strip-components=1", "-C", target], fresh);
-  const { dependencies } = JSON.parse(readFileSync(join(target, "package.json"), "utf8")) as {
+  const manifest = JSON.parse(readFileSync(join(target, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
+    peerDependencies: Record<string, string>;
   };
-  for (const name of Object.keys(dependencies)) {
+  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })) {
     const link = join(fresh, "node_modules", name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(modules, name), link);

@@ -11,7 +11,10 @@ export type UseLivePageOptions = HookOptionsOf<LivePageOptions>;
 
 /** What useLivePage returns. */
 export interface LivePageView<T = KubeValue> extends Omit<LiveView<PageSnapshot<T>>, "snapshot"> {
-  /** The page, for `scrollTo`; undefined without a resource. Components with the same options share it. */
+  /**
+   * The page, for `scrollTo`; undefined without a resource. Components with the same options share
+   * it, and scroll together. It stays where it is while it lingers.
+   */
   readonly page: LivePage<T> | undefined;
   /** The objects of the page, in order; none before the first snapshot. */
   readonly items: readonly KubeObject<T>[];
