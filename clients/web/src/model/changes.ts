@@ -1,4 +1,5 @@
 import type { KubeObject } from "@kubeconnect/client";
+import { cellOf } from "./columns/cell.js";
 import type { Column } from "./columns/column.js";
 
 /** What to mark of a row. */
@@ -61,8 +62,8 @@ export class ChangeTracker {
     const known = this.#objects.get(object.key);
     if (known === object) return unchanged;
     if (known?.uid !== object.uid) return undefined;
-    const changed = this.#columns.filter(({ cell }) => {
-      const [a, b] = [cell(known.value), cell(object.value)];
+    const changed = this.#columns.filter((column) => {
+      const [a, b] = [cellOf(column, known), cellOf(column, object)];
       return a.text !== b.text || a.tone !== b.tone;
     });
     return new Set(changed.map(({ id }) => id));

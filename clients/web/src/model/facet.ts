@@ -127,15 +127,10 @@ function readyFacet(wantedPath: string, missing: number, readyPath: string): Fac
 
 function flagFacet(title: string, path: string, on: [string, Tone], off: [string, Tone]): Facet {
   const isOn = `(${has(path)} ? object.${path} : false)`;
-  return choiceFacet(
-    title,
-    [path],
-    ([value]) => (value === true ? "on" : "off"),
-    [
-      { id: "on", label: on[0], tone: on[1], filter: isOn },
-      { id: "off", label: off[0], tone: off[1], filter: `!${isOn}` },
-    ],
-  );
+  return choiceFacet(title, [path], ([value]) => (value === true ? "on" : "off"), [
+    { id: "on", label: on[0], tone: on[1], filter: isOn },
+    { id: "off", label: off[0], tone: off[1], filter: `!${isOn}` },
+  ]);
 }
 
 /** Returns the filter for a condition that is true. */

@@ -18,7 +18,9 @@ export function parsePath(text: string): readonly Step[] | undefined {
     steps.lastIndex = at;
     const match = steps.exec(path);
     if (!match || (match[1] !== undefined && at > 0 && path[at] !== ".")) return undefined;
-    found.push(match[4] ? "each" : { field: match[1]?.replaceAll("\\", "") ?? match[2] ?? match[3] ?? "" });
+    found.push(
+      match[4] ? "each" : { field: match[1]?.replaceAll("\\", "") ?? match[2] ?? match[3] ?? "" },
+    );
   }
   return found.length > 0 ? found : undefined;
 }
@@ -31,7 +33,7 @@ export function valuesAt(object: unknown, path: readonly Step[]): readonly unkno
 function next(step: Step): (value: unknown) => readonly unknown[] {
   return (value) => {
     if (typeof value !== "object" || value === null) return [];
-    if (step === "each") return Object.values(value);
+    if (step === "each") return Object.values(value) as unknown[];
     if (!Object.hasOwn(value, step.field)) return [];
     const found = (value as Record<string, unknown>)[step.field];
     return found === undefined || found === null ? [] : [found];
@@ -40,5 +42,7 @@ function next(step: Step): (value: unknown) => readonly unknown[] {
 
 /** Returns the values of a path as one text. */
 export function textOf(values: readonly unknown[]): string {
-  return values.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(", ");
+  return values
+    .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
+    .join(", ");
 }

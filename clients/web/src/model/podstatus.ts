@@ -1,6 +1,14 @@
 import type { KubeValue } from "@kubeconnect/client";
 import type { Tone } from "../ui/chip.js";
-import { fieldsOf, listOf, numberOf, specOf, statusOf, stringOf, type Fields } from "./columns/column.js";
+import {
+  fieldsOf,
+  listOf,
+  numberOf,
+  specOf,
+  statusOf,
+  stringOf,
+  type Fields,
+} from "./columns/column.js";
 
 /** What kubectl shows of a pod. */
 export interface PodStatus {
@@ -32,8 +40,19 @@ export const podStatusPaths = [
   "status.containerStatuses[*].state",
 ];
 
-/** Computes the status of a pod as printPod of kubectl does. */
+const known = new WeakMap<KubeValue, PodStatus>();
+
+/** Returns the status of a pod. Several columns show it, so that it is computed once. */
 export function podStatus(pod: KubeValue): PodStatus {
+  const earlier = known.get(pod);
+  if (earlier) return earlier;
+  const status = computed(pod);
+  known.set(pod, status);
+  return status;
+}
+
+/** Computes the status of a pod as printPod of kubectl does. */
+function computed(pod: KubeValue): PodStatus {
   const initial = initialStatus(pod);
   const sidecars = sidecarNames(pod);
   const starting = initContainers(pod, sidecars);
@@ -41,7 +60,9 @@ export function podStatus(pod: KubeValue): PodStatus {
   // kubectl looks at the other containers only if no init container is in the way.
   const reason = starting.reason ?? running.reason ?? initial;
   const status = deletionStatus(pod) ?? reason;
-  const restarts = starting.reason ? starting.restarts : running.restarts + starting.sidecarRestarts;
+  const restarts = starting.reason
+    ? starting.restarts
+    : running.restarts + starting.sidecarRestarts;
   const containers = listOf(specOf(pod).containers).length + sidecars.size;
   const ready = running.ready + starting.readySidecars;
   return { status, tone: toneOf(status, ready < containers), ready, containers, restarts };
@@ -72,7 +93,12 @@ interface InitState {
 function initContainers(pod: KubeValue, sidecars: ReadonlySet<string>): InitState {
   const statuses = listOf(statusOf(pod).initContainerStatuses);
   const total = listOf(specOf(pod).initContainers).length;
-  const state = { reason: undefined as string | undefined, restarts: 0, sidecarRestarts: 0, readySidecars: 0 };
+  const state = {
+    reason: undefined as string | undefined,
+    restarts: 0,
+    sidecarRestarts: 0,
+    readySidecars: 0,
+  };
   for (const [index, container] of statuses.entries()) {
     const isSidecar = sidecars.has(stringOf(container.name));
     state.restarts += numberOf(container.restartCount);
@@ -103,7 +129,9 @@ function isInitialized(pod: KubeValue): boolean {
 /** Returns the reason of a container's end, or its signal or exit code. */
 function endOf(ended: Fields): string {
   const signal = numberOf(ended.signal);
-  return stringOf(ended.reason) || (signal ? `Signal:${signal}` : `ExitCode:${numberOf(ended.exitCode)}`);
+  return (
+    stringOf(ended.reason) || (signal ? `Signal:${signal}` : `ExitCode:${numberOf(ended.exitCode)}`)
+  );
 }
 
 interface MainState {

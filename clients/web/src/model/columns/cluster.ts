@@ -49,7 +49,12 @@ const nodes: readonly Column[] = [
   { id: "roles", title: "Roles", width: 120, paths: ["metadata.labels"], cell: nodeRoles },
   pathColumn("status.nodeInfo.kubeletVersion", { id: "version", title: "Version", width: 90 }),
   pathColumn("status.allocatable.cpu", { id: "cpu", title: "CPU", width: 64, numeric: true }),
-  pathColumn("status.allocatable.memory", { id: "memory", title: "Memory", width: 100, numeric: true }),
+  pathColumn("status.allocatable.memory", {
+    id: "memory",
+    title: "Memory",
+    width: 100,
+    numeric: true,
+  }),
   pathColumn("status.allocatable.pods", { id: "pods", title: "Pods", width: 60, numeric: true }),
   {
     id: "address",
@@ -92,7 +97,12 @@ const storageClass = pathColumn("spec.storageClassName", { id: "class", title: "
 
 const claims: readonly Column[] = [
   phaseColumn(volumeTones),
-  pathColumn("status.capacity.storage", { id: "capacity", title: "Capacity", width: 84, numeric: true }),
+  pathColumn("status.capacity.storage", {
+    id: "capacity",
+    title: "Capacity",
+    width: 84,
+    numeric: true,
+  }),
   pathColumn("spec.volumeName", { id: "volume", title: "Volume", width: 180 }),
   accessModes,
   storageClass,
@@ -101,7 +111,12 @@ const claims: readonly Column[] = [
 
 const volumes: readonly Column[] = [
   phaseColumn(volumeTones),
-  pathColumn("spec.capacity.storage", { id: "capacity", title: "Capacity", width: 84, numeric: true }),
+  pathColumn("spec.capacity.storage", {
+    id: "capacity",
+    title: "Capacity",
+    width: 84,
+    numeric: true,
+  }),
   {
     id: "claim",
     title: "Claim",

@@ -42,14 +42,24 @@ export function ageColumn(
     const [since] = valuesAt(object, steps);
     return typeof since === "string" ? { text: since, since } : { text: "" };
   };
-  return { id, title, width, paths: [path], sortPath: path, reversed: true, numeric: true, cell, optional };
+  return {
+    id,
+    title,
+    width,
+    paths: [path],
+    sortPath: path,
+    reversed: true,
+    numeric: true,
+    cell,
+    optional,
+  };
 }
 
 export const nameColumn: Column = {
   id: "name",
   title: "Name",
   width: 220,
-  paths: [],
+  paths: ["metadata.name"],
   sortPath: "metadata.name",
   cell: (object) => ({ text: object.metadata.name }),
 };
@@ -58,7 +68,7 @@ export const namespaceColumn: Column = {
   id: "namespace",
   title: "Namespace",
   width: 120,
-  paths: [],
+  paths: ["metadata.namespace"],
   sortPath: "metadata.namespace",
   cell: (object) => ({ text: object.metadata.namespace ?? "" }),
 };

@@ -63,9 +63,20 @@ const autoscalers: readonly Column[] = [
     paths: ["spec.metrics", "status.currentMetrics"],
     cell: metricsCell,
   },
-  pathColumn("spec.minReplicas", { id: "min", title: "Min", width: 56, numeric: true, missing: "1" }),
+  pathColumn("spec.minReplicas", {
+    id: "min",
+    title: "Min",
+    width: 56,
+    numeric: true,
+    missing: "1",
+  }),
   pathColumn("spec.maxReplicas", { id: "max", title: "Max", width: 56, numeric: true }),
-  pathColumn("status.currentReplicas", { id: "replicas", title: "Replicas", width: 76, numeric: true }),
+  pathColumn("status.currentReplicas", {
+    id: "replicas",
+    title: "Replicas",
+    width: 76,
+    numeric: true,
+  }),
   ageColumn(),
 ];
 
@@ -89,8 +100,18 @@ const budgets: readonly Column[] = [
     }),
   },
   pathColumn("spec.minAvailable", { id: "min", title: "Min available", width: 96, numeric: true }),
-  pathColumn("spec.maxUnavailable", { id: "max", title: "Max unavailable", width: 110, numeric: true }),
-  pathColumn("status.currentHealthy", { id: "healthy", title: "Healthy", width: 72, numeric: true }),
+  pathColumn("spec.maxUnavailable", {
+    id: "max",
+    title: "Max unavailable",
+    width: 110,
+    numeric: true,
+  }),
+  pathColumn("status.currentHealthy", {
+    id: "healthy",
+    title: "Healthy",
+    width: 72,
+    numeric: true,
+  }),
   ageColumn(),
 ];
 

@@ -47,5 +47,7 @@ export function ownColumn(path: string): Column | undefined {
 /** Returns the paths to request for columns. */
 export function requestedPaths(columns: readonly Column[]): readonly string[] {
   const paths = columns.flatMap((column) => column.paths);
-  return [...new Set(["metadata.creationTimestamp", "metadata.deletionTimestamp", ...paths])].sort();
+  return [
+    ...new Set(["metadata.creationTimestamp", "metadata.deletionTimestamp", ...paths]),
+  ].sort();
 }

@@ -35,8 +35,17 @@ const columns: readonly Column[] = [
   },
   pathColumn("spec.nodeName", { id: "node", title: "Node", width: 130 }),
   pathColumn("status.podIP", { id: "ip", title: "IP", width: 110, optional: true }),
-  pathColumn("spec.containers[*].image", { id: "images", title: "Images", width: 260, optional: true }),
-  pathColumn("spec.serviceAccountName", { id: "account", title: "Service account", optional: true }),
+  pathColumn("spec.containers[*].image", {
+    id: "images",
+    title: "Images",
+    width: 260,
+    optional: true,
+  }),
+  pathColumn("spec.serviceAccountName", {
+    id: "account",
+    title: "Service account",
+    optional: true,
+  }),
   pathColumn("status.qosClass", { id: "qos", title: "QoS", width: 90, optional: true }),
   ageColumn(),
 ];

@@ -41,7 +41,9 @@ function conditionColumn(column: Fields, path: string): Column | undefined {
     optional: numberOfPriority(column) > 0,
     paths: [`${list}[*].type`, `${list}[*].${field}`],
     cell: (object) => {
-      const condition = valuesAt(object, steps).map(fieldsOf).find((each) => each.type === type);
+      const condition = valuesAt(object, steps)
+        .map(fieldsOf)
+        .find((each) => each.type === type);
       return { text: textOf([condition?.[field] ?? ""]) };
     },
   };

@@ -14,7 +14,11 @@ import {
 } from "./column.js";
 
 /** A column with the number of replicas that are ready, of those that are wanted. */
-function readyColumn(readyField: string, wanted: (object: KubeValue) => number, path: string): Column {
+function readyColumn(
+  readyField: string,
+  wanted: (object: KubeValue) => number,
+  path: string,
+): Column {
   return {
     id: "ready",
     title: "Ready",
@@ -111,7 +115,11 @@ const jobs: readonly Column[] = [
     id: "status",
     title: "Status",
     width: 110,
-    paths: ["status.conditions[*].type", "status.conditions[*].status", "metadata.deletionTimestamp"],
+    paths: [
+      "status.conditions[*].type",
+      "status.conditions[*].status",
+      "metadata.deletionTimestamp",
+    ],
     cell: jobStatus,
   },
   {
