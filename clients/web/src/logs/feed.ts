@@ -14,7 +14,7 @@ export const pausedCapacity = 10_000;
 /** The state of a feed at one time. It never changes. */
 export interface FeedSnapshot {
   readonly rows: readonly Row[];
-  /** The containers that have appeared so far, in order of appearance. */
+  /** The containers that have appeared so far, in order. */
   readonly sources: readonly string[];
   /** The number of rows that were dropped because there were too many. */
   readonly dropped: number;
@@ -171,7 +171,7 @@ export class LogFeed {
   #publish(): void {
     const { paused } = this.#state;
     const shown = paused && this.#snapshot.paused ? this.#snapshot.rows : this.#rows.rows();
-    const sources = [...this.#sources];
+    const sources = [...this.#sources].sort();
     this.#snapshot = {
       ...this.#state,
       rows: shown,

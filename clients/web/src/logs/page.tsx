@@ -1,4 +1,5 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import type { LogsSearch } from "../app/router.js";
 import { Empty } from "../ui/notice.js";
 import styles from "./logs.module.css";
 import { podsOfSearch } from "./target.js";
@@ -34,11 +35,17 @@ export function LogsPage() {
         find={search.find}
         onFind={(find) => {
           void navigate({
-            search: (earlier) => ({ ...earlier, find: find || undefined }),
+            search: (earlier) => withFind(earlier, find),
             replace: true,
           });
         }}
       />
     </div>
   );
+}
+
+/** Returns the search of the address with another text to find. */
+function withFind(search: LogsSearch, find: string): LogsSearch {
+  const { of, labels, ns } = search;
+  return { ...(ns && { ns }), ...(of && { of }), ...(labels && { labels }), ...(find && { find }) };
 }

@@ -34,8 +34,8 @@ interface PodSpec {
 }
 
 /** Returns the names of the containers of a pod or of a workload's template. */
-export function containersOf(value: { readonly spec?: unknown }): readonly string[] {
-  const spec = value.spec as PodSpec | undefined;
+export function containersOf(value: object): readonly string[] {
+  const { spec } = value as { readonly spec?: PodSpec };
   const pod = spec?.template?.spec ?? spec;
   const { containers = [], initContainers = [], ephemeralContainers = [] } = pod ?? {};
   return [...containers, ...initContainers, ...ephemeralContainers].map(({ name }) => name);
