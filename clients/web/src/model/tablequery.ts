@@ -5,7 +5,7 @@ import { facetFilter, type Facet } from "./facet.js";
 
 /** The parameters of the address of a table that select objects. */
 export interface TableQuery {
-  readonly ns?: string;
+  readonly ns?: string | undefined;
   readonly labels?: string;
   readonly fields?: string;
   readonly filter?: string;
