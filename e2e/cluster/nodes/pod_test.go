@@ -65,6 +65,8 @@ func TestPod_KeepsAForeignStatus(t *testing.T) {
 	pod.Annotations = map[string]string{ForeignStatusAnnotation: ""}
 	client := fake.NewClientset(pod)
 	a := newAgent(client)
+	defer a.nodeKeys.keys.ShutDown()
+	defer a.podKeys.keys.ShutDown()
 	if err := a.pods.GetStore().Add(pod); err != nil {
 		t.Fatal(err)
 	}

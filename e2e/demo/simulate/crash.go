@@ -54,6 +54,7 @@ func (c crashLoop) end(pod *corev1.Pod, now metav1.Time) step {
 		Reason: c.reason, ExitCode: c.exitCode, StartedAt: container.State.Running.StartedAt, FinishedAt: now,
 	}
 	container.State = waiting("CrashLoopBackOff", message)
+	container.Started = new(bool)
 	setUnready(status, now)
 	events := []event{{kind: corev1.EventTypeWarning, reason: "BackOff", message: fmt.Sprintf(
 		"Back-off restarting failed container %s in pod %s_%s(%s)", container.Name, pod.Name, pod.Namespace, pod.UID)}}

@@ -12,8 +12,12 @@ const (
 	linePeriod = 700 * time.Millisecond
 	// maxLines bounds what is computed for one reader: older lines are gone, as after a rotation.
 	maxLines = 2000
-	// minLines is the number of lines of a container that ends at once.
+	// minLines is the least number of lines of a container that has ended.
 	minLines = 6
+	// minPeriod is the time between two lines of a container that ends at once.
+	minPeriod = time.Millisecond
+	// troubleEvery is the average number of lines from a warning or an error to the next.
+	troubleEvery = 9
 )
 
 // line is a line of a log.
@@ -23,28 +27,33 @@ type line struct {
 	text   string
 }
 
-// line returns the line of a container with an index. The result depends on nothing else, so that
-// each reader sees the same log.
-func (o output) line(start time.Time, index int) line {
+// period returns the average time between two lines of a run: shorter than linePeriod if the run was
+// too short for minLines.
+func (r run) period() time.Duration {
+	if r.end.IsZero() {
+		return linePeriod
+	}
+	return max(minPeriod, min(linePeriod, r.end.Sub(r.start)/minLines))
+}
+
+// line returns the line of a run with an index. The result depends on nothing else, so that each
+// reader sees the same log.
+func (o output) line(of run, index int) line {
 	random := rand.New(rand.NewPCG(o.key, uint64(index)))
-	late := time.Duration(random.Int64N(int64(linePeriod)))
-	at := start.Add(time.Duration(index)*linePeriod + late)
+	period := of.period()
+	at := of.start.Add(time.Duration(index)*period + time.Duration(random.Int64N(int64(period))))
 	message := o.format.messages[random.IntN(len(o.format.messages))]
-	if random.IntN(9) == 0 {
+	if random.IntN(troubleEvery) == 0 {
 		message = o.format.troubles[random.IntN(len(o.format.troubles))]
 	}
 	return line{at, "Stdout", o.format.text(at, message, random) + "\n"}
 }
 
 // writeBefore writes the lines of a run before a time, and returns the index of the next one.
-func (o output) writeBefore(log *kubelet.Log, current run, now time.Time) int {
-	if !current.end.IsZero() {
-		o.writeAll(log, current)
-		return 0
-	}
-	index := max(0, int(now.Sub(current.start)/linePeriod)-maxLines)
+func (o output) writeBefore(log *kubelet.Log, of run, now time.Time) int {
+	index := max(0, int(now.Sub(of.start)/of.period())-maxLines)
 	for ; ; index++ {
-		line := o.line(current.start, index)
+		line := o.line(of, index)
 		if line.at.After(now) {
 			return index
 		}
@@ -54,17 +63,7 @@ func (o output) writeBefore(log *kubelet.Log, current run, now time.Time) int {
 
 // writeAll writes all lines of a run that has ended.
 func (o output) writeAll(log *kubelet.Log, ended run) {
-	index := max(0, int(ended.end.Sub(ended.start)/linePeriod)-maxLines)
-	for ; ; index++ {
-		line := o.line(ended.start, index)
-		if line.at.After(ended.end) && index >= minLines {
-			break
-		}
-		if line.at.After(ended.end) {
-			line.at = ended.end
-		}
-		log.WriteAt(line.at, line.stream, line.text)
-	}
+	o.writeBefore(log, ended, ended.start.Add(max(ended.end.Sub(ended.start), minLines*minPeriod)))
 	o.writeLast(log, ended)
 }
 

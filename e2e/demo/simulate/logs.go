@@ -60,12 +60,13 @@ func (s *Simulation) send(w http.ResponseWriter, r *http.Request, output output,
 	query.Del("previous") // the run is chosen already
 	r.URL.RawQuery = query.Encode()
 	log := new(kubelet.Log)
-	next := output.writeBefore(log, current, time.Now())
 	if !current.end.IsZero() {
+		output.writeAll(log, current)
 		log.End()
 		log.ServeHTTP(w, r)
 		return
 	}
+	next := output.writeBefore(log, current, time.Now())
 	ctx, cancel := context.WithCancel(r.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -80,7 +81,7 @@ func (s *Simulation) send(w http.ResponseWriter, r *http.Request, output output,
 func (s *Simulation) write(ctx context.Context, log *kubelet.Log, output output, current run, index int) {
 	defer log.End()
 	for ; ; index++ {
-		line := output.line(current.start, index)
+		line := output.line(current, index)
 		timer := time.NewTimer(time.Until(line.at))
 		select {
 		case <-ctx.Done():
@@ -100,21 +101,17 @@ func (s *Simulation) write(ctx context.Context, log *kubelet.Log, output output,
 func (s *Simulation) exitOf(output output, current run) *run {
 	pod := s.podOf(output.namespace, output.pod)
 	if pod == nil {
-		return &run{start: current.start, end: time.Now()}
+		return &run{} // deleted
 	}
 	latest, err := lastRun(pod, output.container)
-	switch {
-	case err != nil:
-		return &run{start: current.start, end: time.Now()}
-	case latest.start.Equal(current.start) && latest.end.IsZero():
-		return nil
-	case latest.start.Equal(current.start):
+	if err == nil && latest.start.Equal(current.start) {
+		if latest.end.IsZero() {
+			return nil
+		}
 		return &latest
 	}
-	if previous, err := previousRun(pod, output.container); err == nil {
-		return &previous
-	}
-	return &run{start: current.start, end: time.Now()}
+	previous, _ := previousRun(pod, output.container)
+	return &previous
 }
 
 // run is the time in which a container ran.
