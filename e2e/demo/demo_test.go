@@ -72,7 +72,7 @@ func start(t *testing.T) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	started, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- run(ctx, settings{listen: "127.0.0.1:0", dir: t.TempDir(), nodes: 4}, func(address, _ string) { started <- address })
+		ended <- run(ctx, settings{listen: "127.0.0.1:0", dir: t.TempDir(), nodes: 4}, func(address, _ string, _ bool) { started <- address })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -136,7 +136,7 @@ var hintedObject = regexp.MustCompile(`/o/([^/\s]+)/([^/\s]+)/([^/\s]+)`)
 // checkHints reads each object and each resource that the hints refer to.
 func checkHints(ctx context.Context, t *testing.T, client kubeconnectv1connect.ResourceServiceClient) {
 	var text bytes.Buffer
-	if err := hints.Execute(&text, map[string]string{}); err != nil {
+	if err := hints.Execute(&text, map[string]any{"Filled": true}); err != nil {
 		t.Fatal(err)
 	}
 	objects := hintedObject.FindAllStringSubmatch(text.String(), -1)

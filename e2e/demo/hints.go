@@ -12,6 +12,7 @@ var hints = template.Must(template.New("hints").Parse(`
 kubeconnect is at {{.Address}}
 
   the console     {{.Address}}/
+{{- if .Filled}}
   it crashes      {{.Address}}/o/deployments.apps/billing/ledger
   out of memory   {{.Address}}/o/deployments.apps/billing/statements
   no image        {{.Address}}/o/deployments.apps/billing/invoices-pdf
@@ -22,6 +23,7 @@ kubeconnect is at {{.Address}}
   jobs            {{.Address}}/r/cronjobs.batch
   claims          {{.Address}}/r/persistentvolumeclaims?ns=data
   nodes           {{.Address}}/r/nodes (memory pressure, cordoned)
+{{- end}}
 
   grpcurl         grpcurl -plaintext {{.Host}} list
                   grpcurl -plaintext -d '{"resource":"po","namespace":"shop"}' \
@@ -42,11 +44,13 @@ No grpcurl here? go tool -modfile=tools/go.mod grpcurl … is the same.
 Ctrl-C ends it all.
 `))
 
-func printHints(address, kubeconfig string) {
+// printHints prints the hints. isFilled says that the cluster has the sample objects.
+func printHints(address, kubeconfig string, isFilled bool) {
 	_, host, _ := strings.Cut(address, "://")
-	_ = hints.Execute(os.Stdout, map[string]string{
+	_ = hints.Execute(os.Stdout, map[string]any{
 		"Address":    address,
 		"Host":       host,
 		"Kubeconfig": kubeconfig,
+		"Filled":     isFilled,
 	})
 }

@@ -43,7 +43,7 @@ func main() {
 }
 
 // run calls started when everything runs, and then blocks until ctx is done or a process exits.
-func run(ctx context.Context, settings settings, started func(address, kubeconfig string)) error {
+func run(ctx context.Context, settings settings, started func(address, kubeconfig string, isFilled bool)) error {
 	if err := os.MkdirAll(settings.dir, 0o755); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func run(ctx context.Context, settings settings, started func(address, kubeconfi
 		}
 		defer stop()
 	}
-	started(address, kubeconfig)
+	started(address, kubeconfig, isOwn)
 	return processes.wait(ctx, settings.dir)
 }
 
