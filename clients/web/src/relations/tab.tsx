@@ -1,0 +1,6 @@
+import type { KubeObject } from "@kubeconnect/client";
+
+/** Placeholder of the tab, which is being written. */
+export function RelationsTab(_props: { readonly object: KubeObject }) {
+  return null;
+}
