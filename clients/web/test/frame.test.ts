@@ -23,8 +23,16 @@ test.each<[string, Partial<StreamState>, string]>([
   ["messages arrive", {}, "Live"],
   ["nothing was received", { connection: undefined }, "Connecting"],
   ["the snapshot is not complete", { loaded: false }, "Catching up"],
-  ["the API server is unreachable", { freshness: { stale: true, lastContactTime: since } }, "Stale since"],
-  ["the service is unreachable", { connection: { state: "lost", since, error } }, "Disconnected since"],
+  [
+    "the API server is unreachable",
+    { freshness: { stale: true, lastContactTime: since } },
+    "Stale since",
+  ],
+  [
+    "the service is unreachable",
+    { connection: { state: "lost", since, error } },
+    "Disconnected since",
+  ],
   ["the stream was rejected", { error }, "No live data"],
   ["the tab was hidden", { isPaused: true, connection: { state: "lost", since, error } }, "Paused"],
   ["the token has expired", { isSignedOut: true, isPaused: true }, "Signed out"],

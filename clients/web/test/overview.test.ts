@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectGroup } from "@kubeconnect/client";
+import type { ObjectGroup } from "@kubeconnect/client";
 import { expect, test } from "vitest";
 import { cacheState, cacheSummary } from "../src/overview/caches.js";
 import { headline, type Findings } from "../src/overview/headline.js";
@@ -40,9 +40,13 @@ test.each<[Partial<Findings>, string]>([
 test("a workload's reason is that of its most telling condition", () => {
   const reason = (...conditions: [string, string, string][]) =>
     workloadReason({
-      status: { conditions: conditions.map(([type, status, message]) => ({ type, status, message })) },
+      status: {
+        conditions: conditions.map(([type, status, message]) => ({ type, status, message })),
+      },
     });
-  expect(reason(["Available", "False", "too few"], ["ReplicaFailure", "True", "quota"])).toBe("quota");
+  expect(reason(["Available", "False", "too few"], ["ReplicaFailure", "True", "quota"])).toBe(
+    "quota",
+  );
   expect(reason(["Available", "False", "too few"], ["Progressing", "True", ""])).toBe(
     "Rollout in progress",
   );
@@ -65,10 +69,10 @@ test("how much of a workload is ready is told for each kind", () => {
   expect(readyText({ spec: { completions: 1 }, status: { failed: 2 } })).toBe("2 failed");
 });
 
-function object(kind: string, name: string, metadata: NewFields["metadata"]) {
+function object(kind: string, name: string, metadata: NonNullable<NewFields["metadata"]>) {
   const plural = `${kind.toLowerCase()}s`;
   const resource = { group: "apps", version: "v1", kind, plural, namespaced: true };
-  return { resource, namespace: "a", name, value: { metadata } } as KubeObject<NewFields>;
+  return { resource, namespace: "a", name, value: { metadata } };
 }
 
 test("changes are new objects and rollouts of the last ten minutes, the newest first", () => {
@@ -160,7 +164,13 @@ test("warnings are grouped by reason and kind, with the last message", () => {
     event({ ...about("Node", "n"), reason: "BackOff", lastTimestamp: "2026-01-01T00:00:02Z" }),
   ]);
   expect(
-    groups.map(({ kind, count, objects, message, last }) => [kind, count, objects, message, last.name]),
+    groups.map(({ kind, count, objects, message, last }) => [
+      kind,
+      count,
+      objects,
+      message,
+      last.name,
+    ]),
   ).toEqual([
     ["Pod", 4, 2, "second", "b"],
     ["Node", 1, 1, "", "n"],

@@ -141,11 +141,12 @@ test("the stream of live data closes with the pause, and continues after it", as
     expect(open).toBe(0);
   });
   expect(counts.error).toBeUndefined();
+  const before = opened; // the service is silent, so the client has opened the stream again
   show(true);
   await vi.waitFor(() => {
-    expect(opened).toBe(2);
+    expect(opened).toBe(before + 1);
     expect(counts.connection.state).toBe("connected");
-  }, 10_000);
+  });
   unsubscribe();
   unfollow();
 });

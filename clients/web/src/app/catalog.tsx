@@ -52,7 +52,7 @@ export function CatalogProvider({ children }: { readonly children: ReactNode }) 
   const [state, setState] = useState<Omit<Catalog, "retry">>(nothing);
   const [attempt, setAttempt] = useState(0);
   const crdCount = useCount(mayList(state, crds) ? crds : null, { groupBy: ["metadata.name"] });
-  const definitions = crdCount.groups.map(({ values }) => values[0]).join(" ");
+  const definitions = JSON.stringify(crdCount.groups.map(({ values }) => values));
   useEffect(() => {
     const leaving = new AbortController();
     const read = async (): Promise<void> => {

@@ -31,15 +31,13 @@ export function HealthProvider({ children }: { readonly children: ReactNode }) {
   return <HealthContext value={health}>{children}</HealthContext>;
 }
 
-function useObservedStore(
-  client: Client,
-  { types }: Catalog,
-  setRetryAt: (time: number) => void,
-) {
+function useObservedStore(client: Client, { types }: Catalog, setRetryAt: (time: number) => void) {
   const namespace = useNamespace();
   const names = types.map(({ resource }) => resourceName(resource));
   const resource = observed.find((name) => names.includes(name)) ?? names[0];
-  const isNamespaced = types.some((each) => resourceName(each.resource) === resource && each.resource.namespaced);
+  const isNamespaced = types.some(
+    (each) => resourceName(each.resource) === resource && each.resource.namespaced,
+  );
   return useMemo(() => {
     if (resource === undefined) return undefined;
     return client.watchCounts(resource, {

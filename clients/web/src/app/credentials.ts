@@ -56,9 +56,7 @@ export class Credentials {
 /** Creates an interceptor that makes a rejected call again with the next token. */
 export function waitForSignIn(credentials: Credentials): Interceptor {
   return (next) => async (request) => {
-    const attempt = request.stream
-      ? replayable(request, next as StreamCall)
-      : () => next(request);
+    const attempt = request.stream ? replayable(request, next as StreamCall) : () => next(request);
     for (;;) {
       await credentials.valid(request.signal);
       const token = credentials.token();
@@ -81,10 +79,10 @@ type StreamCall = (request: StreamRequest) => Promise<StreamResponse>;
 function replayable(request: StreamRequest, next: StreamCall): () => Promise<StreamResponse> {
   const messages = collected(request.message);
   return async () => {
-    const response = (await next({ ...request, message: each(await messages) })) as StreamResponse;
+    const response = await next({ ...request, message: each(await messages) });
     const iterator = response.message[Symbol.asyncIterator]();
     const first = await iterator.next();
-    return { ...response, message: continued(first, iterator) } as StreamResponse;
+    return { ...response, message: continued(first, iterator) };
   };
 }
 

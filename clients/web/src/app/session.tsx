@@ -42,9 +42,7 @@ interface SignedIn {
 }
 
 type State =
-  | { readonly is: "checking" }
-  | { readonly is: "signedOut"; readonly error?: string }
-  | SignedIn;
+  { readonly is: "checking" } | { readonly is: "signedOut"; readonly error?: string } | SignedIn;
 
 const tab = new HiddenTab();
 

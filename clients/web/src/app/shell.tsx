@@ -84,7 +84,9 @@ function useDrawer(): readonly [boolean, (isOpen: boolean) => void] {
       setOpen(false);
     };
     const onKeyDown = (event: KeyboardEvent): void => {
-      if (event.key === "Escape") close();
+      if (event.key !== "Escape") return;
+      close();
+      document.querySelector<HTMLElement>("[aria-controls=sidebar]")?.focus();
     };
     const unsubscribe = router.subscribe("onResolved", close);
     window.addEventListener("keydown", onKeyDown);

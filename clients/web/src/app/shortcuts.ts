@@ -7,34 +7,35 @@ export interface Shortcut {
 }
 
 /** What all views have, and the views in which the other shortcuts work. */
-export const shortcuts: readonly { readonly title: string; readonly list: readonly Shortcut[] }[] = [
-  {
-    title: "Everywhere",
-    list: [
-      { keys: ["Ctrl K", "⌘ K"], does: "Go to a type, a namespace, an object, or do an action" },
-      { keys: ["?"], does: "Show this help" },
-      { keys: ["g o"], does: "Go to the overview" },
-      { keys: ["g p"], does: "Go to pods" },
-      { keys: ["g d"], does: "Go to deployments" },
-      { keys: ["g s"], does: "Go to services" },
-      { keys: ["g n"], does: "Go to nodes" },
-      { keys: ["g e"], does: "Go to events" },
-      { keys: ["Esc"], does: "Close what is open" },
-    ],
-  },
-  {
-    title: "Navigation",
-    list: [{ keys: ["↑", "↓"], does: "Move between the types" }],
-  },
-  {
-    title: "Tables",
-    list: [
-      { keys: ["j", "k"], does: "Move down, up" },
-      { keys: ["Enter"], does: "Open the object" },
-      { keys: ["/"], does: "Search" },
-    ],
-  },
-];
+export const shortcuts: readonly { readonly title: string; readonly list: readonly Shortcut[] }[] =
+  [
+    {
+      title: "Everywhere",
+      list: [
+        { keys: ["Ctrl K", "⌘ K"], does: "Go to a type, a namespace, an object, or do an action" },
+        { keys: ["?"], does: "Show this help" },
+        { keys: ["g o"], does: "Go to the overview" },
+        { keys: ["g p"], does: "Go to pods" },
+        { keys: ["g d"], does: "Go to deployments" },
+        { keys: ["g s"], does: "Go to services" },
+        { keys: ["g n"], does: "Go to nodes" },
+        { keys: ["g e"], does: "Go to events" },
+        { keys: ["Esc"], does: "Close what is open" },
+      ],
+    },
+    {
+      title: "Navigation",
+      list: [{ keys: ["↑", "↓"], does: "Move between the types" }],
+    },
+    {
+      title: "Tables",
+      list: [
+        { keys: ["j", "k"], does: "Move down, up" },
+        { keys: ["Enter"], does: "Open the object" },
+        { keys: ["/"], does: "Search" },
+      ],
+    },
+  ];
 
 /** The resources of the sequences that begin with g; empty for the overview. */
 const destinations: Readonly<Record<string, string>> = {

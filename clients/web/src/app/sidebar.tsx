@@ -1,7 +1,7 @@
 import type { ResourceType } from "@kubeconnect/client";
 import { useCount } from "@kubeconnect/client/react";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useState, type KeyboardEvent } from "react";
+import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { fuzzyRank } from "../model/fuzzy.js";
 import { resourceName } from "../model/resource.js";
 import { countedTypes, groupTypes, typeLabel, typeNames, type TypeGroup } from "../model/types.js";
@@ -20,6 +20,10 @@ const nothing: readonly string[] = [];
 
 /** The navigation to all resources that the caller may list. On small screens it is a drawer. */
 export function Sidebar({ isOpen }: { readonly isOpen: boolean }) {
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (isOpen) element.current?.querySelector("a")?.focus();
+  }, [isOpen]);
   const catalog = useCatalog();
   const navigate = useNavigate();
   const [filter, setFilter] = useState("");
@@ -32,6 +36,7 @@ export function Sidebar({ isOpen }: { readonly isOpen: boolean }) {
   const counted = isFiltered ? new Set<string>() : countedTypes(groups, isGroupOpen, maxCounts);
   return (
     <nav
+      ref={element}
       id="sidebar"
       className={styles.sidebar}
       data-open={isOpen || undefined}
@@ -190,7 +195,9 @@ function SidebarNotes() {
   if (error) {
     return (
       <div className={styles.note} role="status">
-        <p>{loaded ? "The types may be outdated" : "The types cannot be read"}: {error.message}</p>
+        <p>
+          {loaded ? "The types may be outdated" : "The types cannot be read"}: {error.message}
+        </p>
         <Button onClick={retry}>Try again</Button>
       </div>
     );
@@ -217,7 +224,9 @@ function SidebarNotes() {
 function moveFocus(event: KeyboardEvent<HTMLElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step === undefined) return;
-  const stops = [...event.currentTarget.querySelectorAll<HTMLElement>("input, a, button[aria-expanded]")];
+  const stops = [
+    ...event.currentTarget.querySelectorAll<HTMLElement>("input, a, button[aria-expanded]"),
+  ];
   const next = stops[stops.indexOf(document.activeElement as HTMLElement) + step];
   if (!next) return;
   event.preventDefault();

@@ -42,48 +42,48 @@ function SignInForm({ error, onToken, again }: Props) {
   const [checking, setChecking] = useState(false);
   const id = useId();
   return (
-      <form
-        className={styles.signInForm}
-        onSubmit={(event) => {
-          event.preventDefault();
-          setChecking(true);
-          void onToken(token.trim()).finally(() => {
-            setChecking(false);
-          });
+    <form
+      className={styles.signInForm}
+      onSubmit={(event) => {
+        event.preventDefault();
+        setChecking(true);
+        void onToken(token.trim()).finally(() => {
+          setChecking(false);
+        });
+      }}
+    >
+      <h1>{again === undefined ? "Sign in" : "Sign in again"}</h1>
+      <p>
+        {again === undefined
+          ? "The service needs to know who you are. Your permissions in the cluster apply."
+          : `The token of ${again} has expired. The page continues where it was.`}
+      </p>
+      <label htmlFor={id}>Bearer token</label>
+      <input
+        id={id}
+        className={ui.field}
+        type="password"
+        autoComplete="off"
+        autoFocus
+        required
+        value={token}
+        aria-invalid={error !== undefined}
+        onChange={(event) => {
+          setToken(event.target.value);
         }}
-      >
-        <h1>{again === undefined ? "Sign in" : "Sign in again"}</h1>
-        <p>
-          {again === undefined
-            ? "The service needs to know who you are. Your permissions in the cluster apply."
-            : `The token of ${again} has expired. The page continues where it was.`}
+      />
+      {error && (
+        <p role="alert" className={styles.signInError}>
+          {error}
         </p>
-        <label htmlFor={id}>Bearer token</label>
-        <input
-          id={id}
-          className={ui.field}
-          type="password"
-          autoComplete="off"
-          autoFocus
-          required
-          value={token}
-          aria-invalid={error !== undefined}
-          onChange={(event) => {
-            setToken(event.target.value);
-          }}
-        />
-        {error && (
-          <p role="alert" className={styles.signInError}>
-            {error}
-          </p>
-        )}
-        <p className={styles.dim}>
-          For example of <code>kubectl create token ACCOUNT</code>. It stays in this tab&apos;s
-          memory and is sent to this service only.
-        </p>
-        <Button look="primary" type="submit" disabled={checking || token.trim() === ""}>
-          {checking ? "Signing in…" : "Sign in"}
-        </Button>
-      </form>
+      )}
+      <p className={styles.dim}>
+        For example of <code>kubectl create token ACCOUNT</code>. It stays in this tab&apos;s memory
+        and is sent to this service only.
+      </p>
+      <Button look="primary" type="submit" disabled={checking || token.trim() === ""}>
+        {checking ? "Signing in…" : "Sign in"}
+      </Button>
+    </form>
   );
 }

@@ -15,7 +15,7 @@ export function fuzzyMatch(query: string, text: string): FuzzyMatch | undefined 
   if (wanted === "") return { score: 0, positions: [] };
   const lower = text.toLowerCase();
   let best: FuzzyMatch | undefined;
-  for (let start = lower.indexOf(wanted.charAt(0)); start >= 0; ) {
+  for (let start = lower.indexOf(wanted.charAt(0)); start >= 0;) {
     const match = matchFrom(wanted, lower, text, start);
     if (!match) break; // neither has a later start the remaining characters
     if (!best || match.score > best.score) best = match;

@@ -48,7 +48,11 @@ const builtIn: readonly (readonly [string, readonly string[]])[] = [
   ],
   [
     "Access",
-    ["serviceaccounts", "*.rbac.authorization.k8s.io", "certificatesigningrequests.certificates.k8s.io"],
+    [
+      "serviceaccounts",
+      "*.rbac.authorization.k8s.io",
+      "certificatesigningrequests.certificates.k8s.io",
+    ],
   ],
   ["Cluster", ["nodes", "namespaces", "events"]],
 ];
@@ -130,15 +134,12 @@ export function typeNames(type: ResourceType): readonly string[] {
 }
 
 /** Returns the type that a word names as in kubectl, or by the begin of its name. */
-export function typeOfWord(
-  word: string,
-  types: readonly ResourceType[],
-): ResourceType | undefined {
+export function typeOfWord(word: string, types: readonly ResourceType[]): ResourceType | undefined {
   const wanted = word.toLowerCase();
-  const named = types.find((type) =>
-    typeNames(type).some((name) => name.toLowerCase() === wanted),
+  const named = types.find((type) => typeNames(type).some((name) => name.toLowerCase() === wanted));
+  return (
+    named ?? types.find(({ resource }) => wanted.length > 1 && resource.plural.startsWith(wanted))
   );
-  return named ?? types.find(({ resource }) => wanted.length > 1 && resource.plural.startsWith(wanted));
 }
 
 /** Resources whose caches are large, or hold what few should read: they are not counted unasked. */

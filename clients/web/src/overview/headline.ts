@@ -38,7 +38,7 @@ export function headline(findings: Findings): {
   ].filter((each) => each !== false);
   const of = all.length > 0 ? `: ${all.join(" on ")}` : "";
   const what = findings.readable === "all" ? "All" : "What you may read";
-  return { tone: "ok", text: `${what} is well${past}${of}.` };
+  return { tone: findings.isCurrent ? "ok" : "neutral", text: `${what} is well${past}${of}.` };
 }
 
 function counted(number: number, one: string, many: string): string {

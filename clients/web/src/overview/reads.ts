@@ -3,7 +3,13 @@ import { useCount, useLivePage } from "@kubeconnect/client/react";
 import { useNamespace } from "../app/namespace.js";
 import { nodeProblems, type NodeFields } from "./nodes.js";
 import { eventFields, withoutLastTimestamp, type EventFields } from "./warnings.js";
-import { workloadFields, workloadKinds, type NewFields, type WorkloadFields, type WorkloadKind } from "./workloads.js";
+import {
+  workloadFields,
+  workloadKinds,
+  type NewFields,
+  type WorkloadFields,
+  type WorkloadKind,
+} from "./workloads.js";
 
 /** The maximum number of objects of each list. */
 const limit = 10;

@@ -1,4 +1,4 @@
-import type { FailedGroupVersion, ResourceType } from "@kubeconnect/client";
+import { KubeconnectError, type FailedGroupVersion, type ResourceType } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
@@ -97,7 +97,7 @@ function useTypes(): TypesState {
         setState({ types, failed: failedGroupVersions, loaded: true, error: undefined });
       } catch (error) {
         if (leaving.signal.aborted) return;
-        setState((earlier) => ({ ...earlier, error: String((error as Error).message) }));
+        setState((earlier) => ({ ...earlier, error: KubeconnectError.from(error).message }));
       }
     };
     void read();
@@ -116,7 +116,11 @@ function Caches() {
   return (
     <section className={styles.card} data-wide="true" aria-labelledby="caches">
       <h2 id="caches">Caches</h2>
-      {error && <Notice tone="bad" title="The caches cannot be read">{error}</Notice>}
+      {error && (
+        <Notice tone="bad" title="The caches cannot be read">
+          {error}
+        </Notice>
+      )}
       {!loaded && !error && <p className={styles.loading}>Reading the caches…</p>}
       {failed.map(({ group, version, message }) => (
         <Notice key={`${group}/${version}`} tone="warn" title={`${group}/${version} is missing`}>
@@ -135,11 +139,12 @@ function Caches() {
 
 function CacheTable({ caches }: { readonly caches: ReturnType<typeof runningCaches> }) {
   return (
-    <div className={styles.scroll} role="region" aria-label="Caches" tabIndex={0}>
+    <div className={styles.scroll} role="region" aria-label="Table of the caches" tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>
             <th scope="col">Resource</th>
+            <th scope="col">API group</th>
             <th scope="col">State</th>
             <th scope="col" className={styles.right}>
               Objects
@@ -164,9 +169,9 @@ function CacheTable({ caches }: { readonly caches: ReturnType<typeof runningCach
                 <th scope="row">
                   <Link to="/r/$resource" params={{ resource: name }} title={name}>
                     {typeLabel(type)}
-                  </Link>{" "}
-                  <span className={styles.dim}>{type.resource.group}</span>
+                  </Link>
                 </th>
+                <td className={styles.dim}>{type.resource.group}</td>
                 <td>
                   <Chip tone={tone}>{text}</Chip>
                 </td>

@@ -111,14 +111,14 @@ export interface Change {
   readonly name: string;
 }
 
+/** An object that may be new. */
+export type NewObject = Pick<KubeObject<NewFields>, "resource" | "namespace" | "name" | "value">;
+
 /** How long ago a change is still of interest. */
 export const recentMs = 10 * 60_000;
 
 /** Returns what the objects tell about the time since `now - recentMs`, the newest first. */
-export function recentChanges(
-  objects: readonly KubeObject<NewFields>[],
-  now: number,
-): readonly Change[] {
+export function recentChanges(objects: readonly NewObject[], now: number): readonly Change[] {
   return objects
     .flatMap((object) => changeOf(object) ?? [])
     .filter(({ at }) => now - Date.parse(at) < recentMs)
@@ -131,12 +131,17 @@ function changeOf({
   namespace,
   name,
   value: { metadata },
-}: KubeObject<NewFields>): Change | undefined {
+}: NewObject): Change | undefined {
   const at = metadata?.creationTimestamp;
   if (!at) return undefined;
   const here = { at, namespace };
   if (kind !== "ReplicaSet") {
-    return { ...here, text: `${kind} created`, resource: group ? `${plural}.${group}` : plural, name };
+    return {
+      ...here,
+      text: `${kind} created`,
+      resource: group ? `${plural}.${group}` : plural,
+      name,
+    };
   }
   const owner = metadata.ownerReferences?.find((each) => each.kind === "Deployment");
   const revision = metadata.annotations?.["deployment.kubernetes.io/revision"];

@@ -64,7 +64,9 @@ function useLogsEntries(): readonly Entry[] {
   }
   if (!withLogs.has(resource)) return [];
   const of = `${resource}/${namespace}/${name}`;
-  return [action(`Logs of ${name}`, resource, () => void navigate({ to: "/logs", search: { of } }))];
+  return [
+    action(`Logs of ${name}`, resource, () => void navigate({ to: "/logs", search: { of } })),
+  ];
 }
 
 /** Returns the namespaces as entries that switch the present view to them. */

@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
 import { useCatalog } from "../app/catalog.js";
 import { useNamespaces } from "../app/namespaces.js";
 import { fuzzyMatch } from "../model/fuzzy.js";
+import { groupTypes } from "../model/types.js";
 import { useActions, useNamespaceEntries } from "./actions.js";
 import { objectEntry, sectionsFor, typeEntry, type Entry, type Section } from "./entries.js";
 import styles from "./palette.module.css";
@@ -22,7 +23,7 @@ export function Palette({ onClose, onHelp }: Props) {
   const { objects, isSearching, error } = useObjects(text);
   const sections = sectionsFor(text, {
     recent,
-    types: useCatalog().types.map(typeEntry),
+    types: groupTypes(useCatalog().types).flatMap(({ types }) => types.map(typeEntry)),
     namespaces: useNamespaceEntries(useNamespaces().names),
     actions: useActions(onHelp),
     objects: objects.map(objectEntry),
@@ -165,9 +166,11 @@ function Highlighted({ text, query }: { readonly text: string; readonly query: s
   const marked = new Set(fuzzyMatch(query, text)?.positions);
   return (
     <span className={styles.label}>
-      {[...text].map((character, index) =>
-        marked.has(index) ? <b key={index}>{character}</b> : character,
-      )}
+      {text
+        .split("")
+        .map((character, index) =>
+          marked.has(index) ? <b key={index}>{character}</b> : character,
+        )}
     </span>
   );
 }

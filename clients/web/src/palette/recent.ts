@@ -29,7 +29,7 @@ export function recentEntry(text: string): Entry | undefined {
     return undefined;
   }
   if (!Array.isArray(parts) || !parts.every((part) => typeof part === "string")) return undefined;
-  const [href = "", label = "", hint = ""] = parts as string[];
+  const [href = "", label = "", hint = ""] = parts;
   if (!/^\/(?!\/)/.test(href)) return undefined;
   return { id: `recent ${href}`, label, hint, texts: [label], does: { href } };
 }

@@ -48,12 +48,8 @@ export function useObjects(text: string): FoundObjects {
   return found;
 }
 
-function foundFrom(
-  results: readonly PromiseSettledResult<readonly FoundObject[]>[],
-): FoundObjects {
-  const objects = results.flatMap((result) =>
-    result.status === "fulfilled" ? result.value : [],
-  );
+function foundFrom(results: readonly PromiseSettledResult<readonly FoundObject[]>[]): FoundObjects {
+  const objects = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
   const failed = results.find((result) => result.status === "rejected");
   const error = failed && KubeconnectError.from(failed.reason).message;
   return { objects, isSearching: false, error };
