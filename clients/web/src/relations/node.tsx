@@ -15,7 +15,7 @@ export function NodeLink({
     <NodeFrame node={node}>
       <span className={styles.kind}>
         {node.kind}
-        {isRoot && " · this object"}
+        {isRoot && <span className="visually-hidden"> (this object)</span>}
       </span>
       <span className={styles.name} title={node.name}>
         {node.name}
