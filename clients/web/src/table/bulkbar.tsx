@@ -48,11 +48,9 @@ export function BulkBar({ resource, selection, onClear, onDeleted }: BulkBarProp
         <BulkDialog
           {...open}
           resource={resource}
-          onClose={() => {
+          onClose={(done) => {
             setOpen(undefined);
-          }}
-          onDone={(rows) => {
-            if (open.action === "delete") onDeleted(rows);
+            if (open.action === "delete") onDeleted(done);
           }}
         />
       )}

@@ -2,6 +2,7 @@ import type { KubeconnectError } from "@kubeconnect/client";
 import { useEffect, useRef } from "react";
 import type { TableSearch } from "../app/router.js";
 import type { Column } from "../model/columns/column.js";
+import { pluralOf } from "../model/resource.js";
 import { ColumnMenu } from "./columnmenu.js";
 import type { ExportSource } from "./export.js";
 import { ExportMenu } from "./exportmenu.js";
@@ -32,8 +33,9 @@ export function Toolbar(props: ToolbarProps) {
   useSlash(name);
   return (
     <div className={styles.toolbar}>
-      <h1>
-        {resource} <span className={styles.total}>{view.loaded && count(view.total)}</span>
+      <h1 title={resource}>
+        {pluralOf(resource)}{" "}
+        <span className={styles.total}>{view.loaded && count(view.total)}</span>
       </h1>
       <TextInput
         ref={name}
