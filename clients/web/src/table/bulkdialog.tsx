@@ -1,13 +1,8 @@
 import type { Client } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useId, useRef, useState } from "react";
-import {
-  deletionConsequence,
-  labelsOf,
-  restartPatch,
-  runBulk,
-  type BulkProgress,
-} from "../model/bulk.js";
+import { deletionConsequence, labelsOf, runBulk, type BulkProgress } from "../model/bulk.js";
+import { restartPatch } from "../model/restart.js";
 import { pluralOf } from "../model/resource.js";
 import { objectNameOf, type RowName } from "../model/rowselection.js";
 import { Button } from "../ui/button.js";
