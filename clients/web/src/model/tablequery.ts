@@ -34,11 +34,6 @@ export function selectionOf(
   };
 }
 
-/** Reports whether an address selects objects by more than the namespace. */
-export function hasSelectors({ labels, fields, filter, q, quick }: TableQuery): boolean {
-  return [labels, fields, filter, q, quick].some(Boolean);
-}
-
 /** The order of a table. */
 export interface Sort {
   readonly path: string;
