@@ -22,7 +22,12 @@ export interface Action {
   readonly checks: readonly AccessCheck[];
 }
 
-const scalable = new Set(["deployments.apps", "statefulsets.apps", "replicasets.apps", "replicationcontrollers"]);
+const scalable = new Set([
+  "deployments.apps",
+  "statefulsets.apps",
+  "replicasets.apps",
+  "replicationcontrollers",
+]);
 const restartable = new Set(["deployments.apps", "statefulsets.apps", "daemonsets.apps"]);
 
 /** Returns the actions that an object has, in the order of a menu. */
@@ -55,14 +60,17 @@ function rollbackAction(target: Target): Action {
 }
 
 function nodeActions({ value }: KubeObject, target: Target): readonly Action[] {
-  const isCordoned = (value.spec as { unschedulable?: boolean } | undefined)?.unschedulable === true;
+  const isCordoned =
+    (value.spec as { unschedulable?: boolean } | undefined)?.unschedulable === true;
   const drainChecks = [
     { verb: "patch", ...target },
     { verb: "list", resource: "pods" },
     { verb: "create", resource: "pods", subresource: "eviction" },
   ];
   return [
-    isCordoned ? patchAction("uncordon", "Uncordon", target) : patchAction("cordon", "Cordon", target),
+    isCordoned
+      ? patchAction("uncordon", "Uncordon", target)
+      : patchAction("cordon", "Cordon", target),
     { id: "drain", label: "Drain…", isDangerous: true, checks: drainChecks },
   ];
 }
@@ -71,8 +79,14 @@ function cronJobActions({ value }: KubeObject, target: Target): readonly Action[
   const isSuspended = (value.spec as { suspend?: boolean } | undefined)?.suspend === true;
   const { namespace } = target;
   return [
-    { id: "run", label: "Run now", checks: [{ verb: "create", resource: "jobs.batch", namespace }] },
-    isSuspended ? patchAction("resume", "Resume", target) : patchAction("suspend", "Suspend", target),
+    {
+      id: "run",
+      label: "Run now",
+      checks: [{ verb: "create", resource: "jobs.batch", namespace }],
+    },
+    isSuspended
+      ? patchAction("resume", "Resume", target)
+      : patchAction("suspend", "Suspend", target),
   ];
 }
 

@@ -17,7 +17,11 @@ export interface Deletion {
 }
 
 /** Deletes an object. */
-export function remove(client: Client, target: Target, deletion: Deletion = {}): Promise<DeleteResult> {
+export function remove(
+  client: Client,
+  target: Target,
+  deletion: Deletion = {},
+): Promise<DeleteResult> {
   return client.delete(target.resource, nameOf(target), deletion);
 }
 

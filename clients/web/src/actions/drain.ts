@@ -32,10 +32,12 @@ const lookMs = 1_000;
 export async function readDrainPlan(client: Client, node: string): Promise<readonly DrainedPod[]> {
   const fieldSelector = `spec.nodeName=${node}`;
   const { objects } = await client.list("pods", { fieldSelector, fields: planFields }).all();
-  return planDrain(objects.map(({ value, namespace, name, uid }) => ({
-    ...value,
-    metadata: { ...value.metadata, namespace, name, uid },
-  })));
+  return planDrain(
+    objects.map(({ value, namespace, name, uid }) => ({
+      ...value,
+      metadata: { ...value.metadata, namespace, name, uid },
+    })),
+  );
 }
 
 /**

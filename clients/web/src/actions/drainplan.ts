@@ -32,7 +32,7 @@ export const planFields = [
 export function planDrain(pods: readonly KubeValue[]): readonly DrainedPod[] {
   return pods.map((pod) => {
     const { namespace = "", name, uid } = pod.metadata;
-    return { namespace, name, uid, ...fateOf(pod as PodOnNode) };
+    return { namespace, name, uid, ...fateOf(pod) };
   });
 }
 

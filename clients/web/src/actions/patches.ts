@@ -4,7 +4,11 @@ import { nameOf, type Target } from "./target.js";
 /** Sets the number of replicas of a workload. */
 export function scale(client: Client, target: Target, replicas: number): Promise<PatchResult> {
   const body = { spec: { replicas } };
-  return client.patch(target.resource, nameOf(target), { type: "merge", subresource: "scale", body });
+  return client.patch(target.resource, nameOf(target), {
+    type: "merge",
+    subresource: "scale",
+    body,
+  });
 }
 
 /** Replaces the pods of a workload, as `kubectl rollout restart` does. */
@@ -26,11 +30,18 @@ export function label(
   target: Target,
   labels: Readonly<Record<string, string | null>>,
 ): Promise<PatchResult> {
-  return client.patch(target.resource, nameOf(target), { type: "merge", body: { metadata: { labels } } });
+  return client.patch(target.resource, nameOf(target), {
+    type: "merge",
+    body: { metadata: { labels } },
+  });
 }
 
 /** Sets whether a cron job or a job is suspended. */
-export function suspend(client: Client, target: Target, isSuspended: boolean): Promise<PatchResult> {
+export function suspend(
+  client: Client,
+  target: Target,
+  isSuspended: boolean,
+): Promise<PatchResult> {
   return client.patch(target.resource, nameOf(target), {
     type: "merge",
     body: { spec: { suspend: isSuspended } },

@@ -1,4 +1,5 @@
 import type { Client, KubeObject, KubeValue, PatchResult } from "@kubeconnect/client";
+import { omit } from "../model/omit.js";
 import { targetOf } from "./target.js";
 
 const revisionAnnotation = "deployment.kubernetes.io/revision";
@@ -40,12 +41,15 @@ interface Template {
 
 /** Returns a template without the label that the deployment controller adds. */
 function withoutHash(template: Template): Template {
-  const { "pod-template-hash": _hash, ...labels } = template.metadata?.labels ?? {};
+  const labels = omit(template.metadata?.labels ?? {}, "pod-template-hash");
   return { ...template, metadata: { ...template.metadata, labels } };
 }
 
 /** Reads the revisions of a deployment. */
-export async function readRevisions(client: Client, deployment: KubeObject): Promise<readonly Revision[]> {
+export async function readRevisions(
+  client: Client,
+  deployment: KubeObject,
+): Promise<readonly Revision[]> {
   const { resource, namespace, name } = targetOf(deployment);
   const related = { type: "ownedBy", resource, namespace, name } as const;
   const { objects } = await client.list("replicasets.apps", { namespace, related }).all();

@@ -148,7 +148,7 @@ function HeaderCell({ column, sort, onSort }: HeaderCellProps) {
           }}
         >
           {column.title}
-          <span aria-hidden>{order ? (order === "ascending" ? "▲" : "▼") : ""}</span>
+          {order && <span aria-hidden>{order === "ascending" ? "▲" : "▼"}</span>}
         </button>
       ) : (
         <span>{column.title}</span>

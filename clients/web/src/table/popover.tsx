@@ -1,10 +1,10 @@
-import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { Suspense, useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { Button } from "../ui/button.js";
 import styles from "./table.module.css";
 
 interface PopoverProps {
   readonly label: string;
-  readonly children: (close: () => void) => ReactNode;
+  readonly children: ReactNode;
 }
 
 /** A button that opens a panel below it. Escape and a click outside close it. */
@@ -48,7 +48,7 @@ export function Popover({ label, children }: PopoverProps) {
       </Button>
       {isOpen && (
         <div id={id} className={styles.panel} role="group" aria-label={label}>
-          {children(close)}
+          <Suspense fallback={<p>Loading…</p>}>{children}</Suspense>
         </div>
       )}
     </div>

@@ -53,6 +53,16 @@ export function NoRows({ resource, namespace, selectors, onClear }: NoRowsProps)
   );
 }
 
+/** Says that the filter must be mended first: the error itself is beside the input. */
+export function InvalidFilter({ onClear }: { readonly onClear: () => void }) {
+  return (
+    <Empty>
+      <p>The filter is not valid, so that nothing can be shown.</p>
+      <Button onClick={onClear}>Clear the filter</Button>
+    </Empty>
+  );
+}
+
 interface FailureProps {
   readonly resource: string;
   readonly error: KubeconnectError;

@@ -47,9 +47,19 @@ export function placeAt(text: string, offset: number): Place | undefined {
   const indent = match[1]?.length ?? 0;
   const parent = parentPath(lines, number, written, indent);
   if (value) {
-    return { path: [...parent, value[2] ?? ""], kind: "value", prefix: value[3] ?? "", present: [] };
+    return {
+      path: [...parent, value[2] ?? ""],
+      kind: "value",
+      prefix: value[3] ?? "",
+      present: [],
+    };
   }
-  return { path: parent, kind: "field", prefix: field?.[2] ?? "", present: siblings(lines, number, indent) };
+  return {
+    path: parent,
+    kind: "field",
+    prefix: field?.[2] ?? "",
+    present: siblings(lines, number, indent),
+  };
 }
 
 function parse(line: string): Line | undefined {
@@ -65,7 +75,12 @@ function parse(line: string): Line | undefined {
 }
 
 /** Returns the path of the object in which a line with this indentation is. */
-function parentPath(lines: readonly string[], number: number, written: string, indent: number): Path {
+function parentPath(
+  lines: readonly string[],
+  number: number,
+  written: string,
+  indent: number,
+): Path {
   const path: (string | number)[] = [];
   let column = indent;
   let item = /^\s*- /.test(written) ? { dash: written.indexOf("-"), index: 0 } : undefined;
@@ -133,7 +148,11 @@ function values(schema: Schema): readonly Suggestion[] {
   }));
 }
 
-function fields(schema: KindSchema, parent: Schema, present: readonly string[]): readonly Suggestion[] {
+function fields(
+  schema: KindSchema,
+  parent: Schema,
+  present: readonly string[],
+): readonly Suggestion[] {
   const required = new Set(parent.required);
   return Object.entries(parent.properties ?? {})
     .filter(([name]) => !present.includes(name))

@@ -1,4 +1,13 @@
-import { isCollection, isMap, isNode, isPair, isScalar, isSeq, type Document, type Node } from "yaml";
+import {
+  isCollection,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  type Document,
+  type Node,
+} from "yaml";
 import type { Path } from "./path.js";
 
 /** A part of a text, by its offsets. */
@@ -28,7 +37,9 @@ interface Child {
 
 function childOf(node: unknown, segment: string | number): Child | undefined {
   if (isMap(node)) {
-    const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(segment));
+    const pair = node.items.find(
+      ({ key }) => isScalar(key) && String(key.value) === String(segment),
+    );
     return pair && { name: pair.key, value: pair.value };
   }
   if (isSeq(node)) {

@@ -123,7 +123,9 @@ export function YamlEdit({
       )}
       {outcome?.is === "rejected" && (
         <Notice tone="bad" title={outcome.error.message}>
-          {outcome.error.fromService ? null : "Your text remains here. Try again when the service responds."}
+          {outcome.error.fromService
+            ? null
+            : "Your text remains here. Try again when the service responds."}
         </Notice>
       )}
       <Editor

@@ -11,7 +11,11 @@ export function changesSince(opened: KubeValue, value: KubeValue): readonly Chan
 }
 
 /** Returns where the changes are in the text of an object, and who has made them. */
-export function marksOf(text: string, value: KubeValue, changes: readonly Change[]): readonly Mark[] {
+export function marksOf(
+  text: string,
+  value: KubeValue,
+  changes: readonly Change[],
+): readonly Mark[] {
   if (changes.length === 0) return [];
   const document = parseDocument(text);
   return changes.map(({ path, after }) => {

@@ -1,5 +1,11 @@
 import { diff } from "@codemirror/merge";
-import { StateEffect, StateField, type ChangeSpec, type Extension, type Text } from "@codemirror/state";
+import {
+  StateEffect,
+  StateField,
+  type ChangeSpec,
+  type Extension,
+  type Text,
+} from "@codemirror/state";
 import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemirror/view";
 
 /** A line that has changed, and by whom. */
@@ -33,7 +39,9 @@ class ChangedBy extends WidgetType {
 }
 
 function decorate(doc: Text, marks: readonly Mark[]): DecorationSet {
-  const byLine = new Map(marks.map((each) => [doc.lineAt(Math.min(each.at, doc.length)).number, each]));
+  const byLine = new Map(
+    marks.map((each) => [doc.lineAt(Math.min(each.at, doc.length)).number, each]),
+  );
   const ranges = [...byLine].flatMap(([number, { text }]) => {
     const { from, to } = doc.line(number);
     return [
@@ -49,7 +57,7 @@ export const marking: Extension = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update: (shown, { changes, effects, newDoc }) => {
     const next = effects.find((each) => each.is(setMarks));
-    return next ? decorate(newDoc, next.value as readonly Mark[]) : shown.map(changes);
+    return next ? decorate(newDoc, next.value) : shown.map(changes);
   },
   provide: (field) => EditorView.decorations.from(field),
 });

@@ -1,4 +1,5 @@
 import { useMemo } from "react";
+import { omit } from "../model/omit.js";
 import { Button } from "../ui/button.js";
 import { Notice } from "../ui/notice.js";
 import { isEqual } from "./changes.js";
@@ -48,7 +49,7 @@ export function Review({
 
 /** Returns an object without the fields that each write changes. */
 function comparable({ metadata, ...rest }: KubeValueOf): object {
-  const { resourceVersion: _version, generation: _generation, ...shown } = metadata as Bookkept;
+  const shown = omit(metadata as Bookkept, "resourceVersion", "generation");
   const { apiVersion, kind, ...fields } = rest;
   return { apiVersion, kind, metadata: shown, ...fields };
 }

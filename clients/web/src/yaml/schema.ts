@@ -1,3 +1,4 @@
+import { omit } from "../model/omit.js";
 import { isRecord, type Path } from "./path.js";
 
 /** A part of an OpenAPI schema. */
@@ -40,18 +41,17 @@ export class KindSchema {
     }
     const parts = resolved.allOf ?? [];
     if (parts.length === 0) return resolved;
-    const { allOf: _parts, ...rest } = resolved;
     const merged = parts.map((part) => this.resolve(part)).reduce((a, b) => ({ ...a, ...b }), {});
-    return { ...merged, ...rest };
+    return { ...merged, ...omit(resolved, "allOf") };
   }
 
   /** Returns the schema of the value at a path; undefined if there is none. */
   at(path: Path): Schema | undefined {
-    let schema: Schema | undefined = this.resolve(this.root);
+    let schema = this.resolve(this.root);
     for (const segment of path) {
-      const next: Schema | undefined = schema && childSchema(schema, segment);
-      schema = next && this.resolve(next);
-      if (!schema) return undefined;
+      const next = childSchema(schema, segment);
+      if (!next) return undefined;
+      schema = this.resolve(next);
     }
     return schema;
   }
@@ -69,7 +69,8 @@ function childSchema(schema: Schema, segment: string | number): Schema | undefin
 /** Whether an object of the schema may have fields that the schema does not name. */
 export function isOpen(schema: Schema): boolean {
   if (schema["x-kubernetes-preserve-unknown-fields"]) return true;
-  if (schema.additionalProperties !== undefined && schema.additionalProperties !== false) return true;
+  if (schema.additionalProperties !== undefined && schema.additionalProperties !== false)
+    return true;
   return schema.properties === undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { KubeValue } from "@kubeconnect/client";
 import { stringify } from "yaml";
+import { omit } from "../model/omit.js";
 import { isRecord } from "./path.js";
 
 /** Returns an object as YAML, without the fields of managers unless they are wanted. */
@@ -10,8 +11,7 @@ export function toYaml(value: unknown, { managedFields = false } = {}): string {
 
 function withoutManagedFields(value: Readonly<Record<string, unknown>>): unknown {
   if (!isRecord(value.metadata)) return value;
-  const { managedFields: _hidden, ...metadata } = value.metadata;
-  return { ...value, metadata };
+  return { ...value, metadata: omit(value.metadata, "managedFields") };
 }
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
@@ -24,19 +24,22 @@ export function isSecret({ kind, apiVersion }: KubeValue): boolean {
 
 /** Returns a secret without its values, also without those that kubectl has left in an annotation. */
 export function withoutSecrets(value: KubeValue): KubeValue {
-  const shown: Record<string, unknown> = { ...value };
+  const hideValues = (data: unknown): unknown =>
+    isRecord(data) ? mapValues(data, () => hidden) : data;
+  const shown = { ...value };
   for (const field of ["data", "stringData"]) {
-    const data = value[field];
-    if (isRecord(data)) shown[field] = mapValues(data, () => hidden);
+    if (field in value) shown[field] = hideValues(value[field]);
   }
   const { annotations } = value.metadata;
-  if (!annotations?.[lastApplied]) return shown as KubeValue;
+  if (!annotations?.[lastApplied]) return shown;
   const metadata = { ...value.metadata, annotations: { ...annotations, [lastApplied]: hidden } };
-  return { ...shown, metadata } as KubeValue;
+  return { ...shown, metadata };
 }
 
 /** Returns the values of a secret as text; undefined for one that is not text. */
-export function decodedSecret({ data }: KubeValue): readonly (readonly [string, string | undefined])[] {
+export function decodedSecret({
+  data,
+}: KubeValue): readonly (readonly [string, string | undefined])[] {
   if (!isRecord(data)) return [];
   return Object.entries(data).map(([name, value]) => [name, decodeText(String(value))] as const);
 }

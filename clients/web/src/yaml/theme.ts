@@ -41,7 +41,11 @@ const look = EditorView.theme({
     backgroundColor: "var(--bg-raised)",
     color: "var(--text)",
   },
-  ".cm-tooltip.cm-completionInfo": { maxWidth: "420px", padding: "6px 10px", font: "12px var(--sans)" },
+  ".cm-tooltip.cm-completionInfo": {
+    maxWidth: "420px",
+    padding: "6px 10px",
+    font: "12px var(--sans)",
+  },
   ".cm-tooltip-autocomplete ul li[aria-selected]": {
     backgroundColor: "var(--bg-selected)",
     color: "var(--text)",

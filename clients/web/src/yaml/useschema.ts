@@ -1,6 +1,6 @@
 import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useState } from "react";
-import { KindSchema, type Schema } from "./schema.js";
+import { KindSchema } from "./schema.js";
 
 /** Returns the schema of a resource; undefined until it has arrived, and if there is none. */
 export function useSchema(resource: string): KindSchema | undefined {
@@ -10,7 +10,7 @@ export function useSchema(resource: string): KindSchema | undefined {
     const leaving = new AbortController();
     client.schema(resource, { signal: leaving.signal }).then(
       (result) => {
-        setSchema(new KindSchema(result.schema as Schema));
+        setSchema(new KindSchema(result.schema));
       },
       () => undefined, // the server validates what is written in any case
     );

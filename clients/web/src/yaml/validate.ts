@@ -53,7 +53,10 @@ function checkField(
     const message = `${formatPath(path)} must be one of ${own.enum.join(", ")}.`;
     return [{ ...range, severity: "error", message }];
   }
-  return [...missing(document, schema, path, node), ...missingInItems(document, schema, path, node)];
+  return [
+    ...missing(document, schema, path, node),
+    ...missingInItems(document, schema, path, node),
+  ];
 }
 
 function unknownMessage(path: Path, parent: Schema): string {
@@ -64,7 +67,9 @@ function unknownMessage(path: Path, parent: Schema): string {
 
 function isSimilar(a: string, b: string): boolean {
   const plain = (text: string): string => text.toLowerCase().replace(/s$/, "");
-  return plain(a) === plain(b) || (b.length > 3 && plain(a).startsWith(plain(b))) || distance(a, b) <= 2;
+  return (
+    plain(a) === plain(b) || (b.length > 3 && plain(a).startsWith(plain(b))) || distance(a, b) <= 2
+  );
 }
 
 /** Returns the number of characters to insert, remove or replace to turn one text into another. */
@@ -104,7 +109,7 @@ function missingInItems(
   path: Path,
   node: Node | null,
 ): readonly Problem[] {
-  const items = node && "items" in node && !isMap(node) ? (node.items as unknown[]) : [];
+  const items = node && "items" in node && !isMap(node) ? node.items : [];
   return items.flatMap((item, index) =>
     missing(document, schema, [...path, index], isNode(item) ? item : null),
   );

@@ -76,7 +76,12 @@ export function YamlView({
           </Button>
         )}
       </div>
-      <Editor label={`YAML of ${object.name}`} text={text} extensions={extensions} onView={setView} />
+      <Editor
+        label={`YAML of ${object.name}`}
+        text={text}
+        extensions={extensions}
+        onView={setView}
+      />
     </div>
   );
 }
@@ -94,7 +99,12 @@ function EditButton({
   const refusal = decisions && refusalOf({ checks }, decisions);
   return (
     <>
-      <Button look="primary" disabled={!decisions || refusal !== undefined} title={refusal} onClick={onEdit}>
+      <Button
+        look="primary"
+        disabled={!decisions || refusal !== undefined}
+        title={refusal}
+        onClick={onEdit}
+      >
         Edit
       </Button>
       {refusal && <span className={styles.dim}>{refusal}</span>}

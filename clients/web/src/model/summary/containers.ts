@@ -61,8 +61,7 @@ export function describeExit({ exitCode, signal, reason }: Terminated): string {
 /** Returns the state of a container in a word or two. */
 export function containerState({ state = {}, ready }: ContainerStatus): string {
   if (state.waiting) return state.waiting.reason || "Waiting";
-  if (state.terminated)
-    return state.terminated.reason || `Exit code ${state.terminated.exitCode}`;
+  if (state.terminated) return state.terminated.reason || `Exit code ${state.terminated.exitCode}`;
   if (state.running) return ready ? "Running" : "Running, not ready";
   return "Unknown";
 }
@@ -84,7 +83,8 @@ export function containerFinding(
         status.started === false
           ? `The container ${name} has not passed its startup probe yet`
           : `The container ${name} runs but is not ready`,
-      detail: lastState?.terminated && `Before that it ended with ${describeExit(lastState.terminated)}.`,
+      detail:
+        lastState?.terminated && `Before that it ended with ${describeExit(lastState.terminated)}.`,
       since: state.running.startedAt,
     };
   }
@@ -112,7 +112,11 @@ function waitingFinding(
     case "InvalidImageName":
       return { tone: "bad", title: `The image name of ${subject} is invalid`, detail: message };
     case "ErrImageNeverPull":
-      return { tone: "bad", title: `The image of ${subject} is not on the node, and the pull policy is Never`, detail: message };
+      return {
+        tone: "bad",
+        title: `The image of ${subject} is not on the node, and the pull policy is Never`,
+        detail: message,
+      };
     case "CreateContainerConfigError":
       return {
         tone: "bad",

@@ -47,7 +47,8 @@ function jobStatus(job: KubeValue, active: number): Summary["status"] {
 function jobFindings(job: KubeValue, failed: number): readonly Finding[] {
   const condition = conditionOf(job, "Failed");
   if (condition?.status === "True") {
-    const title = failureTitles[condition.reason ?? ""] ?? `The job failed: ${condition.reason ?? ""}`;
+    const title =
+      failureTitles[condition.reason ?? ""] ?? `The job failed: ${condition.reason ?? ""}`;
     const since = condition.lastTransitionTime ?? undefined;
     return [{ tone: "bad", title, detail: condition.message, since }];
   }
@@ -66,8 +67,15 @@ export function summarizeCronJob(value: KubeValue, { warnings = [] }: Related = 
   const active = Array.isArray(status.active) ? status.active.length : 0;
   const findings: Finding[] = [];
   if (spec.suspend) findings.push({ tone: "warn", title: "It is suspended: no jobs are started" });
-  const late = warnings.find(({ reason }) => reason === "TooManyMissedTimes" || reason === "MissSchedule");
-  if (late) findings.push({ tone: "bad", title: "It has missed times of its schedule", detail: late.message });
+  const late = warnings.find(
+    ({ reason }) => reason === "TooManyMissedTimes" || reason === "MissSchedule",
+  );
+  if (late)
+    findings.push({
+      tone: "bad",
+      title: "It has missed times of its schedule",
+      detail: late.message,
+    });
   const { lastScheduleTime: last, lastSuccessfulTime: success } = status;
   if (last && active === 0 && (!success || success < last)) {
     findings.push({ tone: "warn", title: "Its last job has not succeeded", since: last });
@@ -80,7 +88,10 @@ export function summarizeCronJob(value: KubeValue, { warnings = [] }: Related = 
         : { text: "Scheduled", tone: "ok" },
     findings,
     facts: [
-      { name: "Schedule", value: `${spec.schedule ?? ""}${spec.timeZone ? ` (${spec.timeZone})` : ""}` },
+      {
+        name: "Schedule",
+        value: `${spec.schedule ?? ""}${spec.timeZone ? ` (${spec.timeZone})` : ""}`,
+      },
       { name: "Running jobs", value: String(active) },
       { name: "Concurrency", value: spec.concurrencyPolicy ?? "Allow" },
       { name: "Last started", value: last ? new Date(last).toLocaleString() : "never" },

@@ -5,7 +5,11 @@ import type { Fact, Finding, Summary } from "./types.js";
 interface NodeValue extends KubeValue {
   readonly spec?: {
     readonly unschedulable?: boolean;
-    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+    readonly taints?: readonly {
+      readonly key: string;
+      readonly value?: string;
+      readonly effect: string;
+    }[];
   };
   readonly status?: {
     readonly capacity?: Readonly<Record<string, string>>;
@@ -29,7 +33,8 @@ export function nodeFindings(node: KubeValue): readonly Finding[] {
   if (ready && ready.status !== "True") {
     findings.push({
       tone: "bad",
-      title: ready.status === "Unknown" ? "The node does not report any more" : "The node is not ready",
+      title:
+        ready.status === "Unknown" ? "The node does not report any more" : "The node is not ready",
       detail: ready.message,
       since: ready.lastTransitionTime ?? undefined,
     });

@@ -8,7 +8,15 @@ import {
   type ContainerStatus,
 } from "./containers.js";
 import { nodeFindings } from "./node.js";
-import { eventCount, eventTime, plural, type Fact, type Finding, type Related, type Summary } from "./types.js";
+import {
+  eventCount,
+  eventTime,
+  plural,
+  type Fact,
+  type Finding,
+  type Related,
+  type Summary,
+} from "./types.js";
 
 /** The used fields of a pod. */
 export interface PodValue extends KubeValue {
@@ -50,12 +58,15 @@ export function podStatus({ metadata, spec, status = {} }: PodValue): Summary["s
   if (phase === "Succeeded") return { text: "Completed", tone: "ok" };
   if (phase === "Failed") return { text: reason || "Failed", tone: "bad" };
   const sidecars = new Set(
-    spec?.initContainers?.filter((each) => each.restartPolicy === "Always").map((each) => each.name),
+    spec?.initContainers
+      ?.filter((each) => each.restartPolicy === "Always")
+      .map((each) => each.name),
   );
   const init = initContainerStatuses.find(
     (each) => !sidecars.has(each.name) && each.state?.terminated?.exitCode !== 0,
   );
-  if (init) return { text: `Init: ${containerState(init)}`, tone: waitingTone(containerState(init)) };
+  if (init)
+    return { text: `Init: ${containerState(init)}`, tone: waitingTone(containerState(init)) };
   const broken = containerStatuses.find(
     ({ state }) => state?.waiting?.reason ?? (state?.terminated && state.terminated.exitCode !== 0),
   );
@@ -106,7 +117,9 @@ function deletionFindings({ metadata }: PodValue): readonly Finding[] {
 function failureFindings({ status = {} }: PodValue): readonly Finding[] {
   if (status.phase !== "Failed" || (!status.reason && !status.message)) return [];
   const title =
-    status.reason === "Evicted" ? "The node evicted the pod" : `The pod failed: ${status.reason ?? ""}`;
+    status.reason === "Evicted"
+      ? "The node evicted the pod"
+      : `The pod failed: ${status.reason ?? ""}`;
   return [{ tone: "bad", title, detail: status.message }];
 }
 
@@ -115,7 +128,14 @@ function schedulingFindings(pod: PodValue): readonly Finding[] {
   if (scheduled?.status !== "False") return [];
   const since = scheduled.lastTransitionTime ?? undefined;
   if (scheduled.reason === "SchedulingGated") {
-    return [{ tone: "warn", title: "The pod waits for its scheduling gates", detail: scheduled.message, since }];
+    return [
+      {
+        tone: "warn",
+        title: "The pod waits for its scheduling gates",
+        detail: scheduled.message,
+        since,
+      },
+    ];
   }
   return [
     {
@@ -129,14 +149,19 @@ function schedulingFindings(pod: PodValue): readonly Finding[] {
 }
 
 function schedulingAdvice(message: string): string {
-  if (/Insufficient/.test(message)) return "Lower its requests, or add a node with enough room.";
-  if (/taint/.test(message)) return "Add a toleration, or a node without these taints.";
-  if (/affinity|selector/.test(message)) return "Compare its node selector and affinity with the labels of the nodes.";
+  if (message.includes("Insufficient"))
+    return "Lower its requests, or add a node with enough room.";
+  if (message.includes("taint")) return "Add a toleration, or a node without these taints.";
+  if (/affinity|selector/.test(message))
+    return "Compare its node selector and affinity with the labels of the nodes.";
   if (/volume|persistentvolumeclaim/i.test(message)) return "Look at its persistent volume claims.";
   return "The message says how many nodes were refused for each reason.";
 }
 
-function claimFindings({ spec, metadata }: PodValue, claims: Related["claims"]): readonly Finding[] {
+function claimFindings(
+  { spec, metadata }: PodValue,
+  claims: Related["claims"],
+): readonly Finding[] {
   if (!claims) return [];
   return (spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim }) => {
     if (!persistentVolumeClaim) return [];
@@ -144,7 +169,11 @@ function claimFindings({ spec, metadata }: PodValue, claims: Related["claims"]):
     const claim = claims.find((each) => each.metadata.name === claimName);
     const { phase } = (claim?.status ?? {}) as { phase?: string };
     if (phase === "Bound") return [];
-    const about = { resource: "persistentvolumeclaims", namespace: metadata.namespace, name: claimName };
+    const about = {
+      resource: "persistentvolumeclaims",
+      namespace: metadata.namespace,
+      name: claimName,
+    };
     const title = claim
       ? `The volume ${name} waits: its claim ${claimName} is ${(phase ?? "pending").toLowerCase()}`
       : `The volume ${name} needs the claim ${claimName}, which does not exist`;
@@ -178,8 +207,11 @@ function gateFindings(pod: PodValue): readonly Finding[] {
   return (pod.spec?.readinessGates ?? []).flatMap(({ conditionType }) => {
     const condition = conditionOf(pod, conditionType);
     if (condition?.status === "True") return [];
-    const detail = condition?.message ?? (condition ? undefined : "Nothing has set its condition yet.");
-    return [{ tone: "warn" as const, title: `The readiness gate ${conditionType} is not met`, detail }];
+    const detail =
+      condition?.message ?? (condition ? undefined : "Nothing has set its condition yet.");
+    return [
+      { tone: "warn" as const, title: `The readiness gate ${conditionType} is not met`, detail },
+    ];
   });
 }
 
@@ -207,7 +239,8 @@ function restartFindings({ status }: PodValue): readonly Finding[] {
   return (status?.containerStatuses ?? []).flatMap(({ name, restartCount = 0, lastState }) => {
     const last = lastState?.terminated;
     if (restartCount === 0 || !last || last.exitCode === 0) return [];
-    const reason = last.reason === "OOMKilled" ? "ran out of memory" : `ended with exit code ${last.exitCode}`;
+    const reason =
+      last.reason === "OOMKilled" ? "ran out of memory" : `ended with exit code ${last.exitCode}`;
     return [
       {
         tone: "warn" as const,

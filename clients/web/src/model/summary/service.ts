@@ -16,12 +16,15 @@ interface ServiceValue extends KubeValue {
     }[];
   };
   readonly status?: {
-    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] };
+    readonly loadBalancer?: {
+      readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[];
+    };
   };
 }
 
 interface Slice extends KubeValue {
-  readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean | null } }[] | null;
+  readonly endpoints?:
+    readonly { readonly conditions?: { readonly ready?: boolean | null } }[] | null;
 }
 
 /** Returns the number of endpoints of a service, and of those that are ready. */
@@ -42,20 +45,29 @@ export function summarizeService(value: KubeValue, { endpointSlices }: Related =
   }
   const endpoints = endpointSlices && countEndpoints(endpointSlices);
   const facts = serviceFacts(service, endpoints);
-  if (!endpoints) return { status: { text: spec.type ?? "ClusterIP", tone: "neutral" }, findings: [], facts };
+  if (!endpoints)
+    return { status: { text: spec.type ?? "ClusterIP", tone: "neutral" }, findings: [], facts };
   const findings = [...endpointFindings(service, endpoints), ...addressFindings(service)];
   const status =
     endpoints.ready === 0
       ? { text: "No endpoints", tone: "bad" as const }
-      : { text: `${plural(endpoints.ready, "endpoint")} ready`, tone: endpoints.ready < endpoints.total ? ("warn" as const) : ("ok" as const) };
+      : {
+          text: `${plural(endpoints.ready, "endpoint")} ready`,
+          tone: endpoints.ready < endpoints.total ? ("warn" as const) : ("ok" as const),
+        };
   return { status, findings, facts };
 }
 
-function endpointFindings({ spec }: ServiceValue, { ready, total }: { ready: number; total: number }): readonly Finding[] {
+function endpointFindings(
+  { spec }: ServiceValue,
+  { ready, total }: { ready: number; total: number },
+): readonly Finding[] {
   if (ready > 0 && ready === total) return [];
   if (total > 0) {
     const title = `${ready} of ${plural(total, "endpoint")} ${ready === 1 ? "is" : "are"} ready`;
-    return [{ tone: ready === 0 ? "bad" : "warn", title, advice: "Look at the pods that are not ready." }];
+    return [
+      { tone: ready === 0 ? "bad" : "warn", title, advice: "Look at the pods that are not ready." },
+    ];
   }
   const selector = Object.entries(spec?.selector ?? {}).map(([key, value]) => `${key}=${value}`);
   const title = selector.length
@@ -73,7 +85,9 @@ function serviceFacts(
   { spec = {}, status }: ServiceValue,
   endpoints: { ready: number; total: number } | undefined,
 ): readonly Fact[] {
-  const external = (status?.loadBalancer?.ingress ?? []).map(({ ip, hostname }) => ip ?? hostname ?? "");
+  const external = (status?.loadBalancer?.ingress ?? []).map(
+    ({ ip, hostname }) => ip ?? hostname ?? "",
+  );
   const ports = (spec.ports ?? []).map(({ name, port, targetPort, protocol = "TCP", nodePort }) => {
     const target = targetPort === undefined || targetPort === port ? "" : ` → ${targetPort}`;
     return `${name ? `${name} ` : ""}${port}${target}/${protocol}${nodePort ? `, node port ${nodePort}` : ""}`;
@@ -83,6 +97,8 @@ function serviceFacts(
     { name: "Cluster IP", value: spec.clusterIP ?? "none" },
     ...(external.length ? [{ name: "External address", value: external.join(", ") }] : []),
     { name: "Ports", value: ports.join("; ") || "none" },
-    ...(endpoints ? [{ name: "Endpoints", value: `${endpoints.ready} of ${endpoints.total} ready` }] : []),
+    ...(endpoints
+      ? [{ name: "Endpoints", value: `${endpoints.ready} of ${endpoints.total} ready` }]
+      : []),
   ];
 }

@@ -8,7 +8,10 @@ interface ClaimValue extends KubeValue {
     readonly accessModes?: readonly string[];
     readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
   };
-  readonly status?: { readonly phase?: string; readonly capacity?: Readonly<Record<string, string>> };
+  readonly status?: {
+    readonly phase?: string;
+    readonly capacity?: Readonly<Record<string, string>>;
+  };
 }
 
 /** Returns the state of a persistent volume claim, and why it is not bound. */
@@ -22,7 +25,10 @@ export function summarizeClaim(value: KubeValue, related: Related = {}): Summary
 
 function claimFinding({ spec }: ClaimValue, phase: string, { warnings = [] }: Related): Finding {
   if (phase === "Lost") {
-    return { tone: "bad", title: `The volume ${spec?.volumeName ?? ""} of the claim does not exist any more` };
+    return {
+      tone: "bad",
+      title: `The volume ${spec?.volumeName ?? ""} of the claim does not exist any more`,
+    };
   }
   const [failed] = warnings;
   if (failed) {
@@ -39,7 +45,8 @@ function claimFinding({ spec }: ClaimValue, phase: string, { warnings = [] }: Re
   return {
     tone: "warn",
     title: `The claim waits for a volume of the class ${spec.storageClassName}`,
-    advice: "A class with the binding mode WaitForFirstConsumer waits for a pod that uses the claim.",
+    advice:
+      "A class with the binding mode WaitForFirstConsumer waits for a pod that uses the claim.",
   };
 }
 
@@ -50,10 +57,22 @@ function claimFacts({ spec = {}, status = {} }: ClaimValue): readonly Fact[] {
     ...(status.capacity?.storage ? [{ name: "Capacity", value: status.capacity.storage }] : []),
     { name: "Access", value: (spec.accessModes ?? []).join(", ") || "none" },
     ...(storageClass
-      ? [{ name: "Storage class", value: storageClass, about: { resource: "storageclasses.storage.k8s.io", name: storageClass } }]
+      ? [
+          {
+            name: "Storage class",
+            value: storageClass,
+            about: { resource: "storageclasses.storage.k8s.io", name: storageClass },
+          },
+        ]
       : []),
     ...(volumeName
-      ? [{ name: "Volume", value: volumeName, about: { resource: "persistentvolumes", name: volumeName } }]
+      ? [
+          {
+            name: "Volume",
+            value: volumeName,
+            about: { resource: "persistentvolumes", name: volumeName },
+          },
+        ]
       : []),
   ];
 }

@@ -25,13 +25,23 @@ const byResource: Record<string, (value: KubeValue, related: Related) => Summary
 
 /** Returns the state of an object of any kind in the terms of people. */
 export function summarize(object: KubeObject, related: Related = {}): Summary {
-  const summary = (byResource[resourceName(object.resource)] ?? summarizeConditions)(object.value, related);
+  const summary = (byResource[resourceName(object.resource)] ?? summarizeConditions)(
+    object.value,
+    related,
+  );
   const { deletionTimestamp, finalizers } = object.value.metadata as KubeValue["metadata"] & {
     finalizers?: readonly string[];
   };
   if (!deletionTimestamp || object.resource.plural === "pods") return summary;
-  const detail = finalizers?.length ? `It waits for the finalizers ${finalizers.join(", ")}.` : undefined;
-  const deletion = { tone: "warn" as const, title: "The object is being deleted", detail, since: deletionTimestamp };
+  const detail = finalizers?.length
+    ? `It waits for the finalizers ${finalizers.join(", ")}.`
+    : undefined;
+  const deletion = {
+    tone: "warn" as const,
+    title: "The object is being deleted",
+    detail,
+    since: deletionTimestamp,
+  };
   return {
     ...summary,
     status: { text: "Terminating", tone: "warn" },

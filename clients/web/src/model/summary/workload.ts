@@ -1,6 +1,6 @@
 import type { KubeValue } from "@kubeconnect/client";
 import { conditionOf } from "./conditions.js";
-import { podStatus, summarizePod, type PodValue } from "./pod.js";
+import { podStatus, summarizePod } from "./pod.js";
 import { plural, type Fact, type Finding, type Related, type Summary } from "./types.js";
 
 interface WorkloadValue extends KubeValue {
@@ -36,7 +36,8 @@ export function replicasOf({ kind, spec, status = {} }: WorkloadValue): Replicas
     };
   }
   const current = of("replicas");
-  const updated = kind === "ReplicaSet" || kind === "ReplicationController" ? current : of("updatedReplicas");
+  const updated =
+    kind === "ReplicaSet" || kind === "ReplicationController" ? current : of("updatedReplicas");
   return { desired: spec?.replicas ?? 1, current, ready: of("readyReplicas"), updated };
 }
 
@@ -50,7 +51,11 @@ export function summarizeWorkload(value: KubeValue, related: Related = {}): Summ
     ...rolloutFindings(workload, replicas),
     ...failingPodFindings(related.failingPods),
   ];
-  return { status: workloadStatus(workload, replicas, findings), findings, facts: workloadFacts(workload, replicas) };
+  return {
+    status: workloadStatus(workload, replicas, findings),
+    findings,
+    facts: workloadFacts(workload, replicas),
+  };
 }
 
 function workloadStatus(
@@ -72,7 +77,8 @@ function workloadStatus(
 function conditionFindings(workload: WorkloadValue): readonly Finding[] {
   const findings: Finding[] = [];
   const failure = conditionOf(workload, "ReplicaFailure");
-  if (failure?.status === "True") findings.push(createFinding(failure.message, failure.lastTransitionTime));
+  if (failure?.status === "True")
+    findings.push(createFinding(failure.message, failure.lastTransitionTime));
   const progressing = conditionOf(workload, "Progressing");
   if (progressing?.status === "False") {
     findings.push({
@@ -99,7 +105,7 @@ function conditionFindings(workload: WorkloadValue): readonly Finding[] {
 }
 
 function createFinding(message: string | undefined, since?: string | null): Finding {
-  const isQuota = /exceeded quota/.test(message ?? "");
+  const isQuota = (message ?? "").includes("exceeded quota");
   return {
     tone: "bad",
     title: isQuota ? "No pod can be created: a quota is used up" : "Pods cannot be created",
@@ -126,10 +132,14 @@ function rolloutFindings(
 ): readonly Finding[] {
   const findings: Finding[] = [];
   if (spec?.paused) {
-    findings.push({ tone: "warn", title: "The rollout is paused: changes of the template have no effect" });
+    findings.push({
+      tone: "warn",
+      title: "The rollout is paused: changes of the template have no effect",
+    });
   }
   const generation = (metadata as { generation?: number }).generation ?? 0;
-  const observed = typeof status.observedGeneration === "number" ? status.observedGeneration : generation;
+  const observed =
+    typeof status.observedGeneration === "number" ? status.observedGeneration : generation;
   if (observed < generation) {
     findings.push({ tone: "info", title: "The controller has not seen the latest change yet" });
   }
@@ -138,7 +148,10 @@ function rolloutFindings(
     findings.push({ tone: "info", title });
   }
   if (kind !== "DaemonSet" && updated >= desired && current > desired) {
-    findings.push({ tone: "info", title: `${plural(current - desired, "pod")} of the earlier template remain` });
+    findings.push({
+      tone: "info",
+      title: `${plural(current - desired, "pod")} of the earlier template remain`,
+    });
   }
   return findings;
 }
@@ -164,11 +177,19 @@ function podReason(pod: KubeValue): Finding {
   const about = { resource: "pods", namespace, name };
   const [first] = summarizePod(pod).findings;
   if (first) return { ...first, title: `A pod is not ready. ${first.title}`, about };
-  const { text } = podStatus(pod as PodValue);
-  return { tone: "info", title: `A pod is not ready yet: ${text}`, since: pod.metadata.creationTimestamp, about };
+  const { text } = podStatus(pod);
+  return {
+    tone: "info",
+    title: `A pod is not ready yet: ${text}`,
+    since: pod.metadata.creationTimestamp,
+    about,
+  };
 }
 
-function workloadFacts(workload: WorkloadValue, { desired, ready, updated }: Replicas): readonly Fact[] {
+function workloadFacts(
+  workload: WorkloadValue,
+  { desired, ready, updated }: Replicas,
+): readonly Fact[] {
   const { spec } = workload;
   const strategy = spec?.strategy?.type ?? spec?.updateStrategy?.type;
   const revision = workload.metadata.annotations?.["deployment.kubernetes.io/revision"];
@@ -182,7 +203,11 @@ function workloadFacts(workload: WorkloadValue, { desired, ready, updated }: Rep
           {
             name: "Service",
             value: spec.serviceName,
-            about: { resource: "services", namespace: workload.metadata.namespace, name: spec.serviceName },
+            about: {
+              resource: "services",
+              namespace: workload.metadata.namespace,
+              name: spec.serviceName,
+            },
           },
         ]
       : []),
