@@ -12,7 +12,7 @@ import { Shell } from "./shell.js";
 
 /** What every address can have: the namespace that all views show; without it, all namespaces. */
 export interface AppSearch {
-  readonly ns?: string;
+  readonly ns?: string | undefined;
 }
 
 /** What the address of a table has. */

@@ -5,12 +5,12 @@ import { facetFilter, type Facet } from "./facet.js";
 
 /** The parameters of the address of a table that select objects. */
 export interface TableQuery {
-  readonly ns?: string;
-  readonly labels?: string;
-  readonly fields?: string;
-  readonly filter?: string;
-  readonly q?: string;
-  readonly quick?: string;
+  readonly ns?: string | undefined;
+  readonly labels?: string | undefined;
+  readonly fields?: string | undefined;
+  readonly filter?: string | undefined;
+  readonly q?: string | undefined;
+  readonly quick?: string | undefined;
 }
 
 /** Returns the selected values of the quick filter. */
