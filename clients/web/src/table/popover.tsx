@@ -21,21 +21,18 @@ export function Popover({ label, children }: PopoverProps) {
     const onPointer = (event: PointerEvent) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Escape") close();
+    };
     document.addEventListener("pointerdown", onPointer);
+    document.addEventListener("keydown", onKey);
     return () => {
       document.removeEventListener("pointerdown", onPointer);
+      document.removeEventListener("keydown", onKey);
     };
   }, [isOpen]);
   return (
-    <div
-      ref={root}
-      className={styles.popover}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || !isOpen) return;
-        event.stopPropagation();
-        close();
-      }}
-    >
+    <div ref={root} className={styles.popover}>
       <Button
         aria-expanded={isOpen}
         aria-controls={id}

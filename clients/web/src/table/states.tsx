@@ -92,7 +92,7 @@ function explanationOf(resource: string, code: Code): readonly [string, ReactNod
         <p key="advice">Choose a namespace in which you may, or ask an administrator.</p>,
       ];
     case Code.NotFound:
-      return [`The cluster has no ${resource}`, null];
+      return [`The cluster has no resource with the name ${resource}`, null];
     case Code.InvalidArgument:
       return ["The service does not accept this selection", null];
     default:
