@@ -61,6 +61,7 @@ const look = EditorView.theme({
     textDecoration: "underline",
     textUnderlineOffset: "3px",
   },
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: "'↕' !important" },
   ".cm-collapsedLines": {
     background: "var(--bg-sunken)",
     color: "var(--text-dim)",
