@@ -114,3 +114,15 @@ test("on a server nothing is loaded, and no stream is opened", async () => {
   await settle();
   expect([html, fake.streams.waiting]).toEqual(["<p>loading</p>", 0]);
 });
+
+test("on a server a component with suspense is left to the browser", async () => {
+  vi.stubGlobal("document", undefined);
+  const fake = service();
+  const html = renderToString(
+    <KubeconnectProvider client={fake.client}>{suspended}</KubeconnectProvider>,
+  );
+  vi.unstubAllGlobals();
+  await settle();
+  expect(html).toContain("<p>fallback</p>");
+  expect(fake.streams.waiting).toBe(0);
+});
