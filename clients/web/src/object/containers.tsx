@@ -5,6 +5,7 @@ import {
   type ContainerStatus,
 } from "../model/summary/containers.js";
 import type { PodValue } from "../model/summary/pod.js";
+import { plural } from "../model/summary/types.js";
 import { Chip, type Tone } from "../ui/chip.js";
 import styles from "./object.module.css";
 
@@ -64,7 +65,7 @@ function ContainerCard({ container, isInit, status }: Shown) {
         {isInit && <Chip>init</Chip>}
         {status && <Chip tone={stateTone(status, isInit)}>{containerState(status)}</Chip>}
         {status?.restartCount ? (
-          <span className={styles.dim}>{`${status.restartCount} restarts`}</span>
+          <span className={styles.dim}>{plural(status.restartCount, "restart")}</span>
         ) : null}
       </p>
       <code className={styles.image}>{image}</code>
@@ -83,7 +84,7 @@ function ContainerCard({ container, isInit, status }: Shown) {
       </dl>
       {variables.length > 0 && (
         <details>
-          <summary>{`${variables.length} environment variables`}</summary>
+          <summary>{plural(variables.length, "environment variable")}</summary>
           <ul className={styles.variables}>
             {variables.map((each) => (
               <li key={each}>

@@ -44,7 +44,7 @@ export function Header({
           {isDeleted ? (
             <Chip tone="neutral">Deleted</Chip>
           ) : (
-            <Chip tone={status.tone}>{status.text}</Chip>
+            status.text && <Chip tone={status.tone}>{status.text}</Chip>
           )}
         </span>
         <span className={styles.dim}>

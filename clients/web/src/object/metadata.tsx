@@ -1,5 +1,5 @@
 import type { KubeObject, KubeValue } from "@kubeconnect/client";
-import type { Reference } from "../model/summary/types.js";
+import { plural, type Reference } from "../model/summary/types.js";
 import { Chip } from "../ui/chip.js";
 import styles from "./object.module.css";
 import { ObjectLink } from "./reference.js";
@@ -104,7 +104,7 @@ function Annotations({
       <dt>Annotations</dt>
       <dd>
         <details>
-          <summary>{`${shown.length} annotations`}</summary>
+          <summary>{plural(shown.length, "annotation")}</summary>
           <dl className={styles.annotations}>
             {shown.map(([name, value]) => (
               <div key={name}>

@@ -31,6 +31,7 @@ const withLogs = new Set([
   "daemonsets.apps",
   "replicasets.apps",
   "jobs.batch",
+  "cronjobs.batch",
   "replicationcontrollers",
 ]);
 

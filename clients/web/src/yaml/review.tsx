@@ -50,8 +50,7 @@ export function Review({
 /** Returns an object without the fields that each write changes. */
 function comparable({ metadata, ...rest }: KubeValueOf): object {
   const shown = omit(metadata as Bookkept, "resourceVersion", "generation");
-  const { apiVersion, kind, ...fields } = rest;
-  return { apiVersion, kind, metadata: shown, ...fields };
+  return { ...rest, metadata: shown };
 }
 
 type KubeValueOf = Extract<Outcome, { is: "accepted" }>["object"]["value"];

@@ -5,8 +5,15 @@ import { isRecord } from "./path.js";
 
 /** Returns an object as YAML, without the fields of managers unless they are wanted. */
 export function toYaml(value: unknown, { managedFields = false } = {}): string {
-  const shown = managedFields || !isRecord(value) ? value : withoutManagedFields(value);
+  const ordered = isRecord(value) ? inUsualOrder(value) : value;
+  const shown = managedFields || !isRecord(ordered) ? ordered : withoutManagedFields(ordered);
   return stringify(shown, { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+/** Returns an object with the fields first that people expect there. */
+function inUsualOrder(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const first = ["apiVersion", "kind", "metadata"].filter((name) => name in value);
+  return { ...Object.fromEntries(first.map((name) => [name, value[name]])), ...value };
 }
 
 function withoutManagedFields(value: Readonly<Record<string, unknown>>): unknown {

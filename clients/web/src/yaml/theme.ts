@@ -51,6 +51,8 @@ const look = EditorView.theme({
     color: "var(--text)",
   },
   ".cm-completionDetail": { color: "var(--text-dim)" },
+  // The characters of CodeMirror are missing in many fonts.
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: "'↕' !important" },
   ".cm-searchMatch": { backgroundColor: "var(--changed)" },
   ".cm-changed": { backgroundColor: "var(--changed)" },
   ".cm-changedBy": { marginLeft: "2em", color: "var(--text-dim)", fontStyle: "italic" },
@@ -61,12 +63,27 @@ const look = EditorView.theme({
     textDecoration: "underline",
     textUnderlineOffset: "3px",
   },
+  // CodeMirror marks problems by images with data: addresses, which the page's policy does not allow.
+  ".cm-lintRange-error": wavy("var(--bad)"),
+  ".cm-lintRange-warning": wavy("var(--warn)"),
+  ".cm-lintRange-info, .cm-lintRange-hint": wavy("var(--info)"),
+  ".cm-lint-marker-error": dot("var(--bad)"),
+  ".cm-lint-marker-warning": dot("var(--warn)"),
+  ".cm-lint-marker-info": dot("var(--info)"),
   ".cm-collapsedLines": {
     background: "var(--bg-sunken)",
     color: "var(--text-dim)",
     font: "12px var(--sans)",
   },
 });
+
+function wavy(color: string): Record<string, string> {
+  return { backgroundImage: "none", textDecoration: `underline wavy ${color}` };
+}
+
+function dot(color: string): Record<string, string> {
+  return { content: "normal", borderRadius: "50%", backgroundColor: color };
+}
 
 const colors = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--accent)" },

@@ -10,7 +10,7 @@ import { Button } from "../ui/button.js";
 import { basics, Editor, viewing } from "./editor.js";
 import { changesSince, marksOf } from "./livemarks.js";
 import { marking, update } from "./marks.js";
-import { isSecret, toYaml, withoutSecrets } from "./text.js";
+import { decodedSecret, isSecret, toYaml, withoutSecrets } from "./text.js";
 import styles from "./yaml.module.css";
 
 const extensions = [basics, viewing, marking];
@@ -76,6 +76,7 @@ export function YamlView({
           </Button>
         )}
       </div>
+      {hasSecrets && areSecretsShown && <DecodedValues object={object} />}
       <Editor
         label={`YAML of ${object.name}`}
         text={text}
@@ -156,6 +157,23 @@ function Toggle({
       />
       {label}
     </label>
+  );
+}
+
+/** The values of a secret as text: the YAML has them in base64. */
+function DecodedValues({ object }: { readonly object: KubeObject }) {
+  return (
+    <details className={styles.decoded}>
+      <summary>Decode the values</summary>
+      <dl>
+        {decodedSecret(object.value).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value === undefined ? <em>not text</em> : <code>{value}</code>}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   );
 }
 

@@ -56,7 +56,7 @@ function genericStatus(
   if (typeof text === "string" && text) return { text, tone: phaseTone(text) };
   const bad = conditions.find((each) => conditionTone(each) === "bad");
   if (bad) return { text: bad.reason || bad.type, tone: "bad" };
-  return { text: "Exists", tone: "neutral" };
+  return { text: "", tone: "neutral" }; // an object without a status, such as a config map
 }
 
 function phaseTone(phase: string): Tone {
