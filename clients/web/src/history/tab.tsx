@@ -42,9 +42,9 @@ export function HistoryTab({ object }: { readonly object: KubeObject }) {
   return (
     <section className={styles.tab} aria-label="History">
       <p className={styles.dim}>
-        The service stores no history, and nothing of deleted objects. This is what the cluster still
-        shows: revisions, the last write of each manager, recent events, and the changes seen live
-        since this tab was opened.
+        The service stores no history, and nothing of deleted objects. This is what the cluster
+        still shows: revisions, the last write of each manager, recent events, and the changes seen
+        live since this tab was opened.
       </p>
       <Sources
         hidden={hidden}
