@@ -207,7 +207,7 @@ soak: e2e-programs ## Inject random faults for SOAK (10m), then single faults; e
 ##@ Write
 
 .PHONY: generate
-generate: clients/node_modules/.installed .venv/.installed ## Regenerate the code from proto/.
+generate: clients/node_modules/.installed .venv/.installed ## Regenerate the code from proto/ and the version of Kubernetes.
 	@$(TOOL) buf generate
 	@cd clients/python && ../../.venv/bin/python generate.py
 	@cd clients && $(NPM) run --silent generate

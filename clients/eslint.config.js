@@ -3,7 +3,7 @@ import { defineConfig, globalIgnores } from "eslint/config";
 import ts from "typescript-eslint";
 
 export default defineConfig(
-  globalIgnores(["**/dist/", "ts/src/gen/", "python/"]),
+  globalIgnores(["**/dist/", "ts/src/gen/", "ts/src/k8s/", "python/"]),
   {
     files: ["**/*.{ts,tsx}"],
     extends: [

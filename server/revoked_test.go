@@ -183,10 +183,12 @@ func openSmall(t *testing.T, s *service, method, request string) io.Reader {
 
 // A stream that is not read ends when the permission is revoked, whatever is waiting to be read.
 func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
-	for method, request := range map[string]string{
-		"Watch":       `{"resource":"pods"}`,
-		"WatchMany":   `{"watches":[{"resource":"pods"},{"resource":"pods"}]}`,
-		"WatchCounts": `{"resource":"pods","groupBy":["metadata.name","metadata.annotations.large"]}`,
+	for what, stream := range map[string]struct{ method, request string }{
+		"Watch":                    {"Watch", `{"resource":"pods"}`},
+		"WatchMany":                {"WatchMany", `{"watches":[{"resource":"pods"},{"resource":"pods"}]}`},
+		"WatchMany of independent": {"WatchMany", `{"independent":true,"watches":[{"resource":"pods"},{"resource":"pods"}]}`},
+		"WatchMany of counts":      {"WatchMany", `{"counts":[{"resource":"pods","groupBy":["metadata.name","metadata.annotations.large"]}]}`},
+		"WatchCounts":              {"WatchCounts", `{"resource":"pods","groupBy":["metadata.name","metadata.annotations.large"]}`},
 	} {
 		for name, test := range map[string]struct {
 			change func(*fakeRights)
@@ -196,10 +198,10 @@ func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
 			"less permission": {func(rights *fakeRights) { rights.may = some("other") }, "unavailable"},
 			"no credential":   {func(rights *fakeRights) { rights.refused = auth.ErrUnauthenticated }, "unauthenticated"},
 		} {
-			t.Run(method+" with "+name, func(t *testing.T) {
+			t.Run(what+" with "+name, func(t *testing.T) {
 				rights, metrics := newFakeRights(some("default", "other")), edge.NewMetrics()
 				s := newServiceOf(t, largePods(10), Config{Authenticator: rights, Authorizer: rights, Metrics: metrics})
-				openUnread(t, s, method, request)
+				openUnread(t, s, stream.method, stream.request)
 				rights.change(func() { test.change(rights) })
 				wantEnded(t, metrics, test.code)
 			})

@@ -59,6 +59,12 @@ func (c *countsClient) receive() *kubeconnectv1.WatchCountsResponse {
 	for response.GetResourceVersion() == "" {
 		response = c.receiveAny()
 	}
+	c.apply(response)
+	return response
+}
+
+// apply applies a response with counts.
+func (c *countsClient) apply(response *kubeconnectv1.WatchCountsResponse) {
 	if response.GetReset_() {
 		c.groups = map[string]int64{}
 	}
@@ -69,7 +75,6 @@ func (c *countsClient) receive() *kubeconnectv1.WatchCountsResponse {
 		}
 	}
 	c.total = response.GetTotalCount()
-	return response
 }
 
 // until receives responses until the client has these counts, and returns the last one.

@@ -33,6 +33,7 @@ type manyFollower struct {
 	t        *testing.T
 	stream   *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
 	received map[int32][]string
+	counts   map[int32]*countsClient
 	token    string
 }
 
@@ -43,7 +44,7 @@ func followMany(t *testing.T, s *service, request *kubeconnectv1.WatchManyReques
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stream.Close() })
-	return &manyFollower{t: t, stream: stream, received: map[int32][]string{}}
+	return &manyFollower{t: t, stream: stream, received: map[int32][]string{}, counts: map[int32]*countsClient{}}
 }
 
 // want reads messages until a watch has sent these events, which must be its first.
@@ -68,10 +69,27 @@ func (f *manyFollower) take(message *kubeconnectv1.WatchManyResponse) {
 		f.t.Errorf("the token of all is %q, that of watch %d alone %q", message.GetResumeToken(), watch, message.GetResponse().GetResumeToken())
 	}
 	f.token = message.GetResumeToken()
+	if message.GetCounts().GetResourceVersion() != "" {
+		if f.counts[watch] == nil {
+			f.counts[watch] = &countsClient{t: f.t}
+		}
+		f.counts[watch].apply(message.GetCounts())
+	}
 	if isWaiting(message.GetResponse()) {
 		return
 	}
 	f.received[watch] = append(f.received[watch], strings.Fields(eventsOf(message.GetResponse()))...)
+}
+
+// wantCounts reads messages until counts are as described.
+func (f *manyFollower) wantCounts(index int32, want string) {
+	f.t.Helper()
+	for f.counts[index] == nil || f.counts[index].String() != want {
+		if !f.stream.Receive() {
+			f.t.Fatalf("counts %d: waits for %s; the stream ends with %v", index, want, f.stream.Err())
+		}
+		f.take(f.stream.Msg())
+	}
 }
 
 func TestWatchMany_ResumesAllWatchesWithOneToken(t *testing.T) {
@@ -133,8 +151,26 @@ func TestWatchMany_OneRejectedWatchRejectsAll(t *testing.T) {
 		code    connect.Code
 		words   string
 	}{
-		"no watch":             {&kubeconnectv1.WatchManyRequest{}, connect.CodeInvalidArgument, "0 watches"},
-		"too many watches":     {&kubeconnectv1.WatchManyRequest{Watches: make([]*kubeconnectv1.WatchSpec, 101)}, connect.CodeInvalidArgument, "101 watches"},
+		"no watch":         {&kubeconnectv1.WatchManyRequest{}, connect.CodeInvalidArgument, "0 watches"},
+		"too many watches": {&kubeconnectv1.WatchManyRequest{Watches: make([]*kubeconnectv1.WatchSpec, 101)}, connect.CodeInvalidArgument, "101 watches"},
+		"too many together": {&kubeconnectv1.WatchManyRequest{
+			Watches: make([]*kubeconnectv1.WatchSpec, 60), Counts: make([]*kubeconnectv1.WatchCountsRequest, 41),
+		}, connect.CodeInvalidArgument, "101 watches and counts"},
+		"a token of all watches for independent ones": {with(func(r *kubeconnectv1.WatchManyRequest) {
+			r.Independent, r.ResumeToken = true, token.token
+		}), connect.CodeInvalidArgument, "resume_token is not allowed together with independent"},
+		"an own token of a watch that is not independent": {with(func(r *kubeconnectv1.WatchManyRequest) {
+			r.Watches[1].OwnResumeToken = "x"
+		}), connect.CodeInvalidArgument, "watch 1 has an own_resume_token, which needs independent"},
+		"malformed counts": {with(func(r *kubeconnectv1.WatchManyRequest) {
+			r.Counts = []*kubeconnectv1.WatchCountsRequest{countsOf("spec")}
+		}), connect.CodeInvalidArgument, `counts 2 (pods): `},
+		"counts of an unknown resource": {with(func(r *kubeconnectv1.WatchManyRequest) {
+			r.Counts = []*kubeconnectv1.WatchCountsRequest{{Resource: "podz"}}
+		}), connect.CodeNotFound, "counts 2 (podz): "},
+		"large pages of independent watches": {&kubeconnectv1.WatchManyRequest{Independent: true, Watches: []*kubeconnectv1.WatchSpec{
+			{Resource: "pods", Limit: 500}, {Resource: "pods", Limit: 500}, {Resource: "pods", Limit: 1},
+		}}, connect.CodeInvalidArgument, "the pages have 1001 objects together"},
 		"an unknown resource":  {with(func(r *kubeconnectv1.WatchManyRequest) { r.Watches[1].Resource = "podz" }), connect.CodeNotFound, "watch 1 (podz): "},
 		"a malformed selector": {with(func(r *kubeconnectv1.WatchManyRequest) { r.Watches[0].LabelSelector = "(" }), connect.CodeInvalidArgument, "watch 0 (pods): "},
 		"a token of other watches": {with(func(r *kubeconnectv1.WatchManyRequest) {

@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ["test/react/**/*.test.tsx"],
     environment: "happy-dom",
+    setupFiles: ["test/react/setup.ts"],
     maxWorkers: 2,
   },
 });

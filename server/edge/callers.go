@@ -134,7 +134,7 @@ func (c *caller) acquireStreams(more int, limits Limits) error {
 		return err
 	}
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
-		return &LimitError{Over: fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), Wait: c.retryAfter(limits)}
+		return &LimitError{Over: fmt.Sprintf("stream limit exceeded: with %d watches and counts %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), Wait: c.retryAfter(limits)}
 	}
 	c.streams += more
 	return nil

@@ -95,7 +95,7 @@ func TestCallers_MoreWatchesThanACredentialCanHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := callers.AcquireStreams("jane", 3)
-	if connect.CodeOf(ConnectError(err)) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "4 watches in one stream: a credential can have 3 streams open") {
+	if connect.CodeOf(ConnectError(err)) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "4 watches and counts in one stream: a credential can have 3 streams open") {
 		t.Errorf("with 3 more streams: %v", err)
 	}
 	if err := callers.AcquireStreams("jane", 2); err != nil {

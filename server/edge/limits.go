@@ -39,7 +39,7 @@ func (l Limits) checkWatches(watches int) error {
 		streams int
 	}{{"caller", l.Streams}, {"credential", l.CredentialStreams}} {
 		if limit.streams > 0 && watches > limit.streams {
-			return apierror.BadRequest("%d watches in one stream: a %s can have %d streams open, so another attempt fails too", watches, limit.holder, limit.streams)
+			return apierror.BadRequest("%d watches and counts in one stream: a %s can have %d streams open, so another attempt fails too", watches, limit.holder, limit.streams)
 		}
 	}
 	return nil

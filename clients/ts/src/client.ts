@@ -46,21 +46,40 @@ import { LogLines, type LogLinesOptions } from "./loglines.js";
 import type { KubeValue, ObjectName } from "./object.js";
 import { patchRequest, type PatchOptions, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
+import type {
+  BodyOf,
+  BodyOfType,
+  ObjectOf,
+  ObjectsOf,
+  ResourceName,
+  WholeObject,
+} from "./resources.js";
 import { SharedStreams } from "./sharedstreams.js";
 import { Store, type StoreOptions } from "./store.js";
 import { Table, type TableOptions } from "./table.js";
 import { updateRequest, type UpdateOptions, type UpdateResult } from "./update.js";
 import { Watch, type WatchOptions } from "./watch.js";
-import { WatchMany, type WatchManyOptions, type WatchSpecs } from "./watchmany.js";
+import { WatchMany, type WatchManyOptions, type WatchSpec, type WatchSpecs } from "./watchmany.js";
 
 /**
  * A client that reads and writes the objects of any resource of the cluster. A resource is
- * named as in kubectl: "pods", "po", "deployments.apps". The type parameter of each method is
- * the type of the objects' values, which is not checked at run time. After Code.Unavailable or
+ * named as in kubectl: "pods", "po", "deployments.apps". After Code.Unavailable or
  * Code.DeadlineExceeded, a write may or may not have been applied.
+ *
+ * The name of a resource has the type of its objects: `get("pods", …)` returns a Pod, which is
+ * exported by "@kubeconnect/client/k8s/core/v1", as are the other built-in kinds. ResourceTypes
+ * adds those of custom resources; for others, it is KubeValue. A call with a type argument,
+ * `get<MyPod>("pods", …)`, has that type. Types are not checked at run time: with `fields` or
+ * `metadataOnly`, the fields that were not requested are missing.
  */
 export interface Client {
   /** Returns one object. Fails with Code.NotFound if it does not exist. */
+  get<R extends ResourceName>(
+    resource: R,
+    name: ObjectName,
+    options?: GetOptions & WholeObject<R>,
+  ): Promise<GetResult<ObjectOf<R>>>;
+  /** The same, with objects of the type argument. */
   get<T = KubeValue>(
     resource: string,
     name: ObjectName,
@@ -71,6 +90,8 @@ export interface Client {
    * Lists the objects of a selection, from one snapshot. The request is sent when the list is
    * iterated, and each iteration reads a new snapshot.
    */
+  list<R extends ResourceName>(resource: R, options?: ListOptions): List<ObjectOf<R>>;
+  /** The same, with objects of the type argument. */
   list<T = KubeValue>(resource: string, options?: ListOptions): List<T>;
 
   /**
@@ -78,6 +99,11 @@ export interface Client {
    * copy is live while the store is followed, and shares one stream with all live stores of the
    * client.
    */
+  store<R extends ResourceName>(
+    resource: R,
+    options?: StoreOptions<ObjectOf<R>>,
+  ): Store<ObjectOf<R>>;
+  /** The same, with objects of the type argument. */
   store<T = KubeValue>(resource: string, options?: StoreOptions<T>): Store<T>;
 
   /**
@@ -85,14 +111,21 @@ export interface Client {
    * event. To keep a copy of the objects, see `store`. The watch is opened when it is
    * iterated, and lasts: a lost stream is opened again and resumes at its last position.
    */
+  watch<R extends ResourceName>(resource: R, options?: WatchOptions): Watch<ObjectOf<R>>;
+  /** The same, with objects of the type argument. */
   watch<T = KubeValue>(resource: string, options?: WatchOptions): Watch<T>;
 
   /**
    * Opens several watches, at most 100, in one stream, each with a key that the caller chooses.
-   * This is low level: the stores of a client share a stream without it. If one of them is rejected or ends, all do. As with `watch`, the stream is opened when the
-   * result is iterated, and lasts. The type parameter has the type of the objects' values for each
-   * key.
+   * This is low level: the stores of a client share a stream without it. If one of them is rejected
+   * or ends, all do. As with `watch`, the stream is opened when the result is iterated, and lasts. A
+   * type argument has the type of the objects' values for each key.
    */
+  watchMany<const W extends Readonly<Record<string, WatchSpec>>>(
+    watches: W,
+    options?: WatchManyOptions,
+  ): WatchMany<ObjectsOf<W>>;
+  /** The same, with objects of the type argument. */
   watchMany<V extends object>(watches: WatchSpecs<V>, options?: WatchManyOptions): WatchMany<V>;
 
   /**
@@ -117,6 +150,8 @@ export interface Client {
    * Follows a page of the sorted selection, for tables of many objects: a store of the page, which
    * can be scrolled, and iterated. It is live while it is followed.
    */
+  livePage<R extends ResourceName>(resource: R, options?: LivePageOptions): LivePage<ObjectOf<R>>;
+  /** The same, with objects of the type argument. */
   livePage<T = KubeValue>(resource: string, options?: LivePageOptions): LivePage<T>;
 
   /**
@@ -142,9 +177,21 @@ export interface Client {
    * Creates an object. Its kind may be left out. Fails with Code.AlreadyExists if an object
    * with its name exists.
    */
+  create<R extends ResourceName>(
+    resource: R,
+    object: BodyOf<R>,
+    options?: CreateOptions & WholeObject<R>,
+  ): Promise<CreateResult<ObjectOf<R>>>;
+  /** Creates the object of a subresource that has another kind, such as "eviction". */
   create<T = KubeValue>(
     resource: string,
     object: WriteBody,
+    options: CreateOptions & { readonly subresource: string },
+  ): Promise<CreateResult<T>>;
+  /** Creates an object of the type argument. */
+  create<T = never>(
+    resource: string,
+    object: BodyOfType<NoInfer<T>>,
     options?: CreateOptions,
   ): Promise<CreateResult<T>>;
 
@@ -152,9 +199,21 @@ export interface Client {
    * Replaces an object. Fails with Code.Aborted if the resource version in its metadata is
    * outdated or a precondition fails: read the object again.
    */
+  update<R extends ResourceName>(
+    resource: R,
+    object: BodyOf<R>,
+    options?: UpdateOptions & WholeObject<R>,
+  ): Promise<UpdateResult<ObjectOf<R>>>;
+  /** Replaces an object of a subresource that has another kind, such as "scale". */
   update<T = KubeValue>(
     resource: string,
     object: WriteBody,
+    options: UpdateOptions & { readonly subresource: string },
+  ): Promise<UpdateResult<T>>;
+  /** Updates an object of the type argument. */
+  update<T = never>(
+    resource: string,
+    object: BodyOfType<NoInfer<T>>,
     options?: UpdateOptions,
   ): Promise<UpdateResult<T>>;
 
@@ -162,6 +221,12 @@ export interface Client {
    * Changes parts of one object. Fails with Code.Aborted on a conflict: a precondition fails, or
    * other field managers own fields of an "apply" patch.
    */
+  patch<R extends ResourceName>(
+    resource: R,
+    name: ObjectName,
+    options: PatchOptions & WholeObject<R>,
+  ): Promise<PatchResult<ObjectOf<R>>>;
+  /** The same, with objects of the type argument. */
   patch<T = KubeValue>(
     resource: string,
     name: ObjectName,
@@ -172,6 +237,12 @@ export interface Client {
    * Deletes one object. Fails with Code.NotFound if it does not exist, and with Code.Aborted if
    * a precondition fails.
    */
+  delete<R extends ResourceName>(
+    resource: R,
+    name: ObjectName,
+    options?: DeleteOptions,
+  ): Promise<DeleteResult<ObjectOf<R>>>;
+  /** The same, with objects of the type argument. */
   delete<T = KubeValue>(
     resource: string,
     name: ObjectName,

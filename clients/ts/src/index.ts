@@ -1,6 +1,10 @@
+/// <reference lib="dom" preserve="true" />
 /**
  * A client for live Kubernetes cluster state. This module depends on neither Node.js nor a
  * browser; `@kubeconnect/client/node` and `@kubeconnect/client/web` add the transport.
+ *
+ * The types of `@connectrpc/connect` refer to one of the DOM library, which the configuration of a
+ * program for Node.js may not have. The reference above adds the library.
  *
  * @module
  */
@@ -75,6 +79,8 @@ export type { PatchOptions, PatchResult, PatchType } from "./patch.js";
 export type { Consistency, ConsistencyOptions, FieldOptions, Source } from "./read.js";
 export type { ReconnectOptions } from "./reconnect.js";
 export type { Relation, RelationType } from "./relation.js";
+// A program can add to an interface of this module only if the module exports all of its file.
+export type * from "./resources.js";
 export type { Selection } from "./selection.js";
 export type { Sleep } from "./sleep.js";
 export { Store, type StoreOptions, type StoreSnapshot } from "./store.js";

@@ -39,33 +39,52 @@ suite("the package of npm pack", () => {
       import { connect } from "@kubeconnect/client/node";
       import { connect as connectWeb } from "@kubeconnect/client/web";
       import { ResourceService } from "@kubeconnect/client/proto";
-      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb]) console.log(typeof value);
+      import { useList } from "@kubeconnect/client/react";
+      for (const value of [KubeconnectError, LiveCollection, Watch, connect, connectWeb, useList]) console.log(typeof value);
       console.log(ResourceService.typeName);`;
     writeFileSync(join(fresh, "program.mjs"), program);
     const printed = run(process.execPath, ["program.mjs"], fresh).trim().split("\n");
-    const functions = ["function", "function", "function", "function", "function"];
+    const functions = Array<string>(6).fill("function");
     assert.deepEqual(printed, [...functions, "kubeconnect.v1.ResourceService"]);
   });
 
   test("has types", () => {
     const program = `
       import { connect } from "@kubeconnect/client/node";
+      import { connect as connectWeb } from "@kubeconnect/client/web";
+      import { ResourceService } from "@kubeconnect/client/proto";
+      import type { Pod } from "@kubeconnect/client/k8s/core/v1";
       const client = connect("http://localhost:8080");
-      const name: Promise<string> = client.get("pods", { name: "a" }).then((pod) => pod.name);
+      const pod: Promise<Pod> = client.get("pods", { name: "a" }).then((pod) => pod.value);
       // @ts-expect-error: the name of a pod is not a number
       const wrong: Promise<number> = client.get("pods", { name: "a" }).then((pod) => pod.name);
-      void [name, wrong];`;
-    writeFileSync(join(fresh, "program.mts"), program);
-    const options = [
-      "--noEmit",
-      "--strict",
-      "--skipLibCheck",
-      "--module",
-      "nodenext",
-      "--target",
-      "es2022",
-    ];
-    run(process.execPath, [join(modules, "typescript/bin/tsc"), ...options, "program.mts"], fresh);
+      void [pod, wrong, connectWeb, ResourceService];`;
+    compile(fresh, program, ["es2022"]); // a program for Node.js usually has no types of browsers
+  });
+
+  test("has stores that can be closed by using, and types that do not need it", () => {
+    const program = `
+      import { createClient } from "@kubeconnect/client";
+      declare const client: ReturnType<typeof createClient>;`;
+    compile(fresh, `${program} (await client.store("pods").open()).close();`, ["es2022", "dom"]);
+    const using = `
+      await using pods = await client.store("pods").open();
+      // @ts-expect-error: a client needs no closing
+      using wrong = client;
+      void [pods, wrong];`;
+    compile(fresh, program + using, ["es2022", "dom", "esnext.disposable"]);
+  });
+
+  test("has types of the built-in kinds, and no code for them", () => {
+    const kinds = join(fresh, "node_modules/@kubeconnect/client/dist/k8s/core/v1");
+    assert.match(readFileSync(`${kinds}.d.ts`, "utf8"), /^export type Pod = \{$/m);
+    const code = readFileSync(`${kinds}.js`, "utf8").replace(/^\/\/.*\n?/gm, "");
+    assert.equal(code.trim(), "export {};");
+  });
+
+  test("has a command line", () => {
+    const cli = join(fresh, "node_modules/@kubeconnect/client/dist/cli.js");
+    assert.match(run(process.execPath, [cli, "--help"], fresh), /^Usage: npx @kubeconnect\/client/);
   });
 
   test("has the license, and none of its tests", () => {
@@ -74,6 +93,24 @@ suite("the package of npm pack", () => {
     assert.throws(() => readFileSync(join(installed, "test/pack.test.ts")), /ENOENT/);
   });
 });
+
+// compile checks the types of a program, with the library of its target or with others.
+function compile(fresh: string, program: string, lib?: readonly string[]): void {
+  writeFileSync(join(fresh, "program.mts"), program);
+  const options = [
+    "--noEmit",
+    "--strict",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+    "--types",
+    "node",
+  ];
+  const libraries = lib ? ["--lib", lib.join()] : ["--skipLibCheck"];
+  const tsc = join(modules, "typescript/bin/tsc");
+  run(process.execPath, [tsc, ...options, ...libraries, "program.mts"], fresh);
+}
 
 // cleanCheckout copies the checkout without build results, and links its node_modules.
 function cleanCheckout(into: string): string {
@@ -97,15 +134,18 @@ function pack(checkout: string, into: string): string {
   return join(into, printed.trim());
 }
 
-// install unpacks a package into node_modules, and links the dependencies of its package.json.
+// install unpacks a package into node_modules, and links the dependencies of its package.json, its peer
+// dependencies, and the types of Node.js.
 function install(archive: string, fresh: string): void {
   const target = join(fresh, "node_modules/@kubeconnect/client");
   mkdirSync(target, { recursive: true });
   run("tar", ["-xzf", archive, "--strip-components=1", "-C", target], fresh);
-  const { dependencies } = JSON.parse(readFileSync(join(target, "package.json"), "utf8")) as {
+  const manifest = JSON.parse(readFileSync(join(target, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
+    peerDependencies: Record<string, string>;
   };
-  for (const name of Object.keys(dependencies)) {
+  const dependencies = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+  for (const name of [...dependencies, "@types/node", "undici-types"]) {
     const link = join(fresh, "node_modules", name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(modules, name), link);

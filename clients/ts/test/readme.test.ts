@@ -11,7 +11,7 @@ const programs = new Map(
   readFileSync(`${folder}README.md`, "utf8")
     .split(/^## /m)
     .map((section): [string, string] => {
-      const blocks = section.matchAll(/^```ts\n(.*?)^```/gms);
+      const blocks = section.matchAll(/^```tsx?\n(.*?)^```/gms);
       return [
         section.slice(0, section.indexOf("\n")),
         [...blocks].map(([, code]) => code).join(""),
@@ -40,7 +40,7 @@ function check(programs: ReadonlyMap<string, string>): Map<string, string[]> {
   const files = new Map<string, string>();
   for (const [section, code] of programs) {
     const whole = code.includes("const client =") ? code : preamble + code;
-    files.set(`${folder}${section}.ts`, whole);
+    files.set(`${folder}${section}.tsx`, whole);
   }
   const system: ts.System = {
     ...ts.sys,
@@ -55,7 +55,7 @@ function check(programs: ReadonlyMap<string, string>): Map<string, string[]> {
   const program = ts.createProgram([...files.keys()], options, host);
   const errors = new Map<string, string[]>();
   for (const { file, messageText } of ts.getPreEmitDiagnostics(program)) {
-    const section = file?.fileName.slice(folder.length, -".ts".length) ?? "";
+    const section = file?.fileName.slice(folder.length, -".tsx".length) ?? "";
     const error = ts.flattenDiagnosticMessageText(messageText, "\n");
     errors.set(section, [...(errors.get(section) ?? []), error]);
   }

@@ -2,8 +2,8 @@ import type { Client } from "../client.js";
 import type { LiveStore } from "../livestore.js";
 import { viewOf, type LiveView } from "./view.js";
 
-/** How long an unfollowed store that has failed is cached: an error boundary may render twice. */
-const failedLingerMs = 1_000;
+/** How long a store is cached at least for a component that React has yet to render or to mount. */
+const renderMs = 1_000;
 
 /** How long a suspended component keeps a stream open without a snapshot before it asks again. */
 const suspendedMs = 30_000;
@@ -53,7 +53,7 @@ export class SharedStore<L extends LiveStore<object> = LiveStore<object>> {
     this.store = store;
     this.#lingerMs = lingerMs;
     this.#onUse = onUse;
-    this.#linger(); // a render that React discards never follows the store
+    this.#linger(this.#renderMs()); // a render that React discards never follows the store
   }
 
   /**
@@ -86,21 +86,25 @@ export class SharedStore<L extends LiveStore<object> = LiveStore<object>> {
 
   /** Forgets a failure that a component has thrown, soon, so that a retry opens a new stream. */
   failed(): void {
-    if (this.#followers === 0) this.#linger(Math.min(failedLingerMs, this.#lingerMs));
+    if (this.#followers === 0) this.#linger(renderMs);
   }
 
-  #load(): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        resolve();
-        queueMicrotask(unsubscribe);
-      };
-      const timer = unreferenced(setTimeout(done, suspendedMs));
-      const unsubscribe = this.subscribe(() => {
-        if (this.store.snapshot !== undefined || this.store.error !== undefined) done();
-      });
+  async #load(): Promise<void> {
+    let resolve = (): void => undefined;
+    const loaded = new Promise<void>((settle) => (resolve = settle));
+    const timer = unreferenced(setTimeout(resolve, suspendedMs));
+    const unsubscribe = this.subscribe(() => {
+      if (this.store.snapshot !== undefined || this.store.error !== undefined) resolve();
     });
+    await loaded;
+    clearTimeout(timer);
+    unsubscribe();
+    if (this.#followers === 0) this.#linger(this.#renderMs());
+  }
+
+  /** Returns the linger time of a store that a component is about to follow. */
+  #renderMs(): number {
+    return Math.max(this.#lingerMs, renderMs);
   }
 
   #linger(lingerMs = this.#lingerMs): void {

@@ -1,4 +1,5 @@
 import type { KubeObject, KubeValue } from "../object.js";
+import type { ObjectOf, ResourceName } from "../resources.js";
 import type { Store, StoreOptions, StoreSnapshot } from "../store.js";
 import { useOverlaid } from "./useoverlaid.js";
 import { useShared, type HookOptionsOf } from "./useshared.js";
@@ -29,7 +30,16 @@ export interface LiveList<T = KubeValue> extends Omit<
  * Returns all objects of a selection, live. For a table of many objects use useLivePage, which reads
  * only what it shows. Without a resource nothing is read.
  */
+export function useList<R extends ResourceName>(
+  resource: R | null | undefined,
+  options?: UseListOptions,
+): LiveList<ObjectOf<R>>;
+/** The same, with objects of the type argument. */
 export function useList<T = KubeValue>(
+  resource: string | null | undefined,
+  options?: UseListOptions,
+): LiveList<T>;
+export function useList<T>(
   resource: string | null | undefined,
   options: UseListOptions = {},
 ): LiveList<T> {

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { LivePage, LivePageOptions, PageRange, PageSnapshot } from "../livepage.js";
 import type { KubeObject, KubeValue } from "../object.js";
+import type { ObjectOf, ResourceName } from "../resources.js";
 import { stableKey } from "./key.js";
 import { useOverlaid } from "./useoverlaid.js";
 import { useShared, type HookOptionsOf } from "./useshared.js";
@@ -11,7 +12,10 @@ export type UseLivePageOptions = HookOptionsOf<LivePageOptions>;
 
 /** What useLivePage returns. */
 export interface LivePageView<T = KubeValue> extends Omit<LiveView<PageSnapshot<T>>, "snapshot"> {
-  /** The page, for `scrollTo`; undefined without a resource. Components with the same options share it. */
+  /**
+   * The page, for `scrollTo`; undefined without a resource. Components with the same options share
+   * it, and scroll together. It stays where it is while it lingers.
+   */
   readonly page: LivePage<T> | undefined;
   /** The objects of the page, in order; none before the first snapshot. */
   readonly items: readonly KubeObject<T>[];
@@ -32,7 +36,16 @@ export interface LivePageView<T = KubeValue> extends Omit<LiveView<PageSnapshot<
  * as `page.scrollTo` does: the items remain until the others have arrived. A change of another option
  * is another page. Without a resource nothing is read.
  */
+export function useLivePage<R extends ResourceName>(
+  resource: R | null | undefined,
+  options?: UseLivePageOptions,
+): LivePageView<ObjectOf<R>>;
+/** The same, with objects of the type argument. */
 export function useLivePage<T = KubeValue>(
+  resource: string | null | undefined,
+  options?: UseLivePageOptions,
+): LivePageView<T>;
+export function useLivePage<T>(
   resource: string | null | undefined,
   options: UseLivePageOptions = {},
 ): LivePageView<T> {

@@ -1,4 +1,5 @@
 import type { KubeObject, KubeValue, ObjectName } from "../object.js";
+import type { ObjectOf, ResourceName } from "../resources.js";
 import { keyOf } from "../objectstate.js";
 import type { Store, StoreOptions, StoreSnapshot } from "../store.js";
 import { useOverlaidObject } from "./useoverlaid.js";
@@ -29,7 +30,16 @@ export interface LiveResource<T = KubeValue> extends Omit<
  * Returns one object, live, also if it is created later or again. Without a resource or a name
  * nothing is read.
  */
+export function useResource<R extends ResourceName>(
+  resource: R | null | undefined,
+  name: (ObjectName & UseResourceOptions) | null | undefined,
+): LiveResource<ObjectOf<R>>;
+/** The same, with objects of the type argument. */
 export function useResource<T = KubeValue>(
+  resource: string | null | undefined,
+  name: (ObjectName & UseResourceOptions) | null | undefined,
+): LiveResource<T>;
+export function useResource<T>(
   resource: string | null | undefined,
   name: (ObjectName & UseResourceOptions) | null | undefined,
 ): LiveResource<T> {

@@ -1,51 +1,90 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { render, type RenderResult } from "@testing-library/react";
+import { act, render, type RenderResult } from "@testing-library/react";
 import type { ReactNode } from "react";
-import { EventType, Source, type WatchRequest, type WatchResponseSchema } from "../../src/proto.js";
+import { vi } from "vitest";
+import type { Client } from "../../src/index.js";
+import { EventType, type WatchManyRequest } from "../../src/proto.js";
 import { KubeconnectProvider } from "../../src/react.js";
-import { clientOf, FakeStreams, pod, podResource, type FakeStream } from "../fixture.js";
+import { clientOf, FakeStreams, pod, podResource } from "../fixture.js";
+import type { ManyResponse, ManyStream } from "../sharedmodel.js";
 
-type Response = MessageInitShape<typeof WatchResponseSchema>;
-export type PageStream = FakeStream<WatchRequest, Response>;
-
-/** A fake service of live pages, with its client. */
-export function pageService() {
-  const streams = new FakeStreams<WatchRequest, Response>();
-  return { streams, client: clientOf({ watch: streams.open }) };
+/** A fake service, with its client. */
+export function service() {
+  const streams = new FakeStreams<WatchManyRequest, ManyResponse>();
+  const client = clientOf({ watchMany: streams.open });
+  return { streams, client };
 }
 
-export type PageService = ReturnType<typeof pageService>;
+export function added(name: string, version = "1") {
+  return { type: EventType.ADDED, object: pod(name, version) };
+}
 
-/** Returns the message of a page with these pods, which replace all earlier ones. */
-export function pageOf(resourceVersion: string, ...pods: ReturnType<typeof pod>[]): Response {
-  const added = pods.map((object, index) => ({ type: EventType.ADDED, object, index }));
+export function modified(name: string, version: string) {
+  return { type: EventType.MODIFIED, object: pod(name, version) };
+}
+
+type Events = NonNullable<ManyResponse["response"]>["events"] & object;
+
+/** Returns a message of the first store. */
+export function message(...events: Events): ManyResponse {
   return {
-    resource: podResource,
-    source: Source.CACHE,
-    freshness: {},
-    events: [{ type: EventType.RESET }, ...added, { type: EventType.SYNCED }],
-    resumeToken: resourceVersion,
-    page: { totalCount: BigInt(pods.length), offset: 0n, resourceVersion },
+    watchIndex: 0,
+    response: { resource: podResource, events, resumeToken: "token", freshness: {} },
   };
 }
 
-export const forbidden = new ConnectError("pods is forbidden", Code.PermissionDenied);
-
-/** Renders components with the client of a service. */
-export function renderWith(
-  { client }: Pick<PageService, "client">,
-  children: ReactNode,
-  lingerMs?: number,
-): RenderResult {
-  return render(
-    <KubeconnectProvider client={client} lingerMs={lingerMs}>
-      {children}
-    </KubeconnectProvider>,
-  );
+/** Returns the message of a whole snapshot. */
+export function snapshot(...events: Events): ManyResponse {
+  const synced = { type: EventType.SYNCED, resourceVersion: "1" };
+  return message({ type: EventType.RESET }, ...events, synced);
 }
 
-/** Lets all messages arrive that were sent. */
+/** Returns the message of a page with one pod, of nine. */
+export function pageOf(name: string, offset: bigint): ManyResponse {
+  const events = [
+    { type: EventType.RESET },
+    { ...added(name), index: 0 },
+    { type: EventType.SYNCED },
+  ];
+  const page = { totalCount: 9n, offset, resourceVersion: "1" };
+  return { watchIndex: 0, response: { resource: podResource, events, resumeToken: "token", page } };
+}
+
+/** Renders components with a client. */
+export function renderWith(client: Client, children: ReactNode): RenderResult {
+  return render(<KubeconnectProvider client={client}>{children}</KubeconnectProvider>);
+}
+
+/** Lets everything arrive and be rendered. Timers must be fake. */
 export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  await act(async () => {
+    for (let turn = 0; turn < 20; turn++) {
+      await vi.advanceTimersByTimeAsync(0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
+}
+
+/** Returns the stream that the client has opened, and sends messages. */
+export async function opened(
+  { streams }: ReturnType<typeof service>,
+  ...messages: ManyResponse[]
+): Promise<ManyStream> {
+  await settle();
+  const stream = await streams.next();
+  stream.send(...messages);
+  await settle();
+  return stream;
+}
+
+/** Returns whether the client has closed a stream. */
+export async function isClosed(stream: ManyStream): Promise<boolean> {
+  let closed = false;
+  void stream.closed.then(() => (closed = true));
+  await settle();
+  return closed;
+}
+
+/** Advances the timers. */
+export async function advance(ms: number): Promise<void> {
+  await act(() => vi.advanceTimersByTimeAsync(ms));
 }

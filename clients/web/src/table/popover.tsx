@@ -1,0 +1,56 @@
+import { Suspense, useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { Button } from "../ui/button.js";
+import styles from "./table.module.css";
+
+interface PopoverProps {
+  readonly label: string;
+  readonly children: ReactNode;
+}
+
+/** A button that opens a panel below it. Escape and a click outside close it. */
+export function Popover({ label, children }: PopoverProps) {
+  const [isOpen, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const close = () => {
+    setOpen(false);
+    root.current?.querySelector("button")?.focus();
+  };
+  useEffect(() => {
+    if (!isOpen) return;
+    const onPointer = (event: PointerEvent) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", onPointer);
+    return () => {
+      document.removeEventListener("pointerdown", onPointer);
+    };
+  }, [isOpen]);
+  return (
+    <div
+      ref={root}
+      className={styles.popover}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !isOpen) return;
+        event.stopPropagation();
+        close();
+      }}
+    >
+      <Button
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => {
+          setOpen(!isOpen);
+        }}
+      >
+        {label}
+        <span aria-hidden>▾</span>
+      </Button>
+      {isOpen && (
+        <div id={id} className={styles.panel} role="group" aria-label={label}>
+          <Suspense fallback={<p>Loading…</p>}>{children}</Suspense>
+        </div>
+      )}
+    </div>
+  );
+}
