@@ -38,7 +38,5 @@ test("an event of the newer API has its series and its time", () => {
 });
 
 test("a filter has no more than the characters of UIDs", () => {
-  expect(aboutFilter(["a-1", "b' || true"])).toBe(
-    "object.involvedObject.uid in ['a-1', 'btrue']",
-  );
+  expect(aboutFilter(["a-1", "b' || true"])).toBe("object.involvedObject.uid in ['a-1', 'btrue']");
 });

@@ -1,15 +1,26 @@
 import { expect, test } from "vitest";
 import { changesBetween } from "../src/history/diff.js";
 import { pathsOf } from "../src/history/managed.js";
-import { revisionMoments, revisionOf, seenMoment, timelineOf, writeMoments } from "../src/history/timeline.js";
+import {
+  revisionMoments,
+  revisionOf,
+  seenMoment,
+  timelineOf,
+  writeMoments,
+} from "../src/history/timeline.js";
 
 function template(image: string) {
-  return { metadata: { labels: { "pod-template-hash": image } }, spec: { containers: [{ name: "app", image }] } };
+  return {
+    metadata: { labels: { "pod-template-hash": image } },
+    spec: { containers: [{ name: "app", image }] },
+  };
 }
 
 test("differences are told by field, and elements of lists by name", () => {
   const before = { spec: { replicas: 1, list: [{ name: "a", x: 1 }, { name: "b" }], args: ["x"] } };
-  const after = { spec: { replicas: 2, list: [{ name: "b" }, { name: "a", x: 2 }], args: ["x", "y"] } };
+  const after = {
+    spec: { replicas: 2, list: [{ name: "b" }, { name: "a", x: 2 }], args: ["x", "y"] },
+  };
   expect(changesBetween(before, after)).toEqual([
     { path: "spec.replicas", before: 1, after: 2 },
     { path: "spec.list[a].x", before: 1, after: 2 },
@@ -63,7 +74,12 @@ test("managed fields are read as paths", () => {
 });
 
 test("a write has its manager and the number of its fields", () => {
-  const entry = { manager: "kubectl", operation: "Apply", time: "T", fieldsV1: { "f:spec": { "f:replicas": {} } } };
+  const entry = {
+    manager: "kubectl",
+    operation: "Apply",
+    time: "T",
+    fieldsV1: { "f:spec": { "f:replicas": {} } },
+  };
   expect(writeMoments([entry, { manager: "timeless" }])).toMatchObject([
     { by: "kubectl", title: "Applied 1 field", paths: ["spec.replicas"] },
   ]);
@@ -89,6 +105,13 @@ test("a change that is seen live is told with the manager of the newest write", 
 
 test("the timeline begins with the last moment", () => {
   const moment = (time: string) => ({ id: time, source: "event" as const, time, title: "" });
-  const times = timelineOf([moment("2026-01-01T00:00:01Z")], [moment("2026-01-01T00:00:03Z"), moment("")]);
-  expect(times.map(({ time }) => time)).toEqual(["2026-01-01T00:00:03Z", "2026-01-01T00:00:01Z", ""]);
+  const times = timelineOf(
+    [moment("2026-01-01T00:00:01Z")],
+    [moment("2026-01-01T00:00:03Z"), moment("")],
+  );
+  expect(times.map(({ time }) => time)).toEqual([
+    "2026-01-01T00:00:03Z",
+    "2026-01-01T00:00:01Z",
+    "",
+  ]);
 });

@@ -26,12 +26,16 @@ describe("levelOf", () => {
     expect(levelOf(text)).toBe(level);
   });
 
-  test.each(["an error in the middle of a sentence", "GET /INFO/x 200", "", "Exxx", "[1234] x"])(
-    "reads no level in %j",
-    (text) => {
-      expect(levelOf(text)).toBeUndefined();
-    },
-  );
+  test.each([
+    "an error in the middle of a sentence",
+    "GET /INFO/x 200",
+    "",
+    "Exxx",
+    "[1234] x",
+    "[constructor] x",
+  ])("reads no level in %j", (text) => {
+    expect(levelOf(text)).toBeUndefined();
+  });
 });
 
 describe("plainText", () => {
@@ -57,9 +61,18 @@ describe("RowBuffer", () => {
   test("keeps the last rows and counts the others", () => {
     const buffer = new RowBuffer(10);
     for (let i = 0; i < 25; i++) buffer.push(line(String(i)));
-    expect(buffer.rows().map(({ text }) => text)).toEqual(
-      ["15", "16", "17", "18", "19", "20", "21", "22", "23", "24"],
-    );
+    expect(buffer.rows().map(({ text }) => text)).toEqual([
+      "15",
+      "16",
+      "17",
+      "18",
+      "19",
+      "20",
+      "21",
+      "22",
+      "23",
+      "24",
+    ]);
     expect(buffer.rows()[0]?.id).toBe(15);
     expect(buffer.dropped).toBe(15);
   });
@@ -153,7 +166,13 @@ test("the connection is noted when it is lost, and when it is back", () => {
 });
 
 test("the query has what the user has chosen", () => {
-  const settings = { ...defaultSettings, container: "a.b", since: "300", filter: "x", context: "2" };
+  const settings = {
+    ...defaultSettings,
+    container: "a.b",
+    since: "300",
+    filter: "x",
+    context: "2",
+  };
   expect(queryOf({ name: "p" }, settings)).toMatchObject({
     name: "p",
     container: "a\\.b",
@@ -171,7 +190,10 @@ test("an address selects a pod, a workload, or pods by labels", () => {
     namespace: "n",
     related: { type: "selectedBy", resource: "deployments", namespace: "n", name: "web" },
   });
-  expect(podsOfSearch({ labels: "a=b", ns: "n" })).toEqual({ namespace: "n", labelSelector: "a=b" });
+  expect(podsOfSearch({ labels: "a=b", ns: "n" })).toEqual({
+    namespace: "n",
+    labelSelector: "a=b",
+  });
   expect(podsOfSearch({ of: "pods" })).toBeUndefined();
 });
 

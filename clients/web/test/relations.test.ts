@@ -10,7 +10,11 @@ function object(kind: string, name: string, value: object = {}, namespace = "n")
   const group = ["Deployment", "ReplicaSet"].includes(kind) ? "apps" : "";
   const resource = { group, version: "v1", kind, plural: `${kind.toLowerCase()}s` };
   const identity = { namespace, name, uid: `uid-${name}` };
-  return { ...identity, resource: { ...resource, namespaced: true }, value } as unknown as KubeObject;
+  return {
+    ...identity,
+    resource: { ...resource, namespaced: true },
+    value,
+  } as unknown as KubeObject;
 }
 
 function owner(kind: string, name: string) {
@@ -36,14 +40,23 @@ function questionFor(root: KubeObject, kind: string): Question {
   return question;
 }
 
-function answer(root: KubeObject, kind: string, items: readonly Item[], total = items.length): Answer {
+function answer(
+  root: KubeObject,
+  kind: string,
+  items: readonly Item[],
+  total = items.length,
+): Answer {
   return { question: questionFor(root, kind), items, total };
 }
 
 describe("buildGraph", () => {
   test("leads from the ingress through the service and the deployment to its pods", () => {
-    const set = object("ReplicaSet", "web-1", { metadata: { ownerReferences: [owner("Deployment", "web")] } });
-    const pod = object("Pod", "web-1-a", { metadata: { ownerReferences: [owner("ReplicaSet", "web-1")] } });
+    const set = object("ReplicaSet", "web-1", {
+      metadata: { ownerReferences: [owner("Deployment", "web")] },
+    });
+    const pod = object("Pod", "web-1-a", {
+      metadata: { ownerReferences: [owner("ReplicaSet", "web-1")] },
+    });
     const service = object("Service", "web", { spec: { selector: { app: "web" } } });
     const other = object("Service", "other", { spec: { selector: { app: "other" } } });
     const rules = [{ http: { paths: [{ backend: { service: { name: "web" } } }] } }];
@@ -80,12 +93,16 @@ describe("buildGraph", () => {
 
   test("shows what a pod needs and does not exist", () => {
     const statuses = (items: readonly Item[] | undefined, kind: string, error?: string) => {
-      const { nodes } = buildGraph(web, [{ question: questionFor(web, kind), items, total: 0, error }]);
+      const { nodes } = buildGraph(web, [
+        { question: questionFor(web, kind), items, total: 0, error },
+      ]);
       return nodes.slice(1).map(({ name, status }) => [name, status.tone, status.text]);
     };
     expect(statuses([], "ConfigMap")).toEqual([["settings", "bad", "does not exist"]]);
     expect(statuses([], "Secret")).toEqual([["tls", "neutral", "does not exist (optional)"]]);
-    expect(statuses(undefined, "Secret", "forbidden")).toEqual([["tls", "neutral", "cannot be read"]]);
+    expect(statuses(undefined, "Secret", "forbidden")).toEqual([
+      ["tls", "neutral", "cannot be read"],
+    ]);
   });
 });
 
@@ -93,10 +110,14 @@ describe("owners", () => {
   test("are followed upwards, and once if they own each other", () => {
     const pod = object("Pod", "p", { metadata: { ownerReferences: [owner("A", "a")] } });
     const a = object("A", "a", { metadata: { ownerReferences: [owner("B", "b")] } });
-    const b = object("B", "b", { metadata: { ownerReferences: [owner("A", "a"), owner("Pod", "p")] } });
+    const b = object("B", "b", {
+      metadata: { ownerReferences: [owner("A", "a"), owner("Pod", "p")] },
+    });
     const answers = new Map<string, Answer>();
     const ask = () => {
-      const owners = questionsOf(pod, kinds, answers).filter(({ relation }) => relation === "Owned by");
+      const owners = questionsOf(pod, kinds, answers).filter(
+        ({ relation }) => relation === "Owned by",
+      );
       for (const question of owners) {
         const item = question.kind === "A" ? a : b;
         answers.set(question.id, { question, items: [item], total: 1 });
@@ -124,7 +145,11 @@ test("a pod's references are found in volumes, variables and its account", () =>
     serviceAccountName: "shopper",
     volumes: [
       { persistentVolumeClaim: { claimName: "data" } },
-      { projected: { sources: [{ configMap: { name: "kube-root-ca.crt" } }, { secret: { name: "s" } }] } },
+      {
+        projected: {
+          sources: [{ configMap: { name: "kube-root-ca.crt" } }, { secret: { name: "s" } }],
+        },
+      },
     ],
     containers: [{ env: [{ valueFrom: { secretKeyRef: { name: "key", optional: true } } }] }],
   });

@@ -1,5 +1,5 @@
 import type { KubeObject } from "@kubeconnect/client";
-import { useLivePage } from "@kubeconnect/client/react";
+import { useClient, useLivePage } from "@kubeconnect/client/react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { eventRow } from "../events/group.js";
 import { useEvents } from "../events/useevents.js";
@@ -26,9 +26,9 @@ export function HistoryTab({ object }: { readonly object: KubeObject }) {
   const revisions = useRevisions(object);
   const events = useEvents(object);
   const seen = useSeen(object);
+  const managedFields = useManagedFields(object);
   const [hidden, setHidden] = useState<ReadonlySet<Moment["source"]>>(new Set());
   const moments = useMemo(() => {
-    const { managedFields = [] } = object.value.metadata as { managedFields?: ManagedEntry[] };
     return timelineOf(
       seen,
       revisionMoments(revisions.items.map(revisionOf)),
@@ -36,15 +36,15 @@ export function HistoryTab({ object }: { readonly object: KubeObject }) {
       eventMoments(events.items.map(eventRow)),
       lifeMoments(object),
     );
-  }, [object, revisions.items, events.items, seen]);
+  }, [object, managedFields, revisions.items, events.items, seen]);
   const shown = moments.filter(({ source }) => !hidden.has(source));
   const error = revisions.error ?? events.error;
   return (
     <section className={styles.tab} aria-label="History">
       <p className={styles.dim}>
-        The service stores no history, and nothing of deleted objects. This is what the cluster still
-        shows: revisions, the last write of each manager, recent events, and the changes seen live
-        since this tab was opened.
+        The service stores no history, and nothing of deleted objects. This is what the cluster
+        still shows: revisions, the last write of each manager, recent events, and the changes seen
+        live since this tab was opened.
       </p>
       <Sources
         hidden={hidden}
@@ -91,6 +91,32 @@ function useRevisions({ namespace, name, resource }: KubeObject) {
     orderBy: "metadata.creationTimestamp desc",
     limit: 50,
   });
+}
+
+/** The managed fields, which the API server has and the service's cache has not. */
+function useManagedFields({ namespace, name, resource, resourceVersion }: KubeObject) {
+  const client = useClient();
+  const [managedFields, setManagedFields] = useState<readonly ManagedEntry[]>([]);
+  const plural = resourceName(resource);
+  useEffect(() => {
+    const leaving = new AbortController();
+    const read = async () => {
+      const place = namespace === "" ? { name } : { namespace, name };
+      const { signal } = leaving;
+      const latest = await client.get(plural, place, { consistency: "latest", signal });
+      const { metadata } = latest.value as { metadata: { managedFields?: ManagedEntry[] } };
+      setManagedFields(metadata.managedFields ?? []);
+    };
+    // Changes that follow each other at once need one read; without it the last ones are shown.
+    const timer = setTimeout(() => {
+      read().catch(() => undefined);
+    }, 300);
+    return () => {
+      clearTimeout(timer);
+      leaving.abort();
+    };
+  }, [client, plural, namespace, name, resourceVersion]);
+  return managedFields;
 }
 
 /** The changes that are kept at most. */

@@ -39,10 +39,7 @@ interface RevisionValue {
 }
 
 /** Returns the revision that a replica set or a controller revision stores. */
-export function revisionOf({
-  name,
-  value,
-}: Pick<KubeObject<unknown>, "name" | "value">): Revision {
+export function revisionOf({ name, value }: Pick<KubeObject<unknown>, "name" | "value">): Revision {
   const { metadata, revision, spec, data } = value as RevisionValue;
   const annotations = metadata.annotations ?? {};
   return {
@@ -112,7 +109,14 @@ export function lifeMoments({ value }: Pick<KubeObject<unknown>, "value">): read
       ? [{ id: "created", source: "life" as const, time: creationTimestamp, title: "Created" }]
       : []),
     ...(deletionTimestamp
-      ? [{ id: "deleting", source: "life" as const, time: deletionTimestamp, title: "Deletion is due" }]
+      ? [
+          {
+            id: "deleting",
+            source: "life" as const,
+            time: deletionTimestamp,
+            title: "Deletion is due",
+          },
+        ]
       : []),
   ];
 }
