@@ -6,7 +6,6 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { OverviewPage } from "../overview/page.js";
-import { TablePage } from "../table/page.js";
 import { NotFound } from "./notfound.js";
 import { Shell } from "./shell.js";
 
@@ -74,7 +73,7 @@ const overview = createRoute({ getParentRoute: () => root, path: "/", component:
 export const tableRoute = createRoute({
   getParentRoute: () => root,
   path: "/r/$resource",
-  component: TablePage,
+  component: lazyRouteComponent(() => import("../table/page.js"), "TablePage"),
   validateSearch: (search: Record<string, unknown>): TableSearch =>
     texts(search, "labels", "fields", "filter", "q", "sort", "cols", "quick"),
 });
