@@ -12,7 +12,7 @@ import { Shell } from "./shell.js";
 
 /** What every address can have: the namespace that all views show; without it, all namespaces. */
 export interface AppSearch {
-  readonly ns?: string;
+  readonly ns?: string | undefined;
 }
 
 /** What the address of a table has. */
@@ -25,8 +25,10 @@ export interface TableSearch extends AppSearch {
   readonly q?: string;
   /** The path to sort by; "path desc" for the reverse order. */
   readonly sort?: string;
-  /** Paths of the user's own columns, separated by commas. */
+  /** The columns to show, and the paths of the user's own columns, separated by commas. */
   readonly cols?: string;
+  /** The values of the quick filter, such as phases, separated by commas. */
+  readonly quick?: string;
 }
 
 /** The parts of the page of one object. */
@@ -74,7 +76,7 @@ export const tableRoute = createRoute({
   path: "/r/$resource",
   component: TablePage,
   validateSearch: (search: Record<string, unknown>): TableSearch =>
-    texts(search, "labels", "fields", "filter", "q", "sort", "cols"),
+    texts(search, "labels", "fields", "filter", "q", "sort", "cols", "quick"),
 });
 
 export const objectRoute = createRoute({
