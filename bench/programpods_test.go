@@ -50,10 +50,10 @@ func TestPodsReadAt_DependOnEveryPod(t *testing.T) {
 	}
 }
 
-func TestPythonCosts_LeaveOutProgramsThatWereStopped(t *testing.T) {
-	costs := pythonCosts[float64]{pythonObjects: {1, 2}, pythonOfficial: {20}}
+func TestProgramCosts_LeaveOutProgramsThatWereStopped(t *testing.T) {
+	costs := programCosts[float64]{pythonObjects: {1, 2}, pythonOfficial: {20}}
 	var r report
-	for _, pair := range []pythonPair{{ours: pythonObjects, theirs: pythonOfficial}, {ours: pythonObjects, theirs: pythonKr8s}} {
+	for _, pair := range []programPair{{ours: pythonObjects, theirs: pythonOfficial}, {ours: pythonObjects, theirs: pythonKr8s}} {
 		costs.addCompared(&r, pair, "list", "ms", "", func(cost float64) float64 { return cost })
 	}
 	if len(r.rows) != 1 || len(r.rows[0].ours) != 1 || r.rows[0].theirs[0] != 20 {
