@@ -1,4 +1,5 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { isLoopback } from "./address.js";
 
 /**
  * A bearer token, or a function that returns one. The function is called before each call
@@ -40,8 +41,7 @@ function isUnauthenticated(error: unknown): boolean {
 }
 
 function rejectPlainText({ protocol, hostname }: URL): void {
-  const loopback = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
-  if (protocol !== "https:" && !loopback) {
+  if (protocol !== "https:" && !isLoopback(hostname)) {
     throw new Error("tokens are not sent over plain text to another host: use https://");
   }
 }

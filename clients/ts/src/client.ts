@@ -6,6 +6,7 @@ import {
   type AccessCheck,
 } from "./access.js";
 import type { Aggregate } from "./aggregate.js";
+import { applyDocuments, type ApplyOptions } from "./apply.js";
 import type { WriteBody } from "./body.js";
 import { unary, type CallOptions } from "./call.js";
 import {
@@ -43,6 +44,7 @@ import { LiveCounts, type WatchCountsOptions } from "./livecounts.js";
 import { LivePage, type LivePageOptions } from "./livepage.js";
 import { Log, type LogOptions } from "./log.js";
 import { LogLines, type LogLinesOptions } from "./loglines.js";
+import type { ApplyDocuments } from "./manifest.js";
 import type { KubeValue, ObjectName } from "./object.js";
 import { patchRequest, type PatchOptions, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
@@ -234,6 +236,17 @@ export interface Client {
   ): Promise<PatchResult<T>>;
 
   /**
+   * Creates objects, or changes them to have these fields (server-side apply), in order. The
+   * documents name their kinds, names and namespaces. The items of a List are applied one by one,
+   * and empty documents are skipped. YAML is sent unchanged.
+   *
+   * Throws a TypeError, before anything is applied, if a document does not name its object. If an
+   * object is rejected, the objects before it have been applied, and the message of the error names
+   * the document: ConflictError, with a cause for each field, if other managers own the fields.
+   */
+  applyYaml(documents: ApplyDocuments, options?: ApplyOptions): Promise<readonly PatchResult[]>;
+
+  /**
    * Deletes one object. Fails with Code.NotFound if it does not exist, and with Code.Aborted if
    * a precondition fails.
    */
@@ -289,7 +302,7 @@ export function createClient(transport: Transport): Client {
   const discovery = createServiceClient(DiscoveryService, transport);
   const pods = createServiceClient(PodService, transport);
   const streams = new SharedStreams(service);
-  return {
+  const client: Client = {
     async get<T>(resource: string, name: ObjectName, options: GetOptions = {}) {
       const request = getRequest(resource, name, options);
       return new GetResult<T>(await unary(options, (call) => service.get(request, call)));
@@ -363,6 +376,9 @@ export function createClient(transport: Transport): Client {
       return { object: objectFrom<T>(response), warnings, created };
     },
 
+    applyYaml: (documents: ApplyDocuments, options: ApplyOptions = {}) =>
+      applyDocuments(client, documents, options),
+
     async delete<T>(resource: string, name: ObjectName, options: DeleteOptions = {}) {
       const request = deleteRequest(resource, name, options);
       const response = await unary(options, (call) => service.delete(request, call));
@@ -398,4 +414,5 @@ export function createClient(transport: Transport): Client {
       return accessDecisionsFrom(response, checks.length);
     },
   };
+  return client;
 }

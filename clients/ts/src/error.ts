@@ -15,11 +15,12 @@ export interface StatusCause {
 const closedMessage = "the client is closed";
 
 /**
- * The error of all failed calls. A call that was cancelled by the caller's signal fails with the
+ * The error of all failed calls. Most errors are instances of a subclass for their reason, such as
+ * NotFoundError; only errors without a class of their own are instances of this class alone. A call that was cancelled by the caller's signal fails with the
  * signal's reason instead, like fetch.
  */
 export class KubeconnectError extends Error {
-  override readonly name = "KubeconnectError";
+  override readonly name: string = "KubeconnectError";
   /** The RPC's error code. */
   readonly code: Code;
   /** The reason in Kubernetes' terms, such as "AlreadyExists"; empty if there is none. */
@@ -32,7 +33,7 @@ export class KubeconnectError extends Error {
   /** Whether the service has sent the error. If not, the error is one of the connection. */
   readonly fromService: boolean;
 
-  private constructor(message: string, code: Code, status?: Status, cause?: unknown) {
+  protected constructor(message: string, code: Code, status?: Status, cause?: unknown) {
     super(message, { cause });
     this.code = code;
     this.reason = status?.reason ?? "";
@@ -50,18 +51,14 @@ export class KubeconnectError extends Error {
     }
     const connectError = ConnectError.from(error);
     const status = connectError.findDetails(StatusSchema)[0];
-    return new KubeconnectError(
-      status?.message || connectError.rawMessage,
-      connectError.code,
-      status,
-      connectError,
-    );
+    const { code, rawMessage } = connectError;
+    return KubeconnectError.#of(code, status?.message || rawMessage, status, connectError);
   }
 
   /** Returns the same error with another message. */
   withMessage(message: string): KubeconnectError {
     const { code, reason, causes, omittedCauseCount, retryAfterSeconds, fromService } = this;
-    const error = new KubeconnectError(message, code, undefined, this);
+    const error = new (classOf(code, reason))(message, code, undefined, this);
     return Object.assign(error, {
       reason,
       causes,
@@ -73,22 +70,22 @@ export class KubeconnectError extends Error {
 
   /** Returns the error of an object whose content the service could not read. */
   static fromStatus(status: Status): KubeconnectError {
-    return new KubeconnectError(status.message, Code.DataLoss, status);
+    return KubeconnectError.#of(Code.DataLoss, status.message, status);
   }
 
   /** Returns the error of a part of a stream, as that of a call of its own. */
   static ofCall(status: Status): KubeconnectError {
-    return new KubeconnectError(status.message, codeOf(status), status);
+    return KubeconnectError.#of(codeOf(status), status.message, status);
   }
 
   /** Returns the error for an unreachable service. */
   static unavailable(message: string): KubeconnectError {
-    return new KubeconnectError(message, Code.Unavailable);
+    return KubeconnectError.#of(Code.Unavailable, message);
   }
 
   /** Returns the error for a call on a closed client. */
   static closed(): KubeconnectError {
-    return new KubeconnectError(closedMessage, Code.Canceled);
+    return KubeconnectError.#of(Code.Canceled, closedMessage);
   }
 
   /** Whether the call ended because the client was closed. */
@@ -98,11 +95,119 @@ export class KubeconnectError extends Error {
 
   /** Returns the error for a change that is lost, because it cannot be applied. */
   static dataLoss(message: string): KubeconnectError {
-    return new KubeconnectError(message, Code.DataLoss);
+    return KubeconnectError.#of(Code.DataLoss, message);
   }
 
   /** Returns the error for a message of the service that is invalid for this client. */
   static internal(message: string): KubeconnectError {
-    return new KubeconnectError(message, Code.Internal);
+    return KubeconnectError.#of(Code.Internal, message);
+  }
+
+  static #of(code: Code, message: string, status?: Status, cause?: unknown): KubeconnectError {
+    return new (classOf(code, status?.reason))(message, code, status, cause);
   }
 }
+
+/** The request is malformed. The message names the invalid part. */
+export class InvalidArgumentError extends KubeconnectError {
+  override readonly name: string = "InvalidArgumentError";
+}
+
+/** The object failed validation. `causes` has one entry for each field. */
+export class InvalidError extends InvalidArgumentError {
+  override readonly name = "InvalidError";
+}
+
+/** The credentials are missing, invalid or expired. */
+export class UnauthenticatedError extends KubeconnectError {
+  override readonly name = "UnauthenticatedError";
+}
+
+/** The caller lacks a permission of the cluster's RBAC. */
+export class ForbiddenError extends KubeconnectError {
+  override readonly name = "ForbiddenError";
+}
+
+/** The object or the resource does not exist. */
+export class NotFoundError extends KubeconnectError {
+  override readonly name = "NotFoundError";
+}
+
+/** An object with this name exists. */
+export class AlreadyExistsError extends KubeconnectError {
+  override readonly name = "AlreadyExistsError";
+}
+
+/** The object has changed, a precondition failed, or other managers own the fields. */
+export class ConflictError extends KubeconnectError {
+  override readonly name = "ConflictError";
+}
+
+/** The page token has expired: list again from the first page. */
+export class ExpiredError extends KubeconnectError {
+  override readonly name = "ExpiredError";
+}
+
+/** A limit was reached, such as the size of a message. */
+export class ResourceExhaustedError extends KubeconnectError {
+  override readonly name: string = "ResourceExhaustedError";
+}
+
+/** The request was throttled: retry after `retryAfterSeconds`. */
+export class TooManyRequestsError extends ResourceExhaustedError {
+  override readonly name = "TooManyRequestsError";
+}
+
+/** The service or the resource does not support the operation. */
+export class UnimplementedError extends KubeconnectError {
+  override readonly name = "UnimplementedError";
+}
+
+/** The service or the API server is unreachable. */
+export class UnavailableError extends KubeconnectError {
+  override readonly name = "UnavailableError";
+}
+
+/** The timeout was exceeded. A write may have been applied. */
+export class DeadlineExceededError extends KubeconnectError {
+  override readonly name = "DeadlineExceededError";
+}
+
+/** The call was cancelled other than by the caller's signal: the client was closed. */
+export class CancelledError extends KubeconnectError {
+  override readonly name = "CancelledError";
+}
+
+/** An internal error of the service or the API server. */
+export class InternalError extends KubeconnectError {
+  override readonly name = "InternalError";
+}
+
+/** The object exists, but its content could not be read, or a change to it was lost. */
+export class UnreadableObjectError extends KubeconnectError {
+  override readonly name = "UnreadableObjectError";
+}
+
+/** Returns the class for a code, or for a reason where one code has several. */
+function classOf(code: Code, reason = ""): typeof KubeconnectError {
+  if (code === Code.InvalidArgument && reason === "Invalid") return InvalidError;
+  if (code === Code.ResourceExhausted && reason === "TooManyRequests") return TooManyRequestsError;
+  return classes.get(code) ?? KubeconnectError;
+}
+
+const classes: ReadonlyMap<Code, typeof KubeconnectError> = new Map<Code, typeof KubeconnectError>([
+  [Code.Aborted, ConflictError],
+  [Code.AlreadyExists, AlreadyExistsError],
+  [Code.Canceled, CancelledError],
+  [Code.DataLoss, UnreadableObjectError],
+  [Code.DeadlineExceeded, DeadlineExceededError],
+  [Code.Internal, InternalError],
+  [Code.InvalidArgument, InvalidArgumentError],
+  [Code.NotFound, NotFoundError],
+  [Code.OutOfRange, ExpiredError],
+  [Code.PermissionDenied, ForbiddenError],
+  [Code.ResourceExhausted, ResourceExhaustedError],
+  [Code.Unauthenticated, UnauthenticatedError],
+  [Code.Unavailable, UnavailableError],
+  [Code.Unimplemented, UnimplementedError],
+]);

@@ -22,6 +22,7 @@ export {
   type AggregateResults,
   type AggregateValue,
 } from "./aggregate.js";
+export type { ApplyOptions } from "./apply.js";
 export type { BearerToken } from "./bearer.js";
 export type { WriteBody } from "./body.js";
 export type { CallOptions, ReadOptions, StreamOptions } from "./call.js";
@@ -52,7 +53,26 @@ export type {
   SchemaResult,
 } from "./discovery.js";
 export type { ConnectionState } from "./connection.js";
-export { KubeconnectError, type StatusCause } from "./error.js";
+export {
+  AlreadyExistsError,
+  CancelledError,
+  ConflictError,
+  DeadlineExceededError,
+  ExpiredError,
+  ForbiddenError,
+  InternalError,
+  InvalidArgumentError,
+  InvalidError,
+  KubeconnectError,
+  NotFoundError,
+  ResourceExhaustedError,
+  TooManyRequestsError,
+  UnauthenticatedError,
+  UnavailableError,
+  UnimplementedError,
+  UnreadableObjectError,
+  type StatusCause,
+} from "./error.js";
 export type { WatchBatch, WatchEvent } from "./event.js";
 export type { EventStream, EventStreamOptions } from "./eventstream.js";
 export type { Freshness } from "./freshness.js";
@@ -67,6 +87,7 @@ export type { LiveStore, LiveStoreOptions } from "./livestore.js";
 export { Log, type LogOptions, type LogStream } from "./log.js";
 export { LogLine, type LogEvent, type LogEventType } from "./logline.js";
 export { LogLines, type LineFilter, type LogLinesOptions } from "./loglines.js";
+export type { ApplyDocuments } from "./manifest.js";
 export {
   KubeObject,
   type KubeValue,

@@ -11,6 +11,7 @@ import {
   createGrpcTransport,
   Http2SessionManager,
 } from "@connectrpc/connect-node";
+import { parseAddress } from "./address.js";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 import { retryReads } from "./retryreads.js";
@@ -53,16 +54,19 @@ export interface NodeClient extends Client {
  * Creates a client for the service at an address, such as "https://kubeconnect:8443" or
  * "http://localhost:8080". The connection is opened by the first call, shared by all calls, and
  * opened again after a loss. When a watch is silent or stale for too long, later calls
- * use another connection, which may lead to another replica.
+ * use another connection, which may lead to another replica. Without a scheme, a loopback address
+ * uses http and any other https. The address may have a path, as behind a proxy. Throws a TypeError
+ * for another address.
  */
 export function connect(address: string, options: NodeOptions = {}): NodeClient {
   const { protocol = "grpc", tls, timeoutMs = 30_000, interceptors = [] } = options;
+  const baseUrl = parseAddress(address);
   const token = tokenOf(options);
-  const tokens = token === undefined ? [] : [bearer(address, token)];
+  const tokens = token === undefined ? [] : [bearer(baseUrl, token)];
   const connections = new NodeTransport(() => {
-    const session = new Http2SessionManager(address, pings, { ...tls, ...sessionOptions });
+    const session = new Http2SessionManager(baseUrl, pings, { ...tls, ...sessionOptions });
     const transportOptions = {
-      baseUrl: address,
+      baseUrl,
       sessionManager: session,
       interceptors: [retryReads(timeoutMs), ...interceptors, ...tokens],
       ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),

@@ -5,6 +5,7 @@
  */
 import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { parseAddress } from "./address.js";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 import { retryReads } from "./retryreads.js";
@@ -30,18 +31,21 @@ export interface WebOptions {
 
 /**
  * Creates a client for the service at an address: `window.location.origin` if the service serves
- * the page.
+ * the page. The address is a URL, or a host and port: without a scheme, a loopback address uses
+ * http and any other https. It may have a path, as behind a proxy. Throws a TypeError for another
+ * address.
  */
 export function connect(address: string, options: WebOptions = {}): Client {
   const { token, timeoutMs = 30_000, interceptors = [] } = options;
+  const baseUrl = parseAddress(address);
   const transport = createConnectTransport({
-    baseUrl: address,
+    baseUrl,
     useBinaryFormat: true,
     ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
     interceptors: [
       retryReads(timeoutMs),
       ...interceptors,
-      ...(token === undefined ? [] : [bearer(address, token)]),
+      ...(token === undefined ? [] : [bearer(baseUrl, token)]),
     ],
   });
   return createClient(transport);

@@ -145,7 +145,10 @@ suite("get", () => {
     });
     const object = await client.get("pods", { name: "web" });
     assert.equal(object.name, "web");
-    assert.throws(() => object.value, { name: "KubeconnectError", message: "no such message" });
+    assert.throws(() => object.value, {
+      name: "UnreadableObjectError",
+      message: "no such message",
+    });
   });
 
   test("ends with the reason of the caller's signal", async () => {

@@ -32,7 +32,17 @@ export const shortcuts: readonly { readonly title: string; readonly list: readon
       list: [
         { keys: ["j", "k"], does: "Move down, up" },
         { keys: ["Enter"], does: "Open the object" },
+        { keys: ["Space", "x"], does: "Select or deselect the object" },
         { keys: ["/"], does: "Search" },
+      ],
+    },
+    {
+      title: "Logs",
+      list: [
+        { keys: ["/"], does: "Search" },
+        { keys: ["Space"], does: "Pause or continue" },
+        { keys: ["G", "End"], does: "Go to the end" },
+        { keys: ["c"], does: "Copy the line" },
       ],
     },
   ];

@@ -1,4 +1,4 @@
-import type { KubeObject, KubeValue } from "@kubeconnect/client";
+import type { KubeObject } from "@kubeconnect/client";
 import { useLivePage, type LivePageView } from "@kubeconnect/client/react";
 import { resourceName } from "../model/resource.js";
 import { aboutFilter, eventFields } from "./group.js";
@@ -14,7 +14,7 @@ const newest = {
 export function useEvents(object: KubeObject): LivePageView {
   const { namespace, name, resource } = object;
   const place = namespace === "" ? { name } : { namespace, name };
-  return useLivePage<KubeValue>("events", {
+  return useLivePage("events", {
     ...(namespace && { namespace }),
     related: { type: "about", resource: resourceName(resource), ...place },
     ...newest,
@@ -35,13 +35,13 @@ export function usePodEvents(object: KubeObject, isWanted: boolean) {
     limit: mostPods,
   });
   const uids = pods.items.map(({ uid }) => uid).sort();
-  const events = useLivePage<KubeValue>(uids.length > 0 ? "events" : null, {
+  const events = useLivePage(uids.length > 0 ? "events" : null, {
     namespace,
     filter: aboutFilter(uids),
     ...newest,
   });
   return {
-    events: events as LivePageView,
+    events: events,
     podCount: pods.total,
     error: pods.error ?? events.error,
   };

@@ -44,7 +44,7 @@ const emptySnapshot: FeedSnapshot = {
 export type LogQuery = Omit<LogLinesOptions, "signal" | "onEvent" | "onConnection" | "onRetry">;
 
 /**
- * Reads logs into a bounded buffer, and tells its listeners at most once in a frame, however many
+ * Reads logs into a bounded buffer, and tells its listeners at most ten times a second, however many
  * lines arrive. The stream is open while there is a listener. A paused feed continues to read, up to
  * `pausedCapacity` rows, and shows them when it goes on.
  */
@@ -62,7 +62,7 @@ export class LogFeed {
   #reading: AbortController | undefined;
 
   /**
-   * @param schedule Calls a function soon; the next animation frame by default.
+   * @param schedule Calls a function soon; by default in a frame, a tenth of a second later.
    */
   constructor(client: Client, query: LogQuery, schedule = nextFrame) {
     this.#client = client;
@@ -199,8 +199,13 @@ export function connectionNote(
   return undefined;
 }
 
-/** Calls the function in the next frame, or after a second in a hidden page, which has no frames. */
+/**
+ * Calls the function in a frame soon, at most ten times a second: people read no faster, and each
+ * time the list is measured. A hidden page has no frames.
+ */
 function nextFrame(callback: () => void): void {
-  if (document.hidden) setTimeout(callback, 1000);
-  else requestAnimationFrame(callback);
+  setTimeout(() => {
+    if (document.hidden) callback();
+    else requestAnimationFrame(callback);
+  }, 100);
 }

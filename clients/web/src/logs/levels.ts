@@ -1,29 +1,31 @@
 /** What a line says about its importance; undefined if it says nothing. */
 export type Level = "error" | "warn" | "info" | "debug";
 
-const names: Readonly<Record<string, Level>> = {
-  emerg: "error",
-  alert: "error",
-  panic: "error",
-  fatal: "error",
-  crit: "error",
-  critical: "error",
-  severe: "error",
-  error: "error",
-  err: "error",
-  dpanic: "error",
-  warning: "warn",
-  warn: "warn",
-  wrn: "warn",
-  notice: "info",
-  info: "info",
-  inf: "info",
-  information: "info",
-  debug: "debug",
-  dbg: "debug",
-  trace: "debug",
-  verbose: "debug",
-};
+const names: ReadonlyMap<string, Level> = new Map(
+  Object.entries<Level>({
+    emerg: "error",
+    alert: "error",
+    panic: "error",
+    fatal: "error",
+    crit: "error",
+    critical: "error",
+    severe: "error",
+    error: "error",
+    err: "error",
+    dpanic: "error",
+    warning: "warn",
+    warn: "warn",
+    wrn: "warn",
+    notice: "info",
+    info: "info",
+    inf: "info",
+    information: "info",
+    debug: "debug",
+    dbg: "debug",
+    trace: "debug",
+    verbose: "debug",
+  }),
+);
 
 const klogLetters: Readonly<Record<string, Level>> = {
   I: "info",
@@ -50,18 +52,16 @@ export function levelOf(text: string): Level | undefined {
   const letter = klog.exec(text)?.[1];
   if (letter) return klogLetters[letter];
   const stated = field.exec(text.slice(0, searchedLength))?.[1];
-  if (stated) return levelNamed(stated);
+  if (stated) return levelNumbered(Number(stated)) ?? names.get(stated.toLowerCase());
   const found = word.exec(text.slice(0, wordLength));
   const name = found?.[1] ?? found?.[2];
-  return name ? levelNamed(name) : undefined;
+  return name ? names.get(name.toLowerCase()) : undefined;
 }
 
-/** Returns the level of a name, or of a number as pino and bunyan write it (30 is info). */
-function levelNamed(name: string): Level | undefined {
-  const number = Number(name);
-  if (Number.isNaN(number)) return names[name.toLowerCase()];
+/** Returns the level of a number as pino and bunyan write it: 30 is info. */
+function levelNumbered(number: number): Level | undefined {
+  if (!(number >= 10 && number <= 60)) return undefined;
   if (number >= 50) return "error";
   if (number >= 40) return "warn";
-  if (number >= 30) return "info";
-  return number >= 10 ? "debug" : undefined;
+  return number >= 30 ? "info" : "debug";
 }

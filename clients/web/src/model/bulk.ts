@@ -53,19 +53,6 @@ async function failureOf(
   }
 }
 
-/** The workloads whose pods `kubectl rollout restart` replaces. */
-const restartable = new Set(["deployments.apps", "statefulsets.apps", "daemonsets.apps"]);
-
-export function isRestartable(resource: string): boolean {
-  return restartable.has(resource);
-}
-
-/** Returns the merge patch that restarts a workload as kubectl does. */
-export function restartPatch(now: Date) {
-  const annotations = { "kubectl.kubernetes.io/restartedAt": now.toISOString() };
-  return { spec: { template: { metadata: { annotations } } } };
-}
-
 /**
  * Reads changes of labels in kubectl's notation: "app=web tier-" sets one and removes another one.
  * Returns undefined if a part is not valid.

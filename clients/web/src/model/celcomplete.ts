@@ -65,9 +65,9 @@ export function completeCel(text: string, at: number, schema: Fields): Completio
 
 function optionsFor(all: readonly Completion[], prefix: string, at: number): Completions {
   const wanted = prefix.toLowerCase();
-  const options = all.filter(
-    ({ text }) => text.toLowerCase().startsWith(wanted) && text !== prefix,
-  );
+  const options = all
+    .filter(({ text }) => text.toLowerCase().startsWith(wanted) && text !== prefix)
+    .sort((a, b) => (a.text < b.text ? -1 : 1));
   return { from: at - prefix.length, options: options.slice(0, maxOptions) };
 }
 

@@ -6,9 +6,9 @@ export interface Window {
   readonly limit: number;
 }
 
-/** Returns how many rows to request for a number of visible ones: as many before and after them. */
+/** Returns how many rows to request for a number of visible ones: half of them are around these. */
 export function limitFor(visible: number): number {
-  return Math.min(500, Math.max(100, Math.ceil((visible * 3) / 50) * 50));
+  return Math.min(500, Math.max(100, Math.ceil((visible * 2) / 50) * 50));
 }
 
 /**

@@ -5,12 +5,12 @@ import { facetFilter, type Facet } from "./facet.js";
 
 /** The parameters of the address of a table that select objects. */
 export interface TableQuery {
-  readonly ns?: string;
-  readonly labels?: string;
-  readonly fields?: string;
-  readonly filter?: string;
-  readonly q?: string;
-  readonly quick?: string;
+  readonly ns?: string | undefined;
+  readonly labels?: string | undefined;
+  readonly fields?: string | undefined;
+  readonly filter?: string | undefined;
+  readonly q?: string | undefined;
+  readonly quick?: string | undefined;
 }
 
 /** Returns the selected values of the quick filter. */
@@ -32,11 +32,6 @@ export function selectionOf(
     ...(fields && { fieldSelector: fields }),
     filter: allOf([q ? nameFilter(q) : undefined, filter, quick]),
   };
-}
-
-/** Reports whether an address selects objects by more than the namespace. */
-export function hasSelectors({ labels, fields, filter, q, quick }: TableQuery): boolean {
-  return [labels, fields, filter, q, quick].some(Boolean);
 }
 
 /** The order of a table. */

@@ -1,12 +1,16 @@
 import type { AccessDecision, Client } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
-import { useState } from "react";
-import { isRestartable } from "../model/bulk.js";
+import { lazy, Suspense, useState } from "react";
+import { isRestartable } from "../model/restart.js";
 import { namespacesOf, type RowName, type RowSelection } from "../model/rowselection.js";
 import { Button } from "../ui/button.js";
-import { BulkDialog, type BulkAction } from "./bulkdialog.js";
+import type { BulkAction } from "./bulkdialog.js";
 import styles from "./table.module.css";
 import { useLoaded } from "./useloaded.js";
+
+const BulkDialog = lazy(() =>
+  import("./bulkdialog.js").then(({ BulkDialog }) => ({ default: BulkDialog })),
+);
 
 interface BulkBarProps {
   readonly resource: string;
@@ -45,16 +49,16 @@ export function BulkBar({ resource, selection, onClear, onDeleted }: BulkBarProp
       </Button>
       {denied.summary && <span className={styles.dim}>{denied.summary}</span>}
       {open && (
-        <BulkDialog
-          {...open}
-          resource={resource}
-          onClose={() => {
-            setOpen(undefined);
-          }}
-          onDone={(rows) => {
-            if (open.action === "delete") onDeleted(rows);
-          }}
-        />
+        <Suspense fallback={null}>
+          <BulkDialog
+            {...open}
+            resource={resource}
+            onClose={(done) => {
+              setOpen(undefined);
+              if (open.action === "delete") onDeleted(done);
+            }}
+          />
+        </Suspense>
       )}
     </div>
   );

@@ -1,13 +1,9 @@
 import type { Client } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useId, useRef, useState } from "react";
-import {
-  deletionConsequence,
-  labelsOf,
-  restartPatch,
-  runBulk,
-  type BulkProgress,
-} from "../model/bulk.js";
+import { deletionConsequence, labelsOf, runBulk, type BulkProgress } from "../model/bulk.js";
+import { restartPatch } from "../model/restart.js";
+import { pluralOf } from "../model/resource.js";
 import { objectNameOf, type RowName } from "../model/rowselection.js";
 import { Button } from "../ui/button.js";
 import { Dialog } from "../ui/dialog.js";
@@ -22,30 +18,30 @@ interface BulkDialogProps {
   readonly action: BulkAction;
   readonly resource: string;
   readonly rows: readonly RowName[];
-  readonly onClose: () => void;
-  /** Called when the action has ended, with the rows for which it succeeded. */
-  readonly onDone: (rows: readonly RowName[]) => void;
+  /** Called with the rows for which the action has succeeded. */
+  readonly onClose: (done: readonly RowName[]) => void;
 }
 
 const verbs: Record<BulkAction, string> = { delete: "Delete", label: "Label", restart: "Restart" };
 
 /** Says what an action does to the selected objects, does it, and shows how far it is. */
-export function BulkDialog({ action, resource, rows, onClose, onDone }: BulkDialogProps) {
+export function BulkDialog({ action, resource, rows, onClose }: BulkDialogProps) {
   const [labels, setLabels] = useState("");
-  const { run, stop, progress, state } = useBulk(action, resource, rows, labels, onDone);
+  const { run, stop, progress, state } = useBulk(action, resource, rows, labels);
   const verb = verbs[action];
-  const title = `${verb} ${rows.length} ${resource}`;
+  const title = `${verb} ${describe(resource, rows)}`;
   const isReady = action !== "label" || labelsOf(labels) !== undefined;
+  const close = () => {
+    stop();
+    onClose(progress.done);
+  };
   return (
     <Dialog
       title={title}
-      onClose={() => {
-        stop();
-        onClose();
-      }}
+      onClose={close}
       buttons={
         <>
-          <Button onClick={state === "running" ? stop : onClose}>
+          <Button onClick={state === "running" ? stop : close}>
             {state === "running" ? "Stop" : state === "ended" ? "Close" : "Cancel"}
           </Button>
           {state === "asking" && (
@@ -73,13 +69,14 @@ export function BulkDialog({ action, resource, rows, onClose, onDone }: BulkDial
   );
 }
 
-function useBulk(
-  action: BulkAction,
-  resource: string,
-  rows: readonly RowName[],
-  labels: string,
-  onDone: (rows: readonly RowName[]) => void,
-) {
+/** Returns one row by its name, and several ones by their number. */
+function describe(resource: string, rows: readonly RowName[]): string {
+  const [first] = rows;
+  if (first && rows.length === 1) return first.name;
+  return `${rows.length.toLocaleString("en")} ${pluralOf(resource)}`;
+}
+
+function useBulk(action: BulkAction, resource: string, rows: readonly RowName[], labels: string) {
   const client = useClient();
   const [state, setState] = useState<"asking" | "running" | "ended">("asking");
   const [progress, setProgress] = useState<BulkProgress>({ done: [], failures: [] });
@@ -89,9 +86,8 @@ function useBulk(
     const leaving = (running.current = new AbortController());
     const call = callOf(client, action, resource, labels);
     setState("running");
-    void runBulk(rows, call, setProgress, leaving.signal).then(({ done }) => {
+    void runBulk(rows, call, setProgress, leaving.signal).then(() => {
       setState("ended");
-      onDone(done);
     });
   };
   const stop = () => running.current?.abort();

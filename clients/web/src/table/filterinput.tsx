@@ -79,7 +79,7 @@ export function FilterInput({ resource, value, onChange, error }: FilterInputPro
         aria-activedescendant={isOpen ? `${id}${chosen}` : undefined}
         aria-invalid={filterError !== undefined}
         aria-describedby={filterError ? `${id}error` : undefined}
-        placeholder="CEL filter: object.spec.replicas > 3"
+        placeholder='CEL filter: object.metadata.name.startsWith("web")'
         spellCheck={false}
         autoComplete="off"
         value={text}

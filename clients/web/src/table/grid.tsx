@@ -1,5 +1,5 @@
 import type { KubeObject, LivePage } from "@kubeconnect/client";
-import { useId, useLayoutEffect, useMemo, type MouseEvent, type RefObject } from "react";
+import { memo, useId, useLayoutEffect, useMemo, type MouseEvent, type RefObject } from "react";
 import { ChangeTracker } from "../model/changes.js";
 import type { Column } from "../model/columns/column.js";
 import type { RowSelection } from "../model/rowselection.js";
@@ -54,7 +54,14 @@ export function Grid(props: GridProps) {
       tabIndex={0}
       onKeyDown={keys.onKeyDown}
     >
-      <Header {...props} />
+      <Header
+        columns={columns}
+        sort={props.sort}
+        onSort={props.onSort}
+        onSelectAll={props.onSelectAll}
+        isAll={total > 0 && selection.size >= total}
+        isSome={selection.size > 0}
+      />
       <div
         role="rowgroup"
         className={styles.body}
@@ -98,8 +105,14 @@ function useTemplate(scroller: RefObject<HTMLElement | null>, columns: readonly 
 
 const checkWidth = 34;
 
-function Header({ columns, sort, onSort, selection, onSelectAll, view }: GridProps) {
-  const isAll = view.total > 0 && selection.size >= view.total;
+interface HeaderProps extends Pick<GridProps, "columns" | "sort" | "onSort" | "onSelectAll"> {
+  readonly isAll: boolean;
+  readonly isSome: boolean;
+}
+
+/** The header, which is not rendered again while the table scrolls. */
+const Header = memo(function Header(props: HeaderProps) {
+  const { columns, sort, onSort, onSelectAll, isAll, isSome } = props;
   return (
     <div role="rowgroup" className={styles.header}>
       <div role="row" aria-rowindex={1} className={styles.headerRow}>
@@ -110,7 +123,7 @@ function Header({ columns, sort, onSort, selection, onSelectAll, view }: GridPro
               aria-label="Select all"
               checked={isAll}
               ref={(input) => {
-                if (input) input.indeterminate = selection.size > 0 && !isAll;
+                if (input) input.indeterminate = isSome && !isAll;
               }}
               onChange={onSelectAll}
             />
@@ -122,7 +135,7 @@ function Header({ columns, sort, onSort, selection, onSelectAll, view }: GridPro
       </div>
     </div>
   );
-}
+});
 
 interface HeaderCellProps {
   readonly column: Column;
@@ -148,7 +161,7 @@ function HeaderCell({ column, sort, onSort }: HeaderCellProps) {
           }}
         >
           {column.title}
-          <span aria-hidden>{order ? (order === "ascending" ? "▲" : "▼") : ""}</span>
+          {order && <span aria-hidden>{order === "ascending" ? "▲" : "▼"}</span>}
         </button>
       ) : (
         <span>{column.title}</span>

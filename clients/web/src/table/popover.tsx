@@ -1,10 +1,10 @@
-import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { Suspense, useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { Button } from "../ui/button.js";
 import styles from "./table.module.css";
 
 interface PopoverProps {
   readonly label: string;
-  readonly children: (close: () => void) => ReactNode;
+  readonly children: ReactNode;
 }
 
 /** A button that opens a panel below it. Escape and a click outside close it. */
@@ -21,21 +21,18 @@ export function Popover({ label, children }: PopoverProps) {
     const onPointer = (event: PointerEvent) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Escape") close();
+    };
     document.addEventListener("pointerdown", onPointer);
+    document.addEventListener("keydown", onKey);
     return () => {
       document.removeEventListener("pointerdown", onPointer);
+      document.removeEventListener("keydown", onKey);
     };
   }, [isOpen]);
   return (
-    <div
-      ref={root}
-      className={styles.popover}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || !isOpen) return;
-        event.stopPropagation();
-        close();
-      }}
-    >
+    <div ref={root} className={styles.popover}>
       <Button
         aria-expanded={isOpen}
         aria-controls={id}
@@ -48,7 +45,7 @@ export function Popover({ label, children }: PopoverProps) {
       </Button>
       {isOpen && (
         <div id={id} className={styles.panel} role="group" aria-label={label}>
-          {children(close)}
+          <Suspense fallback={<p>Loading…</p>}>{children}</Suspense>
         </div>
       )}
     </div>

@@ -6,13 +6,13 @@ import type { TableSearch } from "../app/router.js";
 import { allColumns, requestedPaths, shownColumns } from "../model/columns/index.js";
 import type { Column } from "../model/columns/column.js";
 import { facetOf } from "../model/facet.js";
-import { hasSelectors, nextSort, quickValues, selectionOf, sortOf } from "../model/tablequery.js";
+import { nextSort, quickValues, selectionOf, sortOf } from "../model/tablequery.js";
 import { BulkBar } from "./bulkbar.js";
 import { FacetChips } from "./facetchips.js";
 import { Grid } from "./grid.js";
 import { Notices } from "./notices.js";
 import { addressOf } from "./row.js";
-import { Failure, Loading, NoRows } from "./states.js";
+import { Failure, InvalidFilter, Loading, NoRows } from "./states.js";
 import styles from "./table.module.css";
 import { Toolbar } from "./toolbar.js";
 import type { TableKind } from "./usecolumns.js";
@@ -120,12 +120,19 @@ export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
       {error && !isFilterError && (
         <Failure resource={resource} error={error} onRetry={retry.start} />
       )}
+      {isFilterError && (
+        <InvalidFilter
+          onClear={() => {
+            onSearch({ filter: undefined });
+          }}
+        />
+      )}
       {!error && !loaded && <Loading />}
       {!error && isEmpty && (
         <NoRows
           resource={resource}
           namespace={kind.namespaced ? search.ns : undefined}
-          selectors={hasSelectors(search) ? selectorsOf(search) : []}
+          selectors={selectorsOf(search, facet?.title ?? "")}
           onClear={clear}
         />
       )}
@@ -197,7 +204,15 @@ function nsOf({ ns }: TableSearch): string {
   return ns ? `?ns=${encodeURIComponent(ns)}` : "";
 }
 
-function selectorsOf({ labels, fields, filter, q, quick }: TableSearch): readonly string[] {
-  const selectors = { name: q, labels, fields, filter, quick };
+/** Returns what an address selects by, for people. */
+function selectorsOf(search: TableSearch, quickTitle: string): readonly string[] {
+  const { labels, fields, filter, q, quick } = search;
+  const selectors = {
+    Name: q,
+    Labels: labels,
+    Fields: fields,
+    Filter: filter,
+    [quickTitle]: quick,
+  };
   return Object.entries(selectors).flatMap(([title, text]) => (text ? `${title}: ${text}` : []));
 }

@@ -53,6 +53,16 @@ export function NoRows({ resource, namespace, selectors, onClear }: NoRowsProps)
   );
 }
 
+/** Says that the filter must be mended first: the error itself is beside the input. */
+export function InvalidFilter({ onClear }: { readonly onClear: () => void }) {
+  return (
+    <Empty>
+      <p>The filter is not valid, so that nothing can be shown.</p>
+      <Button onClick={onClear}>Clear the filter</Button>
+    </Empty>
+  );
+}
+
 interface FailureProps {
   readonly resource: string;
   readonly error: KubeconnectError;
@@ -82,7 +92,7 @@ function explanationOf(resource: string, code: Code): readonly [string, ReactNod
         <p key="advice">Choose a namespace in which you may, or ask an administrator.</p>,
       ];
     case Code.NotFound:
-      return [`The cluster has no ${resource}`, null];
+      return [`The cluster has no resource with the name ${resource}`, null];
     case Code.InvalidArgument:
       return ["The service does not accept this selection", null];
     default:

@@ -1,14 +1,22 @@
 import type { KubeconnectError } from "@kubeconnect/client";
-import { useEffect, useRef } from "react";
+import { lazy, useEffect, useRef } from "react";
 import type { TableSearch } from "../app/router.js";
 import type { Column } from "../model/columns/column.js";
-import { ColumnMenu } from "./columnmenu.js";
+import { pluralOf } from "../model/resource.js";
 import type { ExportSource } from "./export.js";
-import { ExportMenu } from "./exportmenu.js";
 import { FilterInput } from "./filterinput.js";
+import { Popover } from "./popover.js";
 import type { SearchChange } from "./resourcetable.js";
 import styles from "./table.module.css";
 import { TextInput } from "./textinput.js";
+
+// What few people open is not in the initial bundle.
+const ColumnPanel = lazy(() =>
+  import("./columnpanel.js").then(({ ColumnPanel }) => ({ default: ColumnPanel })),
+);
+const ExportPanel = lazy(() =>
+  import("./exportpanel.js").then(({ ExportPanel }) => ({ default: ExportPanel })),
+);
 
 interface ToolbarProps {
   readonly resource: string;
@@ -32,8 +40,9 @@ export function Toolbar(props: ToolbarProps) {
   useSlash(name);
   return (
     <div className={styles.toolbar}>
-      <h1>
-        {resource} <span className={styles.total}>{view.loaded && count(view.total)}</span>
+      <h1 title={resource}>
+        {pluralOf(resource)}{" "}
+        <span className={styles.total}>{view.loaded && count(view.total)}</span>
       </h1>
       <TextInput
         ref={name}
@@ -66,13 +75,17 @@ export function Toolbar(props: ToolbarProps) {
           onSearch({ filter });
         }}
       />
-      <ColumnMenu
-        {...columns}
-        onChange={(ids) => {
-          onSearch({ cols: ids?.join(",") });
-        }}
-      />
-      <ExportMenu source={exported} columns={columns.shown} total={view.total} />
+      <Popover label="Columns">
+        <ColumnPanel
+          {...columns}
+          onChange={(ids) => {
+            onSearch({ cols: ids?.join(",") });
+          }}
+        />
+      </Popover>
+      <Popover label="Export">
+        <ExportPanel source={exported} columns={columns.shown} total={view.total} />
+      </Popover>
     </div>
   );
 }

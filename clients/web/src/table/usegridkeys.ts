@@ -1,5 +1,12 @@
 import type { KubeObject } from "@kubeconnect/client";
-import { useCallback, useEffect, useState, type KeyboardEvent, type RefObject } from "react";
+import {
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type RefObject,
+} from "react";
 import { rowHeight } from "./row.js";
 
 /** The keyboard of a table. */
@@ -59,7 +66,10 @@ export function useGridKeys(
     else return;
     event.preventDefault();
   };
-  useEntry(scroller);
+  const hasNone = activeIndex < 0;
+  useEntry(scroller, () => {
+    if (hasNone) setActive(0);
+  });
   return { activeIndex, setActive, onKeyDown, onShift };
 }
 
@@ -94,12 +104,18 @@ function reveal(element: HTMLElement, index: number): void {
 }
 
 /** Lets the user begin in the table by j, k and the arrows while nothing has the focus. */
-function useEntry(scroller: RefObject<HTMLElement | null>): void {
+function useEntry(scroller: RefObject<HTMLElement | null>, onEnter: () => void): void {
+  const latest = useRef(onEnter);
+  useEffect(() => {
+    latest.current = onEnter;
+  });
   useEffect(() => {
     const enter = (event: globalThis.KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.target !== document.body || !["j", "k", "ArrowDown"].includes(event.key)) return;
+      event.preventDefault();
       scroller.current?.focus();
+      latest.current();
     };
     window.addEventListener("keydown", enter);
     return () => {

@@ -158,7 +158,7 @@ const events: readonly Column[] = [
   {
     id: "object",
     title: "Object",
-    width: 220,
+    width: 180,
     paths: ["involvedObject.kind", "involvedObject.name", "regarding.kind", "regarding.name"],
     cell: (event) => {
       const { kind, name } = fieldsOf(event.involvedObject ?? event.regarding);
@@ -168,7 +168,7 @@ const events: readonly Column[] = [
   {
     id: "message",
     title: "Message",
-    width: 320,
+    width: 280,
     paths: ["message", "note"],
     cell: (event) => ({ text: stringOf(event.message ?? event.note) }),
   },

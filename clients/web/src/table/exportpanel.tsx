@@ -10,10 +10,9 @@ import {
   type ExportFormat,
   type ExportSource,
 } from "./export.js";
-import { Popover } from "./popover.js";
 import styles from "./table.module.css";
 
-interface ExportMenuProps {
+interface ExportPanelProps {
   readonly source: ExportSource;
   readonly columns: readonly Column[];
   readonly total: number;
@@ -24,41 +23,37 @@ const formats: readonly (readonly [ExportFormat, string, string])[] = [
   ["yaml", "YAML: the whole objects", "application/yaml"],
 ];
 
-/** The menu that saves the selected objects, or all objects of the table, as a file. */
-export function ExportMenu({ source, columns, total }: ExportMenuProps) {
+/** The panel that saves the selected objects, or all objects of the table, as a file. */
+export function ExportPanel({ source, columns, total }: ExportPanelProps) {
   const { run, cancel, progress, result } = useExport(source, columns);
   const selected = source.rows.length;
   const what = selected > 0 ? `${selected} selected` : `all ${total.toLocaleString("en")}`;
   return (
-    <Popover label="Export">
-      {() => (
-        <div className={styles.menu}>
-          <p>Export {what}</p>
-          {formats.map(([format, label, type]) => (
-            <Button
-              key={format}
-              disabled={progress !== undefined || total + selected === 0}
-              onClick={() => {
-                run(format, type);
-              }}
-            >
-              {label}
-            </Button>
-          ))}
-          <p className={styles.dim}>
-            At most {exportLimits.csv.toLocaleString("en")} objects as CSV, and{" "}
-            {exportLimits.yaml.toLocaleString("en")} as YAML.
-          </p>
-          {progress !== undefined && (
-            <>
-              <progress max={selected || total} value={progress} aria-label="Exported objects" />
-              <Button onClick={cancel}>Cancel</Button>
-            </>
-          )}
-          <p role="status">{progress === undefined ? result : `${progress} read…`}</p>
-        </div>
+    <div className={styles.menu}>
+      <p>Export {what}</p>
+      {formats.map(([format, label, type]) => (
+        <Button
+          key={format}
+          disabled={progress !== undefined || total + selected === 0}
+          onClick={() => {
+            run(format, type);
+          }}
+        >
+          {label}
+        </Button>
+      ))}
+      <p className={styles.dim}>
+        At most {exportLimits.csv.toLocaleString("en")} objects as CSV, and{" "}
+        {exportLimits.yaml.toLocaleString("en")} as YAML.
+      </p>
+      {progress !== undefined && (
+        <>
+          <progress max={selected || total} value={progress} aria-label="Exported objects" />
+          <Button onClick={cancel}>Cancel</Button>
+        </>
       )}
-    </Popover>
+      <p role="status">{progress === undefined ? result : `${progress} read…`}</p>
+    </div>
   );
 }
 

@@ -3,18 +3,17 @@ import { ownColumn } from "../model/columns/index.js";
 import type { Column } from "../model/columns/column.js";
 import { Button } from "../ui/button.js";
 import ui from "../ui/ui.module.css";
-import { Popover } from "./popover.js";
 import styles from "./table.module.css";
 
-interface ColumnMenuProps {
+interface ColumnPanelProps {
   readonly all: readonly Column[];
   readonly shown: readonly Column[];
   /** Called with the names of the columns to show; undefined for the default ones. */
   readonly onChange: (ids: readonly string[] | undefined) => void;
 }
 
-/** The menu that shows, hides and moves columns, and adds columns for paths of the user. */
-export function ColumnMenu({ all, shown, onChange }: ColumnMenuProps) {
+/** The panel that shows, hides and moves columns, and adds columns for paths of the user. */
+export function ColumnPanel({ all, shown, onChange }: ColumnPanelProps) {
   const ids = shown.map(({ id }) => id);
   const hidden = all.filter(({ id }) => !ids.includes(id));
   const move = (from: number, by: number) => {
@@ -23,57 +22,53 @@ export function ColumnMenu({ all, shown, onChange }: ColumnMenuProps) {
     onChange(next);
   };
   return (
-    <Popover label="Columns">
-      {() => (
-        <>
-          <ul className={styles.columnList}>
-            {shown.map((column, index) => (
-              <li key={column.id}>
-                <label>
-                  <input
-                    type="checkbox"
-                    checked
-                    disabled={column.id === "name"}
-                    onChange={() => {
-                      onChange(ids.filter((id) => id !== column.id));
-                    }}
-                  />
-                  {column.title}
-                </label>
-                <MoveButtons column={column} index={index} count={shown.length} onMove={move} />
-              </li>
-            ))}
-            {hidden.map((column) => (
-              <li key={column.id}>
-                <label>
-                  <input
-                    type="checkbox"
-                    checked={false}
-                    onChange={() => {
-                      onChange([...ids, column.id]);
-                    }}
-                  />
-                  {column.title}
-                </label>
-              </li>
-            ))}
-          </ul>
-          <AddColumn
-            onAdd={(path) => {
-              onChange([...ids, path]);
-            }}
-          />
-          <Button
-            look="quiet"
-            onClick={() => {
-              onChange(undefined);
-            }}
-          >
-            Default columns
-          </Button>
-        </>
-      )}
-    </Popover>
+    <>
+      <ul className={styles.columnList}>
+        {shown.map((column, index) => (
+          <li key={column.id}>
+            <label>
+              <input
+                type="checkbox"
+                checked
+                disabled={column.id === "name"}
+                onChange={() => {
+                  onChange(ids.filter((id) => id !== column.id));
+                }}
+              />
+              {column.title}
+            </label>
+            <MoveButtons column={column} index={index} count={shown.length} onMove={move} />
+          </li>
+        ))}
+        {hidden.map((column) => (
+          <li key={column.id}>
+            <label>
+              <input
+                type="checkbox"
+                checked={false}
+                onChange={() => {
+                  onChange([...ids, column.id]);
+                }}
+              />
+              {column.title}
+            </label>
+          </li>
+        ))}
+      </ul>
+      <AddColumn
+        onAdd={(path) => {
+          onChange([...ids, path]);
+        }}
+      />
+      <Button
+        look="quiet"
+        onClick={() => {
+          onChange(undefined);
+        }}
+      >
+        Default columns
+      </Button>
+    </>
   );
 }
 
