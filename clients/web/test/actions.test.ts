@@ -25,7 +25,8 @@ function value(fields: object, metadata: object = {}): KubeValue {
 function object(plural: string, group: string, of: KubeValue): KubeObject {
   const { name, namespace = "", uid, resourceVersion } = of.metadata;
   const resource = { plural, group, version: "v1", kind: of.kind, namespaced: true };
-  return { name, namespace, uid, resourceVersion, resource, value: of } as KubeObject;
+  const fields: unknown = { name, namespace, uid, resourceVersion, resource, value: of };
+  return fields as KubeObject;
 }
 
 /** Returns a client that has only the given methods. */

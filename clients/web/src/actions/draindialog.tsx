@@ -160,7 +160,7 @@ function Steps({ steps }: { readonly steps: readonly Shown[] }) {
               <span className={styles.dim}>{namespace}/</span>
               {name}
             </span>
-            <Chip tone={tone}>{state || staysBecause ? text : "Evicted"}</Chip>
+            <Chip tone={tone}>{state || staysBecause ? text : "Will be evicted"}</Chip>
             {(message ?? staysBecause ?? loss) && (
               <small>
                 {message ?? staysBecause ?? loss}

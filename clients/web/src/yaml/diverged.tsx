@@ -14,14 +14,15 @@ export function Diverged({
   readonly onRebase: (takeTheirs: ReadonlySet<string>) => void;
 }) {
   const [takeTheirs, setTakeTheirs] = useState<ReadonlySet<string>>(new Set());
+  const shown = others.filter(({ path }) => path[0] !== "status"); // controllers' business
   const title = conflicts.length
     ? "Someone has changed the same fields while you were editing"
     : "Someone has changed other fields while you were editing";
   return (
     <Notice tone="warn" title={title}>
-      {others.length > 0 && (
+      {shown.length > 0 && (
         <ul className={styles.changes}>
-          {others.map((each) => (
+          {shown.map((each) => (
             <li key={formatPath(each.path)}>
               <ByWhom change={each} /> <Value value={each.before} /> → <Value value={each.after} />
             </li>

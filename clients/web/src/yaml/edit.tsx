@@ -15,6 +15,7 @@ import { divergence, rebase } from "./rebase.js";
 import { Review } from "./review.js";
 import { isStatusOnly, objectOf, submit, type Draft, type Outcome } from "./submit.js";
 import { toYaml } from "./text.js";
+import { useManaged } from "./usemanaged.js";
 import { useSchema } from "./useschema.js";
 import { problemsOfCauses, type Problem } from "./validate.js";
 import styles from "./yaml.module.css";
@@ -193,11 +194,12 @@ function LiveChanges({
   readonly live: KubeObject;
   readonly onRebase: (draft: Draft) => void;
 }) {
+  const isOutdated = draft.base.resourceVersion !== live.resourceVersion;
+  const value = useManaged(live, isOutdated);
   const found = useMemo(() => {
     const mine = objectOf(draft.text);
-    if (!mine || draft.base.resourceVersion === live.resourceVersion) return undefined;
-    return divergence(draft.base.value, mine, live.value);
-  }, [draft, live]);
+    return mine && isOutdated ? divergence(draft.base.value, mine, value) : undefined;
+  }, [draft, isOutdated, value]);
   if (!found || isStatusOnly(found)) return null;
   return (
     <Diverged

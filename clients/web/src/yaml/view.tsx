@@ -11,6 +11,7 @@ import { basics, Editor, viewing } from "./editor.js";
 import { changesSince, marksOf } from "./livemarks.js";
 import { marking, update } from "./marks.js";
 import { decodedSecret, isSecret, toYaml, withoutSecrets } from "./text.js";
+import { useManaged } from "./usemanaged.js";
 import styles from "./yaml.module.css";
 
 const extensions = [basics, viewing, marking];
@@ -30,14 +31,15 @@ export function YamlView({
   const [view, setView] = useState<EditorView>();
   const hasSecrets = isSecret(object.value);
   const isHidden = hasSecrets && !areSecretsShown;
-  const text = useMemo(
-    () => toYaml(isHidden ? withoutSecrets(object.value) : object.value, { managedFields }),
-    [object, isHidden, managedFields],
-  );
   const changes = useMemo(() => changesSince(opened.value, object.value), [opened, object]);
+  const value = useManaged(object, managedFields || changes.length > 0);
+  const text = useMemo(
+    () => toYaml(isHidden ? withoutSecrets(value) : value, { managedFields }),
+    [value, isHidden, managedFields],
+  );
   useEffect(() => {
-    if (view) update(view, text, marksOf(text, object.value, changes));
-  }, [view, text, object, changes]);
+    if (view) update(view, text, marksOf(text, value, changes));
+  }, [view, text, value, changes]);
   return (
     <div className={styles.tab}>
       <div className={styles.toolbar} role="group" aria-label="YAML">
