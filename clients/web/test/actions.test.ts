@@ -163,7 +163,7 @@ describe("actionsOf", () => {
   });
 });
 
-test("countDependents tells what the caller may not count", async () => {
+test("countDependents reports what the caller may not count", async () => {
   const client = clientOf({
     count: (resource: string) => {
       if (resource === "pods") return Promise.reject(new ConnectError("no", Code.PermissionDenied));

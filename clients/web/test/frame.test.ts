@@ -36,7 +36,7 @@ test.each<[string, Partial<StreamState>, string]>([
   ["the stream was rejected", { error }, "No live data"],
   ["the tab was hidden", { isPaused: true, connection: { state: "lost", since, error } }, "Paused"],
   ["the token has expired", { isSignedOut: true, isPaused: true }, "Signed out"],
-])("when %s the state is told", (_when, change, text) => {
+])("when %s the state is shown", (_when, change, text) => {
   expect(healthText(healthOf({ ...live, ...change }))).toContain(text);
 });
 

@@ -16,7 +16,7 @@ function template(image: string) {
   };
 }
 
-test("differences are told by field, and elements of lists by name", () => {
+test("differences are listed by field, and elements of lists by name", () => {
   const before = { spec: { replicas: 1, list: [{ name: "a", x: 1 }, { name: "b" }], args: ["x"] } };
   const after = {
     spec: { replicas: 2, list: [{ name: "b" }, { name: "a", x: 2 }], args: ["x", "y"] },
@@ -85,7 +85,7 @@ test("a write has its manager and the number of its fields", () => {
   ]);
 });
 
-test("a change that is seen live is told with the manager of the newest write", () => {
+test("a change that is seen live is shown with the manager of the newest write", () => {
   const managedFields = [
     { manager: "old", time: "2026-01-01T00:00:00Z" },
     { manager: "new", time: "2026-01-01T00:00:01Z" },

@@ -37,7 +37,7 @@ test.each<[Partial<Findings>, string]>([
   expect(headline({ ...well, ...change }).text).toBe(text);
 });
 
-test("a workload's reason is that of its most telling condition", () => {
+test("a workload's reason is that of its most important condition", () => {
   const reason = (...conditions: [string, string, string][]) =>
     workloadReason({
       status: {
@@ -62,7 +62,7 @@ test("a finished rollout is not the reason", () => {
   expect(workloadReason({ status: { conditions } })).toBe("MinimumReplicasUnavailable");
 });
 
-test("how much of a workload is ready is told for each kind", () => {
+test("how much of a workload is ready is shown for each kind", () => {
   expect(readyText({ spec: { replicas: 3 }, status: { readyReplicas: 1 } })).toBe("1 of 3 ready");
   expect(readyText({ spec: { replicas: 3 } })).toBe("0 of 3 ready");
   expect(readyText({ status: { numberReady: 2, desiredNumberScheduled: 4 } })).toBe("2 of 4 ready");
@@ -128,7 +128,7 @@ test("nodes are ordered by what is requested of them, also those without pods", 
   ]);
 });
 
-test("the problems of a node are told in words", () => {
+test("the problems of a node are shown in words", () => {
   const conditions = [
     { type: "Ready", status: "Unknown" },
     { type: "MemoryPressure", status: "True" },

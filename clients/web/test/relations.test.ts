@@ -194,6 +194,6 @@ test.each([
   ["PersistentVolumeClaim", { status: { phase: "Pending" } }, "warn", "Pending"],
   ["Node", { status: { conditions: [{ type: "Ready", status: "False" }] } }, "bad", "not Ready"],
   ["Pod", { metadata: { deletionTimestamp: "T" } }, "warn", "being deleted"],
-])("the status of a %s is told in a word", (kind, value, tone, text) => {
+])("the status of a %s is shown in a word", (kind, value, tone, text) => {
   expect(statusOf(kind, value)).toEqual({ tone, text });
 });

@@ -38,7 +38,7 @@ function container(state: object, more: object = {}) {
 }
 
 describe("summarizePod", () => {
-  test("a ready pod has nothing to tell", () => {
+  test("a ready pod has no problems", () => {
     const running = container({ running: { startedAt: at } }, { ready: true });
     const { status, findings } = summarizePod(
       pod({ conditions: [condition("Ready", "True")], containerStatuses: [running] }),
@@ -47,7 +47,7 @@ describe("summarizePod", () => {
     expect(findings).toEqual([]);
   });
 
-  test("a ready pod that was killed for its memory tells so", () => {
+  test("a ready pod that was killed for its memory has that reason", () => {
     const oom = { terminated: { exitCode: 137, reason: "OOMKilled", finishedAt: at } };
     const running = container({ running: {} }, { ready: true, restartCount: 3, lastState: oom });
     const { findings } = summarizePod(
@@ -60,7 +60,7 @@ describe("summarizePod", () => {
 
   test.each([
     {
-      name: "a crash loop tells how the last run has ended",
+      name: "a crash loop has the end of the last run",
       status: container(
         { waiting: { reason: "CrashLoopBackOff", message: "back-off 5m0s" } },
         { restartCount: 7, lastState: { terminated: { exitCode: 1, reason: "Error" } } },
@@ -90,7 +90,7 @@ describe("summarizePod", () => {
       advice: "A config map, a secret, or a key that it uses does not exist.",
     },
     {
-      name: "a container that has not started up is told from one that is not ready",
+      name: "a container that has not started up differs from one that is not ready",
       status: container({ running: {} }, { started: false }),
       title: "The container app has not passed its startup probe yet",
       advice: undefined,
@@ -112,7 +112,7 @@ describe("summarizePod", () => {
     expect(findings[0]).toMatchObject({
       title: "No node can run the pod",
       detail: message,
-      advice: "Lower its requests, or add a node with enough room.",
+      advice: "Lower its requests, or add a node with enough free resources.",
     });
   });
 
@@ -199,7 +199,7 @@ describe("summarizeWorkload", () => {
     expect(summarizeWorkload(deployment(status, spec)).status).toEqual({ text, tone });
   });
 
-  test("a quota that a replica set has met is told before the deployment knows", () => {
+  test("a quota that a replica set has met is reported before the deployment has it", () => {
     const message = 'pods "web-1" is forbidden: exceeded quota: q';
     const replicaSet = value("ReplicaSet", {
       status: { conditions: [condition("ReplicaFailure", "True", "FailedCreate", message)] },
@@ -215,7 +215,7 @@ describe("summarizeWorkload", () => {
     });
   });
 
-  test("pods that fail for the same reason are told once", () => {
+  test("pods that fail for the same reason are reported once", () => {
     const failing = pod({
       containerStatuses: [container({ waiting: { reason: "ImagePullBackOff" } })],
     });
@@ -325,7 +325,7 @@ describe("other kinds", () => {
     expect(findings[0]?.title).toBe("Its last job has not succeeded");
   });
 
-  test("conditions of unknown kinds tell by their names", () => {
+  test("conditions of unknown kinds are judged by their names", () => {
     expect(conditionTone(condition("DiskPressure", "False"))).toBe("ok");
     expect(conditionTone(condition("Degraded", "True"))).toBe("bad");
     expect(conditionTone(condition("Synced", "Unknown"))).toBe("warn");

@@ -44,9 +44,9 @@ const emptySnapshot: FeedSnapshot = {
 export type LogQuery = Omit<LogLinesOptions, "signal" | "onEvent" | "onConnection" | "onRetry">;
 
 /**
- * Reads logs into a bounded buffer, and tells its listeners at most ten times a second, however many
+ * Reads logs into a bounded buffer, and notifies its listeners at most ten times a second, however many
  * lines arrive. The stream is open while there is a listener. A paused feed continues to read, up to
- * `pausedCapacity` rows, and shows them when it goes on.
+ * `pausedCapacity` rows, and shows them when it continues.
  */
 export class LogFeed {
   readonly #client: Client;
@@ -87,7 +87,7 @@ export class LogFeed {
     this.#change({ paused: true });
   }
 
-  /** Shows what was read while paused, and goes on. */
+  /** Shows what was read while paused, and continues. */
   resume(): void {
     const lost = this.#waiting.dropped;
     if (lost > 0) {

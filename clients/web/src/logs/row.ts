@@ -16,7 +16,7 @@ export interface LineRow {
   readonly context: boolean;
   /** Whether lines of the container were omitted before this one. */
   readonly gap: boolean;
-  /** Whether the line goes on in the container's next line. */
+  /** Whether the line continues in the container's next line. */
   readonly cut: boolean;
 }
 

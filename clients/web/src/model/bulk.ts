@@ -88,7 +88,7 @@ const consequences: Record<string, string> = {
   "jobs.batch": workload,
   "cronjobs.batch": "Their jobs, and the pods of these, are deleted, too.",
   namespaces: "Everything in them is deleted, too. This cannot be undone.",
-  nodes: "Only the objects: the machines go on running, and their kubelets may register again.",
+  nodes: "Only the objects: the machines continue to run, and their kubelets may register again.",
   persistentvolumeclaims:
     "Their volumes, with the data, are deleted if the reclaim policy is Delete. Claims in use remain until their pods have ended.",
   persistentvolumes: "Volumes that are bound remain until their claims are deleted.",

@@ -10,7 +10,7 @@ export interface PodGroup {
 /** States of a container that waits for nothing unusual. */
 const usual = new Set(["ContainerCreating", "PodInitializing", "PodCompleted"]);
 
-/** Conditions that tell that a pod cannot be scheduled. */
+/** Conditions by which a pod cannot be scheduled. */
 const scheduling = new Set(["Unschedulable", "SchedulingGated"]);
 
 /** Returns the groups with a name, the largest first. */

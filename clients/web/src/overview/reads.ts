@@ -115,7 +115,7 @@ const newest = {
   limit,
 };
 
-/** The newest workloads, and replica sets, which tell of rollouts. */
+/** The newest workloads, and replica sets, which show rollouts. */
 export function useNewest() {
   const options = { ...useScope(), ...newest };
   const reads = [

@@ -72,8 +72,8 @@ export function readyText({ spec, status }: WorkloadFields): string {
   return `${ready} of ${wanted} ready`;
 }
 
-/** The conditions that explain a workload, the most telling one first, with their bad status. */
-const telling: readonly (readonly [string, string])[] = [
+/** The conditions that explain a workload, the most important one first, with their bad status. */
+const explaining: readonly (readonly [string, string])[] = [
   ["Failed", "True"],
   ["ReplicaFailure", "True"],
   ["Progressing", "False"],
@@ -81,9 +81,9 @@ const telling: readonly (readonly [string, string])[] = [
   ["Available", "False"],
 ];
 
-/** Returns why a workload does not run as it should, as far as its conditions tell. */
+/** Returns why a workload does not run as it should, as far as its conditions show it. */
 export function workloadReason({ status }: WorkloadFields): string {
-  for (const [type, bad] of telling) {
+  for (const [type, bad] of explaining) {
     const found = status?.conditions?.find((each) => each.type === type && each.status === bad);
     if (!found) continue;
     const isRollout = type === "Progressing" && bad === "True";
@@ -117,7 +117,7 @@ export type NewObject = Pick<KubeObject<NewFields>, "resource" | "namespace" | "
 /** How long ago a change is still of interest. */
 export const recentMs = 10 * 60_000;
 
-/** Returns what the objects tell about the time since `now - recentMs`, the newest first. */
+/** Returns what the objects show of the time since `now - recentMs`, the newest first. */
 export function recentChanges(objects: readonly NewObject[], now: number): readonly Change[] {
   return objects
     .flatMap((object) => changeOf(object) ?? [])
@@ -125,7 +125,7 @@ export function recentChanges(objects: readonly NewObject[], now: number): reado
     .sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
 }
 
-/** A new replica set of a deployment is its rollout; one of the first revision tells nothing more. */
+/** A new replica set of a deployment is its rollout; one of the first revision adds nothing. */
 function changeOf({
   resource: { kind, plural, group },
   namespace,

@@ -8,7 +8,7 @@ import {
 } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemirror/view";
 
-/** A line that has changed, and by whom. */
+/** A line that has changed, and the manager that changed it. */
 export interface Mark {
   /** An offset in the line. */
   readonly at: number;

@@ -29,7 +29,7 @@ export interface Draft {
   readonly text: string;
 }
 
-/** The number of times that a write is made again because the object's status has changed. */
+/** The number of times that a write is repeated because the object's status has changed. */
 const maxAttempts = 5;
 
 /**

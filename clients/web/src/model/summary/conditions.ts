@@ -29,7 +29,7 @@ export function conditionTone({ type, status, reason }: Condition): Tone {
   return isGood ? "ok" : "bad";
 }
 
-/** Returns the summary of a kind that the console does not know: its conditions tell. */
+/** Returns the summary of a kind that the console does not know: that of its conditions. */
 export function summarizeConditions(value: KubeValue): Summary {
   const conditions = conditionsOf(value);
   const bad = conditions.filter((each) => ["bad", "warn"].includes(conditionTone(each)));

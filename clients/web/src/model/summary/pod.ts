@@ -150,7 +150,7 @@ function schedulingFindings(pod: PodValue): readonly Finding[] {
 
 function schedulingAdvice(message: string): string {
   if (message.includes("Insufficient"))
-    return "Lower its requests, or add a node with enough room.";
+    return "Lower its requests, or add a node with enough free resources.";
   if (message.includes("taint")) return "Add a toleration, or a node without these taints.";
   if (/affinity|selector/.test(message))
     return "Compare its node selector and affinity with the labels of the nodes.";
