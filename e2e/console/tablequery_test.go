@@ -42,8 +42,8 @@ func TestTable_SortsAndFilters(t *testing.T) {
 	browser.Ends(ctx)
 }
 
-// TestTable_HasFewRowsInTheDocument scrolls through 2,000 pods: only the visible rows, and some
-// beside them, may be in the document.
+// TestTable_HasFewRowsInTheDocument scrolls through 2,000 pods: only the visible rows, and a few
+// around them, may be in the document.
 func TestTable_HasFewRowsInTheDocument(t *testing.T) {
 	t.Parallel()
 	const count, limit = 2000, 100

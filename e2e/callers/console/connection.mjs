@@ -30,8 +30,8 @@ await withPage(`${address}/r/pods?ns=${namespace}&labels=app=web`, async (table)
   report("live again", { names: await untilRows(table, Number(after)) });
 });
 
-async function open(beside, path) {
-  const page = await beside.context().newPage();
+async function open(first, path) {
+  const page = await first.context().newPage();
   await page.goto(address + path);
   return page;
 }
