@@ -4,7 +4,7 @@
 
 import { withPage } from "../browser/page.mjs";
 import { report } from "../report.mjs";
-import { signIn, untilAsked, untilOrder } from "./console.mjs";
+import { rowOf, signIn, untilAsked, untilOrder } from "./console.mjs";
 
 const [address, token, namespace, pod] = process.argv.slice(2);
 
@@ -16,9 +16,11 @@ await withPage(`${address}/r/pods?ns=${namespace}`, async (page) => {
   report("forbidden", { words: await alert.innerText(), caller });
 
   const again = alert.getByRole("button", { name: "Try again" });
-  const isRead = untilOrder(page, [pod]);
-  while ((await again.count()) > 0) await again.click({ timeout: 5_000 }).catch(() => undefined);
-  await isRead;
+  const row = rowOf(page, pod);
+  while (!(await row.isVisible())) {
+    if (await again.isVisible()) await again.click();
+    await row.or(again).first().waitFor();
+  }
   report("granted", { alerts: await alert.count() });
 
   await page.goto(`${address}/r/pods`);

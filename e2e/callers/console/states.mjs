@@ -5,7 +5,7 @@
 import { withPage } from "../browser/page.mjs";
 import { report } from "../report.mjs";
 import { axeScript, faultsOf } from "./axe.mjs";
-import { signIn, untilAsked } from "./console.mjs";
+import { signIn, untilAsked, untilHealth } from "./console.mjs";
 
 const [address, namespace, token, folder] = process.argv.slice(2);
 
@@ -27,6 +27,7 @@ await withPage(`${address}/favicon.svg`, async (page) => {
     await page.goto(address + path);
     await signIn(page, token);
     await page.getByText(words).first().waitFor();
+    await untilHealth(page, "Live");
     faults.push(...(await faultsOf(page, folder, name)));
     await page.setViewportSize({ width: 1440, height: 900 });
   }
