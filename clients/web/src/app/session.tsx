@@ -135,7 +135,7 @@ async function identify(token: string, signal?: AbortSignal): Promise<State> {
     } catch (error) {
       signal?.throwIfAborted();
       const failure = KubeconnectError.from(error);
-      if (failure.code === Code.Unauthenticated) return { is: "signedOut" };
+      if (failure.code === Code.Unauthenticated && token === "") return { is: "signedOut" };
       if (failure.code !== Code.Unavailable && failure.code !== Code.DeadlineExceeded) {
         return { is: "signedOut", error: failure.message };
       }

@@ -1,4 +1,3 @@
-import { Code } from "@kubeconnect/client";
 import { useLivePage } from "@kubeconnect/client/react";
 import { useRouter } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState, type MouseEvent } from "react";
@@ -16,6 +15,7 @@ import { Failure, InvalidFilter, Loading, NoRows } from "./states.js";
 import styles from "./table.module.css";
 import { Toolbar } from "./toolbar.js";
 import type { TableKind } from "./usecolumns.js";
+import { useAcceptedFilter } from "./useacceptedfilter.js";
 import { useGridKeys } from "./usegridkeys.js";
 import { firstLimit } from "./usepagescroll.js";
 import { useSelection } from "./useselection.js";
@@ -37,11 +37,14 @@ export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
   const facet = facetOf(resource);
   const { all, shown, columns } = useColumns(kind, search);
   const fields = useMemo(() => requestedPaths(columns), [columns]);
-  const selection = selectionOf(search, kind.namespaced, facet);
+  const filter = useAcceptedFilter(search.filter);
+  const applied = { ...search, filter: filter.applied };
+  const selection = selectionOf(applied, kind.namespaced, facet);
   const options = { ...selection, orderBy: search.sort, fields };
   const retry = useRetry();
   const question = retry.isWaiting ? undefined : resource;
   const view = useLivePage(question, { ...options, limit: firstLimit, keepPrevious: true });
+  filter.observe(view);
   const rows = useSelection(resource, options, view);
 
   const open = (index: number, isNewTab = false) => {
@@ -84,14 +87,14 @@ export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
   };
   const { error, loaded, total } = view;
   const isEmpty = loaded && total === 0 && !view.previous;
-  const isFilterError = error?.code === Code.InvalidArgument && search.filter !== undefined;
+  const isFilterError = filter.error !== undefined && error !== undefined;
   return (
     <section className={styles.page} aria-label={resource}>
       <Toolbar
         resource={resource}
         search={search}
         onSearch={onSearch}
-        view={view}
+        view={{ ...view, error: filter.error ?? error }}
         columns={{ all, shown }}
         exported={{ resource, options, rows: [...rows.selection.values()] }}
         onLeave={() => scroller.current?.focus()}
@@ -108,7 +111,7 @@ export function ResourceTable({ kind, search, onSearch }: ResourceTableProps) {
           <FacetChips
             resource={resource}
             facet={facet}
-            selection={selectionOf(search, kind.namespaced, undefined)}
+            selection={selectionOf(applied, kind.namespaced, undefined)}
             selected={quickValues(search)}
             onChange={(ids) => {
               onSearch({ quick: ids.join(",") });

@@ -21,6 +21,7 @@ export const basics: Extension = [
 
 /** What an editor has, and a view has not. */
 export const editing: Extension = [
+  EditorView.contentAttributes.of({ tabindex: "0" }),
   history(),
   drawSelection(),
   indentOnInput(),

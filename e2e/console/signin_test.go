@@ -1,4 +1,4 @@
-package clients_test
+package console_test
 
 import (
 	"testing"
@@ -7,24 +7,22 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
-func TestBrowser_ShowsObjectsThatTheTokenMayRead(t *testing.T) {
+func TestSignIn_ShowsWhatTheTokenMayReadAndKeepsTheTokenSecret(t *testing.T) {
 	t.Parallel()
 	ctx, service := kit.Deadline(t), kit.StartForCallers(t)
-	namespace, other := kit.NewNamespace(ctx, t, kit.Cluster(t)), kit.NewNamespace(ctx, t, kit.Cluster(t))
-	runDeployment(ctx, t, namespace, "web", 3, kit.Labels{})
-	kit.CreateUnscheduledPod(ctx, t, other, "of-others")
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	kit.RunDeployment(ctx, t, namespace, "web", 3, kit.Labels{})
 	caller := kit.NewAccount(ctx, t, namespace, "reader")
 	caller.GrantIn(namespace, "reader", kit.Rule("pods", "list", "watch"))
-	browser := startProgram(t, kit.NodeProgram(t, "browser", "signin.mjs"), service.Address+"/", caller.Token(), "3", artifacts(t))
+	browser := startConsole(t, "signin.mjs", service.Address, namespace, caller.Token(), "3", artifacts(t))
 
 	var page struct {
-		Words, Caller string
-		Names, Kept   []string
+		Words, Caller, Address string
+		Names, Kept            []string
+		Tables, Overflow       int
 	}
 	browser.Step(ctx, "asked", &page)
-	kit.WantWords(t, page.Words, "unauthenticated")
-	browser.Step(ctx, "dismissed", &page)
-	kit.WantWords(t, page.Words, "Sign in")
+	kit.WantWords(t, page.Words, "Sign in", "Bearer token")
 	browser.Step(ctx, "refused", &page)
 	kit.WantWords(t, page.Words, "the cluster does not accept the bearer token")
 	browser.Step(ctx, "signed in", &page)
@@ -35,61 +33,59 @@ func TestBrowser_ShowsObjectsThatTheTokenMayRead(t *testing.T) {
 	if len(page.Kept) > 0 {
 		t.Errorf("the page has the token in %q", page.Kept)
 	}
-	var phone struct{ Overflow int }
-	browser.Step(ctx, "on a phone", &phone)
-	if phone.Overflow > 0 {
-		t.Errorf("horizontal overflow of %d pixels on a phone", phone.Overflow)
+	if browser.Step(ctx, "small", &page); page.Overflow > 0 {
+		t.Errorf("horizontal overflow of %d pixels on a small screen", page.Overflow)
 	}
-	browser.Step(ctx, "signed out", &page)
-	if len(page.Names) > 0 || page.Caller != "" {
-		t.Errorf("after the sign-out the page shows %q and the caller %q", page.Names, page.Caller)
+	if browser.Step(ctx, "signed out", &page); page.Tables > 0 {
+		t.Error("after the sign-out the page shows a table")
 	}
 	browser.Step(ctx, "asked again", &page)
-	kit.WantWords(t, page.Words, "unauthenticated")
+	kit.WantWords(t, page.Address, "/r/pods?ns="+namespace)
 	browser.Ends(ctx)
 }
 
-func TestBrowser_ContinuesAfterItsTokenIsRenewed(t *testing.T) {
+func TestSignIn_ContinuesAfterTheTokenHasExpired(t *testing.T) {
 	t.Parallel()
 	const life = 3 * kit.CredentialLife / 2 // a browser is slow to start
 	ctx, service := kit.DeadlineAfter(t, kit.WaitTimeout+life), kit.StartForCallers(t)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
-	runDeployment(ctx, t, namespace, "web", 2, kit.Labels{})
+	kit.RunDeployment(ctx, t, namespace, "web", 2, kit.Labels{})
 	caller := kit.NewAccount(ctx, t, namespace, "reader")
 	caller.GrantIn(namespace, "reader", kit.Rule("pods", "list", "watch"))
-	token := caller.Token()
-	expiring := caller.ExpiringToken(time.Now().Add(life))
-	browser := startProgram(t, kit.NodeProgram(t, "browser", "signin-expired.mjs"),
-		pageOf(service, namespace), expiring, token, "2", "4", artifacts(t))
+	token, expiring := caller.Token(), caller.ExpiringToken(time.Now().Add(life))
+	browser := startConsole(t, "signin-expired.mjs", service.Address, namespace, expiring, token, "2", "4", artifacts(t))
 
-	before := kit.PodNames(ctx, t, namespace, "")
 	var page struct {
-		Words string
-		Names []string
+		Words, Address string
+		Names          []string
 	}
 	browser.Step(ctx, "live", &page)
+	before, address := kit.PodNames(ctx, t, namespace, ""), page.Address
 	kit.WantNames(t, "the page shows", page.Names, before)
 	browser.Step(ctx, "expired", &page)
-	kit.WantWords(t, page.Words, "the credential has expired")
+	kit.WantWords(t, page.Words, "has expired", caller.User())
 	kit.WantNames(t, "with an expired token the page shows", page.Names, before)
-	scaleDeployment(ctx, t, namespace, "web", 4)
+	kit.ScaleDeployment(ctx, t, namespace, "web", 4)
 	browser.Step(ctx, "live again", &page)
 	kit.WantNames(t, "with a new token the page shows", page.Names, kit.PodNames(ctx, t, namespace, ""))
+	if page.Address != address {
+		t.Errorf("the address has changed from %s to %s", address, page.Address)
+	}
 	browser.Ends(ctx)
 }
 
-func TestBrowser_ShowsThePermissionErrorUntilAGrant(t *testing.T) {
+func TestSignIn_ShowsThePermissionErrorUntilAGrant(t *testing.T) {
 	t.Parallel()
 	ctx, service := kit.Deadline(t), kit.StartForCallers(t)
-	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
-	kit.CreateUnscheduledPod(ctx, t, namespace, "one")
+	namespace, other := kit.NewNamespace(ctx, t, kit.Cluster(t)), kit.NewNamespace(ctx, t, kit.Cluster(t))
+	createPod(ctx, t, namespace, "one", nil)
+	createPod(ctx, t, other, "of-others", nil)
 	caller := kit.NewAccount(ctx, t, namespace, "reader")
-	browser := startProgram(t, kit.NodeProgram(t, "browser", "signin-forbidden.mjs"), service.Address+"/", caller.Token(), "1", artifacts(t))
+	browser := startConsole(t, "forbidden.mjs", service.Address, caller.Token(), namespace, "one")
 
 	var page struct {
 		Words, Caller string
-		Names         []string
-		Refusal       bool
+		Alerts        int
 	}
 	browser.Step(ctx, "forbidden", &page)
 	kit.WantWords(t, page.Words, "pods is forbidden", caller.User(), "cannot list")
@@ -97,10 +93,10 @@ func TestBrowser_ShowsThePermissionErrorUntilAGrant(t *testing.T) {
 		t.Errorf("the page shows the caller %q, want %q", page.Caller, caller.User())
 	}
 	caller.GrantIn(namespace, "reader", kit.Rule("pods", "list", "watch"))
-	browser.Step(ctx, "live", &page)
-	kit.WantNames(t, "the page shows", page.Names, []string{"one"})
-	if page.Refusal {
+	if browser.Step(ctx, "granted", &page); page.Alerts > 0 {
 		t.Error("the page still shows the permission error")
 	}
+	browser.Step(ctx, "all namespaces", &page)
+	kit.WantWords(t, page.Words, namespace)
 	browser.Ends(ctx)
 }

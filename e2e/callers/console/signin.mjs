@@ -1,48 +1,51 @@
 // Signs in with an invalid token, then with a valid one, and signs out.
 //
-// node signin.mjs ADDRESS TOKEN ROWS FOLDER
+// node signin.mjs ADDRESS NAMESPACE TOKEN ROWS FOLDER
 
+import { withPage } from "../browser/page.mjs";
 import { report } from "../report.mjs";
-import { overflow, screenshot, untilConnection, untilRows, withPage } from "./page.mjs";
-import { enterWrongToken, signIn, untilAsked, untilDismissed } from "./signindialog.mjs";
+import {
+  enterToken,
+  overflow,
+  screenshot,
+  signIn,
+  signOut,
+  untilAsked,
+  untilHealth,
+  untilRows,
+} from "./console.mjs";
 
-const [address, token, rows, folder] = process.argv.slice(2);
+const [address, namespace, token, rows, folder] = process.argv.slice(2);
 
-await withPage(address, async (page) => {
+await withPage(`${address}/r/pods?ns=${namespace}`, async (page) => {
   report("asked", { words: await untilAsked(page) });
   await screenshot(page, folder, "sign-in");
 
-  await page.keyboard.press("Escape");
-  await untilDismissed(page);
-  report("dismissed", { words: await page.textContent("#notice") });
-  await screenshot(page, folder, "sign-in-dismissed");
-  await page.click("#sign-in");
-  await untilAsked(page);
-
-  report("refused", { words: await enterWrongToken(page, token.slice(0, -9)) });
+  await enterToken(page, token.slice(0, -9));
+  const alert = page.getByRole("alert");
+  await alert.waitFor();
+  report("refused", { words: await alert.textContent() });
   await screenshot(page, folder, "sign-in-refused");
 
   const caller = await signIn(page, token);
-  await untilConnection(page, "live");
+  await untilHealth(page, "Live");
   const names = await untilRows(page, Number(rows));
   report("signed in", { caller, names, kept: await placesOf(page, token) });
   await screenshot(page, folder, "signed-in");
 
   await page.setViewportSize({ width: 390, height: 844 });
-  await screenshot(page, folder, "signed-in-phone");
-  report("on a phone", { overflow: await overflow(page) });
+  await screenshot(page, folder, "signed-in-small");
+  report("small", { overflow: await overflow(page) });
+  await page.setViewportSize({ width: 1440, height: 900 });
 
-  await page.click("#sign-out");
+  await signOut(page);
   await untilAsked(page);
-  report("signed out", {
-    names: await untilRows(page, 0),
-    caller: await page.textContent("#caller"),
-  });
+  report("signed out", { tables: await page.getByRole("grid").count() });
 
   await signIn(page, token);
   await untilRows(page, Number(rows));
   await page.reload();
-  report("asked again", { words: await untilAsked(page) });
+  report("asked again", { words: await untilAsked(page), address: page.url() });
 });
 
 /** Returns the places of the page that contain a secret, of all that scripts and users can read. */
