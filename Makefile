@@ -212,6 +212,13 @@ generate: clients/node_modules/.installed .venv/.installed ## Regenerate the cod
 	@cd clients/python && ../../.venv/bin/python generate.py
 	@cd clients && $(NPM) run --silent generate
 
+ADDRESS ?= http://127.0.0.1:8080
+
+.PHONY: screenshots
+screenshots: clients/node_modules/.installed ## Write docs/screenshots from the cluster of `make run`, which serves at ADDRESS.
+	@mkdir -p docs/screenshots
+	@CHROMIUM=$$(sh tools/browser.sh) node e2e/callers/console/shots.mjs $(ADDRESS) docs/screenshots
+
 .PHONY: docs
 docs: .venv/.installed ## Write the reference of the Python client to .cache/docs/python.
 	@cd clients/python && ../../.venv/bin/python reference.py ../../.cache/docs/python

@@ -21,6 +21,7 @@ var comparisons = []comparison{
 	{"list", (*lab).compareLists},
 	{"clients", (*lab).compareClients},
 	{"python", (*lab).comparePython},
+	{"typescript", (*lab).compareTypeScript},
 	{"label", (*lab).compareLabels},
 	{"questions", (*lab).compareQuestions},
 	{"pages", (*lab).comparePages},

@@ -69,19 +69,19 @@ type scale struct {
 	callers   int           // callers that watch one resource
 	revoked   int           // callers whose permission is revoked
 
-	pythonChanges int // that each Python client watches in bursts, in all rounds
+	programChanges int // that each program with a client watches in bursts, in all rounds
 }
 
 var (
 	full = scale{
 		rounds: 5, pods: 20000, watchers: 200, bursts: 20, changes: 50, trickle: 3 * time.Second,
 		crowd: 5000, crowdTime: bookmarks, idle: 1000, callers: 1000, revoked: 40,
-		pythonChanges: 10000,
+		programChanges: 10000,
 	}
 	quick = scale{
 		rounds: 2, pods: 2000, watchers: 50, bursts: 10, changes: 20, trickle: time.Second,
 		crowd: 500, crowdTime: bookmarks, idle: 200, callers: 100, revoked: 6,
-		pythonChanges: 200,
+		programChanges: 200,
 	}
 )
 

@@ -15,10 +15,10 @@ var pythonLibraries = []string{
 }
 
 // comparePythonImports compares the time of an import, which is not CPU time.
-func (l *lab) comparePythonImports(ctx context.Context, _ *service, results *report) error {
+func (p *programs) comparePythonImports(ctx context.Context) error {
 	imports := row{what: "import kubeconnect in Python", against: "import kubernetes", unit: "ms", ratio: less, first: "≤ 150 ms"}
 	var libraries []float64
-	err := l.fewRounds(func(int) error {
+	err := p.fewRounds(func(int) error {
 		parts, err := importTimes(ctx, "kubeconnect", pythonLibraries...)
 		if err != nil {
 			return err
@@ -34,8 +34,8 @@ func (l *lab) comparePythonImports(ctx context.Context, _ *service, results *rep
 	if err != nil {
 		return err
 	}
-	results.add(imports)
-	results.remark("of the import of kubeconnect, %s ms are those of grpc and protobuf", figure(median(libraries)))
+	p.results.add(imports)
+	p.results.remark("of the import of kubeconnect, %s ms are those of grpc and protobuf", figure(median(libraries)))
 	return nil
 }
 
@@ -49,7 +49,7 @@ type importTime struct {
 func importTimes(ctx context.Context, module string, libraries ...string) (importTime, error) {
 	var all, parts []float64
 	for range pythonImports {
-		printed, err := runPython(ctx, "imports.py", append(libraries[:len(libraries):len(libraries)], module)...)
+		printed, err := inPython.run(ctx, "imports.py", append(libraries[:len(libraries):len(libraries)], module)...)
 		if err != nil {
 			return importTime{}, err
 		}

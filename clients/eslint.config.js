@@ -3,7 +3,7 @@ import { defineConfig, globalIgnores } from "eslint/config";
 import ts from "typescript-eslint";
 
 export default defineConfig(
-  globalIgnores(["**/dist/", "ts/src/gen/", "ts/src/k8s/", "python/"]),
+  globalIgnores(["**/dist/", "ts/src/gen/", "ts/src/k8s/", "ts/test/golden/", "python/"]),
   {
     files: ["**/*.{ts,tsx}"],
     extends: [

@@ -14,7 +14,7 @@
 // processors and with the race detector.
 //
 // The tests are in packages by what they show: scenarios, queries, writes, permissions, limits,
-// faults, transport, clients and informer. They share kit, which has control planes, callers,
+// faults, transport, clients, console and informer. They share kit, which has control planes, callers,
 // objects and checks. Below it, harness starts processes, traffic writes at random, record records a
 // watch, and validate checks the recording. The programs in callers are written in other languages.
 package e2e

@@ -14,6 +14,10 @@ export default defineConfig({
     sourcemap: false,
     emptyOutDir: true,
   },
-  server: { port: 5173, proxy: { "^/kubeconnect\\.v1\\..*": service } },
+  server: {
+    port: 5173,
+    // Without authentication, the service accepts calls from pages of its own origin only.
+    proxy: { "^/kubeconnect\\.v1\\..*": { target: service, headers: { origin: service } } },
+  },
   test: { environment: "happy-dom", include: ["test/**/*.test.{ts,tsx}"] },
 });

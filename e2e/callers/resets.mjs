@@ -16,7 +16,7 @@ export function resetsOf() {
 
   async function* counted(messages) {
     for await (const message of messages) {
-      const events = message.events ?? [];
+      const { events = [] } = message.response ?? message; // a WatchMany has the response of a watch
       resets.count += events.filter(({ type }) => type === EventType.RESET).length;
       yield message;
     }

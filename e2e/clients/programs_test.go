@@ -65,8 +65,8 @@ func readWatchAndChange(t *testing.T, command []string, service *harness.Service
 	ctx := kit.Deadline(t)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 	settings := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace).Create("settings", nil)
-	runDeployment(ctx, t, namespace, "web", 3, kit.Labels{})
-	runDeployment(ctx, t, namespace, "other", 1, kit.Labels{})
+	kit.RunDeployment(ctx, t, namespace, "web", 3, kit.Labels{})
+	kit.RunDeployment(ctx, t, namespace, "other", 1, kit.Labels{})
 	three := kit.PodNames(ctx, t, namespace, "app=web")
 	notes := changesOf(ctx, t, namespace, "notes")
 

@@ -30,7 +30,7 @@ import (
 func TestPythonCommandLine_ReadsAndChangesTheCluster(t *testing.T) {
 	t.Parallel()
 	c := newCommandLine(t, harness.StartService(t, kit.Cluster(t).Kubeconfig))
-	runDeployment(c.ctx, t, c.namespace, "web", 2, kit.Labels{})
+	kit.RunDeployment(c.ctx, t, c.namespace, "web", 2, kit.Labels{})
 	pods := kit.PodNames(c.ctx, t, c.namespace, "app=web")
 
 	c.wantPodsInAllFormats(pods)

@@ -26,7 +26,7 @@ func TestPythonClient_ReceivesTheReasonOfLongErrors(t *testing.T) {
 			t.Parallel()
 			ctx := kit.Deadline(t)
 			namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
-			runDeployment(ctx, t, namespace, "web", 0, kit.Labels{})
+			kit.RunDeployment(ctx, t, namespace, "web", 0, kit.Labels{})
 			deployments := kit.Cluster(t).Client.AppsV1().Deployments(namespace)
 			long := fmt.Appendf(nil, `{"metadata":{"annotations":{"long":%q}}}`, strings.Repeat("x", 40_000))
 			if _, err := deployments.Patch(ctx, "web", types.MergePatchType, long, metav1.PatchOptions{}); err != nil {

@@ -37,8 +37,8 @@ func ask(t *testing.T, command []string) {
 	} {
 		createConfigMap(ctx, t, namespace, name, data)
 	}
-	runDeployment(ctx, t, namespace, "web", 3, kit.Labels{})
-	runDeployment(ctx, t, namespace, "other", 1, kit.Labels{})
+	kit.RunDeployment(ctx, t, namespace, "web", 3, kit.Labels{})
+	kit.RunDeployment(ctx, t, namespace, "other", 1, kit.Labels{})
 	untilEventsAbout(ctx, t, namespace, "web", "other")
 
 	caller := startProgram(t, command, service.Address, namespace)

@@ -21,7 +21,7 @@ func TestTypeScript_JoinsRelatedObjects(t *testing.T) {
 			t.Parallel()
 			ctx := kit.Deadline(t)
 			namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
-			runDeployment(ctx, t, namespace, "web", 2, kit.Labels{})
+			kit.RunDeployment(ctx, t, namespace, "web", 2, kit.Labels{})
 			caller := startProgram(t, command, service.Address, namespace)
 			var listed struct{ Owners []string }
 			caller.Step(ctx, "listed", &listed)
@@ -34,7 +34,7 @@ func TestTypeScript_JoinsRelatedObjects(t *testing.T) {
 			if page.Name != "web" || page.Pods != 2 {
 				t.Errorf("the page has %+v, want web with 2 pods", page)
 			}
-			scaleDeployment(ctx, t, namespace, "web", 5)
+			kit.ScaleDeployment(ctx, t, namespace, "web", 5)
 			caller.Ends(ctx)
 		})
 	}

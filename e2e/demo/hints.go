@@ -6,11 +6,24 @@ import (
 	"text/template"
 )
 
-// hints lists commands to try. Every command works from the root of the checkout.
+// hints lists pages of the console to look at, and commands to try. Every command works from the
+// root of the checkout.
 var hints = template.Must(template.New("hints").Parse(`
 kubeconnect is at {{.Address}}
 
-  the page        {{.Address}}/
+  the console     {{.Address}}/
+{{- if .Filled}}
+  it crashes      {{.Address}}/o/deployments.apps/billing/ledger
+  out of memory   {{.Address}}/o/deployments.apps/billing/statements
+  no image        {{.Address}}/o/deployments.apps/billing/invoices-pdf
+  no node fits    {{.Address}}/o/deployments.apps/data/training
+  a rollout       {{.Address}}/o/deployments.apps/shop/checkout (one every minute)
+  logs of pods    {{.Address}}/logs?of=deployments.apps/shop/web&ns=shop
+  conditions      {{.Address}}/r/backups.storage.example.com
+  jobs            {{.Address}}/r/cronjobs.batch
+  claims          {{.Address}}/r/persistentvolumeclaims?ns=data
+  nodes           {{.Address}}/r/nodes (memory pressure, cordoned)
+{{- end}}
 
   grpcurl         grpcurl -plaintext {{.Host}} list
                   grpcurl -plaintext -d '{"resource":"po","namespace":"shop"}' \
@@ -31,11 +44,13 @@ No grpcurl here? go tool -modfile=tools/go.mod grpcurl … is the same.
 Ctrl-C ends it all.
 `))
 
-func printHints(address, kubeconfig string) {
+// printHints prints the hints. isFilled says that the cluster has the sample objects.
+func printHints(address, kubeconfig string, isFilled bool) {
 	_, host, _ := strings.Cut(address, "://")
-	_ = hints.Execute(os.Stdout, map[string]string{
+	_ = hints.Execute(os.Stdout, map[string]any{
 		"Address":    address,
 		"Host":       host,
 		"Kubeconfig": kubeconfig,
+		"Filled":     isFilled,
 	})
 }

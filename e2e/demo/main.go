@@ -1,6 +1,6 @@
-// Command demo runs everything for `make run`: a control plane with sample objects, the service,
-// and some commands to try. With KUBECONFIG set the service uses that cluster instead, and the
-// command changes nothing in it.
+// Command demo runs everything for `make run`: a control plane with sample objects that change and
+// fail, the service, and hints what to look at. With KUBECONFIG set the service uses that cluster
+// instead, and the command changes nothing in it.
 //
 // It ends all processes that it has started when it is interrupted.
 package main
@@ -13,52 +13,93 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubeconnect/kubeconnect/e2e/demo/simulate"
 )
 
+// settings are what the flags set.
+type settings struct {
+	listen string
+	dir    string
+	nodes  int
+}
+
 func main() {
-	listen := flag.String("listen", "127.0.0.1:8080", "the `address` to listen on")
-	dir := flag.String("dir", ".run", "the `directory` of the demo cluster")
-	nodes := flag.Int("nodes", 12, "number of nodes of the demo cluster")
+	var settings settings
+	flag.StringVar(&settings.listen, "listen", "127.0.0.1:8080", "the `address` to listen on")
+	flag.StringVar(&settings.dir, "dir", ".run", "the `directory` of the demo cluster")
+	flag.IntVar(&settings.nodes, "nodes", 12, "number of nodes of the demo cluster")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *listen, *dir, *nodes); err != nil && ctx.Err() == nil {
+	if err := run(ctx, settings, printHints); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, listen, dir string, nodes int) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// run calls started when everything runs, and then blocks until ctx is done or a process exits.
+func run(ctx context.Context, settings settings, started func(address, kubeconfig string, isFilled bool)) error {
+	if err := os.MkdirAll(settings.dir, 0o755); err != nil {
 		return err
 	}
-	kubeconfig := os.Getenv("KUBECONFIG")
 	var processes group
 	defer processes.stop()
+	kubeconfig, isOwn := os.Getenv("KUBECONFIG"), false
 	if kubeconfig == "" {
-		cluster := filepath.Join(dir, "cluster")
-		fmt.Printf("starting a control plane with %d nodes in %s\n", nodes, cluster)
-		if err := processes.startCluster(ctx, cluster, nodes); err != nil {
+		cluster := filepath.Join(settings.dir, "cluster")
+		fmt.Printf("starting a control plane with %d nodes in %s\n", settings.nodes, cluster)
+		if err := processes.startCluster(ctx, cluster, settings.nodes); err != nil {
 			return err
 		}
-		kubeconfig = filepath.Join(cluster, "kubeconfig")
+		kubeconfig, isOwn = filepath.Join(cluster, "kubeconfig"), true
 	}
-	address, err := processes.startService(ctx, kubeconfig, listen, filepath.Join(dir, "kubeconnect.log"))
+	address, err := processes.startService(ctx, kubeconfig, settings.listen, filepath.Join(settings.dir, "kubeconnect.log"))
 	if err != nil {
 		return err
 	}
-	if os.Getenv("KUBECONFIG") == "" {
-		if err := seed(ctx, address); err != nil {
-			return fmt.Errorf("creating the sample objects: %w", err)
+	if isOwn {
+		stop, err := fill(ctx, address, kubeconfig)
+		if err != nil {
+			return err
 		}
+		defer stop()
 	}
-	printHints(address, kubeconfig)
+	started(address, kubeconfig, isOwn)
+	return processes.wait(ctx, settings.dir)
+}
+
+// fill creates the sample objects and starts the simulation of incidents. The caller calls stop,
+// which blocks until the simulation has ended.
+func fill(ctx context.Context, address, kubeconfig string) (stop func(), err error) {
+	if err := seed(ctx, address); err != nil {
+		return nil, fmt.Errorf("creating the sample objects: %w", err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := simulate.New(config)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { simulation.Run(ctx) })
+	return func() { cancel(); running.Wait() }, nil
+}
+
+// wait blocks until ctx is done or a process exits.
+func (g *group) wait(ctx context.Context, dir string) error {
 	select {
 	case <-ctx.Done():
 		fmt.Println("\nending")
 		return nil
-	case name := <-processes.ended():
+	case name := <-g.ended():
 		return errors.New(name + " exited; see its log in " + dir)
 	}
 }

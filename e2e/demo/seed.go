@@ -21,7 +21,8 @@ import (
 var manifests embed.FS
 
 // seed creates the sample objects through the service: each object is a Patch of type APPLY, so
-// that a second run changes nothing.
+// that a second run changes nothing but what was changed in between. The patches are forced, because
+// other managers may have changed the same fields, such as a number of replicas.
 func seed(ctx context.Context, address string) error {
 	files, err := manifests.ReadDir("manifests")
 	if err != nil {
@@ -79,6 +80,7 @@ func applyRequest(document []byte) (*kubeconnectv1.PatchRequest, error) {
 		Type:         kubeconnectv1.PatchType_PATCH_TYPE_APPLY,
 		Body:         &kubeconnectv1.PatchRequest_Data{Data: document},
 		FieldManager: "demo",
+		Force:        true,
 		Encoding:     kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 	}, nil
 }

@@ -80,7 +80,10 @@ export abstract class EventStream<B extends Batch, E> implements AsyncIterable<E
     }
   }
 
-  /** Iterates over the batches: the events of one message of the service at a time. */
+  /**
+   * Iterates over the batches: the events of one message of the service at a time. This is low level,
+   * for programs that store each batch with its token: `client.store` keeps a copy by itself.
+   */
   async *batches(): AsyncGenerator<B, void, undefined> {
     for await (const batch of this.#batches()) {
       this.#delivered += batch.events.length;

@@ -78,18 +78,25 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
 
   /** Iterates over the objects. The next page is fetched after the objects of the previous one. */
   async *[Symbol.asyncIterator](): AsyncGenerator<KubeObject<T>, void, undefined> {
-    for await (const page of this.pages()) {
-      yield* page.objects;
+    for await (const response of this.#counted()) {
+      const resource = resourceOf(response);
+      // An object is created when it is its turn, so that its decoded content is not held by its page.
+      for (const message of response.objects) yield new KubeObject<T>(message, resource);
     }
   }
 
   /** Iterates over the pages of the service. There is at least one, which may be empty. */
   async *pages(): AsyncGenerator<ListPage<T>, void, undefined> {
+    for await (const response of this.#counted()) yield pageFrom<T>(response);
+  }
+
+  /** Reads the responses. The error of an expired list has the number of objects before. */
+  async *#counted(): AsyncGenerator<ListResponse, void, undefined> {
     let returned = 0;
     try {
-      for await (const page of this.#pages()) {
-        returned += page.objects.length;
-        yield page;
+      for await (const response of this.#responses()) {
+        returned += response.objects.length;
+        yield response;
       }
     } catch (error) {
       throw isExpired(error)
@@ -113,8 +120,8 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
 
   async #all(): Promise<ListAll<T>> {
     const pages: ListPage<T>[] = [];
-    for await (const page of this.#pages()) {
-      pages.push(page);
+    for await (const response of this.#responses()) {
+      pages.push(pageFrom<T>(response));
     }
     const { resource, resourceVersion, freshness, source, namespaces } = required(
       pages[0],
@@ -125,11 +132,11 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     return { resource, objects, resourceVersion, freshness, source, namespaces, warnings };
   }
 
-  async *#pages(): AsyncGenerator<ListPage<T>, void, undefined> {
+  async *#responses(): AsyncGenerator<ListResponse, void, undefined> {
     let pageToken = "";
     do {
       const response = await this.#fetch(pageToken);
-      yield pageFrom<T>(response);
+      yield response;
       pageToken = response.nextPageToken;
     } while (pageToken !== "");
   }
@@ -160,8 +167,12 @@ function isExpired(error: unknown): error is KubeconnectError {
   );
 }
 
+function resourceOf(response: ListResponse): Resource {
+  return required(response.resource, "the resource of the objects");
+}
+
 function pageFrom<T>(response: ListResponse): ListPage<T> {
-  const resource = required(response.resource, "the resource of the objects");
+  const resource = resourceOf(response);
   return {
     resource,
     objects: response.objects.map((message) => new KubeObject<T>(message, resource)),

@@ -60,8 +60,8 @@ export class SharedStream {
     this.#retry = new RetryPolicy(options);
   }
 
-  /** Whether the stream is within the limits of the service, with this part. */
-  hasRoomFor(part: Part): boolean {
+  /** Returns whether the stream is within the limits of the service with this part too. */
+  canTake(part: Part): boolean {
     return (
       this.#members.size === 0 ||
       (this.#members.size < maxParts && this.#pageObjects() + part.pageLimit() <= maxPageObjects)

@@ -22,7 +22,7 @@ export class SharedStreams {
     return isOwn ? new SharedStreams(this.#service, options) : this;
   }
 
-  /** Adds a part to a stream that can take another one. */
+  /** Adds a part to a stream that can take it. */
   join(part: Part): Membership {
     let stream = this.#streamFor(part);
     let membership = stream.join(part);
@@ -43,7 +43,7 @@ export class SharedStreams {
   }
 
   #streamFor(part: Part): SharedStream {
-    const known = this.#streams.find((stream) => stream.hasRoomFor(part));
+    const known = this.#streams.find((stream) => stream.canTake(part));
     if (known) return known;
     const stream = new SharedStream(this.#service, this.#options);
     this.#streams.push(stream);

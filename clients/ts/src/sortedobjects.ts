@@ -1,14 +1,16 @@
-import { keyOf, type ObjectHead } from "./objectstate.js";
+import type { ObjectHead } from "./objectstate.js";
+
+type Name = Pick<ObjectHead, "namespace" | "name">;
 
 /**
- * Objects in the order of their namespaces and names. Changes are collected, and the next reader
- * merges them into the list, so that reading costs no more than the size of the list. A list that
- * was returned does not change.
+ * Objects in the order of their namespaces and names. Changes are collected until the list is read.
+ * Few changes are then made to a copy of the list; after many the objects are sorted. A list that was
+ * returned does not change.
  */
-export class SortedObjects<V extends Pick<ObjectHead, "namespace" | "name">> {
+export class SortedObjects<V extends Name> {
   readonly #objects = new Map<string, V>();
-  /** The keys of objects that have changed since `#list`. */
-  readonly #changed = new Set<string>();
+  /** The objects that have changed since `#list`, in any of their states. */
+  readonly #changed = new Map<string, V>();
   #list: readonly V[] = [];
 
   get size(): number {
@@ -17,41 +19,53 @@ export class SortedObjects<V extends Pick<ObjectHead, "namespace" | "name">> {
 
   set(key: string, object: V): void {
     this.#objects.set(key, object);
-    this.#changed.add(key);
+    this.#changed.set(key, object);
   }
 
   delete(key: string): void {
+    const object = this.#objects.get(key);
+    if (object === undefined) return;
     this.#objects.delete(key);
-    this.#changed.add(key);
+    this.#changed.set(key, object);
   }
 
   /** The objects in order: the same list until an object changes. */
   get list(): readonly V[] {
-    if (this.#changed.size > 0) this.#list = this.#merged();
+    if (this.#changed.size > 0) this.#list = this.#sorted();
     this.#changed.clear();
     return this.#list;
   }
 
-  #merged(): V[] {
-    const changed = [...this.#changed].flatMap((key) => this.#objects.get(key) ?? []).sort(compare);
-    const kept = this.#list.filter((object) => !this.#changed.has(keyOf(object)));
-    const merged: V[] = [];
-    let next = 0;
-    for (const object of changed) {
-      for (let each = kept[next]; each && compare(each, object) < 0; each = kept[++next]) {
-        merged.push(each);
-      }
-      merged.push(object);
+  #sorted(): V[] {
+    if (this.#changed.size > this.#list.length / 8) {
+      return [...this.#objects.values()].sort(compare);
     }
-    return merged.concat(kept.slice(next));
+    const list = this.#list.slice();
+    for (const [key, changed] of this.#changed) {
+      const index = placeOf(changed, list);
+      const known = list[index];
+      const isListed = known !== undefined && compare(known, changed) === 0;
+      const now = this.#objects.get(key);
+      list.splice(index, isListed ? 1 : 0, ...(now ? [now] : []));
+    }
+    return list;
   }
 }
 
+/** Returns the number of objects of a list that are before an object, by binary search. */
+function placeOf(object: Name, list: readonly Name[]): number {
+  let [first, last] = [0, list.length];
+  while (first < last) {
+    const middle = (first + last) >> 1;
+    const each = list[middle];
+    if (each && compare(each, object) < 0) first = middle + 1;
+    else last = middle;
+  }
+  return first;
+}
+
 /** Compares objects by namespace and name. */
-function compare(
-  a: Pick<ObjectHead, "namespace" | "name">,
-  b: Pick<ObjectHead, "namespace" | "name">,
-): number {
+function compare(a: Name, b: Name): number {
   if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
   return a.name === b.name ? 0 : a.name < b.name ? -1 : 1;
 }

@@ -44,7 +44,7 @@ export interface StoreSnapshot<T = KubeValue> {
   readonly warnings: readonly string[];
 }
 
-/** The state after a message, with what it has changed. */
+/** The state after a message, with what the message has changed. */
 interface StoreUpdate<T> extends Update<StoreSnapshot<T>> {
   readonly changes: Changes<KubeObject<T>>;
 }
@@ -73,6 +73,8 @@ export class Store<T = KubeValue> extends LiveStore<StoreSnapshot<T>, StoreUpdat
   /** All objects in order; undefined if they have changed since. */
   #list: readonly KubeObject<T>[] | undefined;
   #isWithinSnapshot = false;
+  /** The changes of the last message until the listeners are called. */
+  #unreported: Changes<KubeObject<T>> | undefined;
   /** Ends what `open` has begun. */
   #unfollow: (() => void) | undefined;
 
@@ -117,7 +119,7 @@ export class Store<T = KubeValue> extends LiveStore<StoreSnapshot<T>, StoreUpdat
    */
   list(namespace?: string): readonly KubeObject<T>[] {
     if (namespace !== undefined) return this.#namespaces.get(namespace);
-    this.#list ??= [...this.#namespaces.keys].sort().flatMap((each) => this.#namespaces.get(each));
+    this.#list ??= ([] as KubeObject<T>[]).concat(...this.#lists());
     return this.#list;
   }
 
@@ -195,14 +197,24 @@ export class Store<T = KubeValue> extends LiveStore<StoreSnapshot<T>, StoreUpdat
   }
 
   protected override apply(update: StoreUpdate<T>): void {
-    super.apply(update);
     const { added, modified, deleted } = update.changes;
-    if (added.length + modified.length + deleted.length === 0) return;
-    for (const call of [...this.#changeListeners]) {
-      callListener(() => {
-        call(update.changes);
-      });
+    const isChanged = added.length + modified.length + deleted.length > 0;
+    this.#unreported = isChanged ? update.changes : undefined;
+    super.apply(update);
+  }
+
+  /** Calls the listeners, those of `changes` before the subscribers. */
+  protected override notify(): void {
+    const changes = this.#unreported;
+    this.#unreported = undefined;
+    if (changes) {
+      for (const call of [...this.#changeListeners]) {
+        callListener(() => {
+          call(changes);
+        });
+      }
     }
+    super.notify();
   }
 
   #applyChanges(changes: Changes<KubeObject<T>>): void {
@@ -216,6 +228,11 @@ export class Store<T = KubeValue> extends LiveStore<StoreSnapshot<T>, StoreUpdat
     this.#list = undefined;
     this.#namespaces.apply(changes);
     for (const index of this.#indexes.values()) index.apply(changes);
+  }
+
+  /** Returns the objects of each namespace, in order. */
+  #lists(): (readonly KubeObject<T>[])[] {
+    return [...this.#namespaces.keys].sort().map((each) => this.#namespaces.get(each));
   }
 
   #current(): StoreSnapshot<T> {

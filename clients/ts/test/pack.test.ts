@@ -60,13 +60,20 @@ suite("the package of npm pack", () => {
       // @ts-expect-error: the name of a pod is not a number
       const wrong: Promise<number> = client.get("pods", { name: "a" }).then((pod) => pod.name);
       void [pod, wrong, connectWeb, ResourceService];`;
-    writeFileSync(join(fresh, "program.mts"), program);
-    // A program for Node.js usually has no types of browsers.
-    const options = [
-      ...["--noEmit", "--strict", "--skipLibCheck", "false", "--module", "nodenext"],
-      ...["--target", "es2022", "--lib", "es2022", "--types", "node"],
-    ];
-    run(process.execPath, [join(modules, "typescript/bin/tsc"), ...options, "program.mts"], fresh);
+    compile(fresh, program, ["es2022"]); // a program for Node.js usually has no types of browsers
+  });
+
+  test("has stores that can be closed by using, and types that do not need it", () => {
+    const program = `
+      import { createClient } from "@kubeconnect/client";
+      declare const client: ReturnType<typeof createClient>;`;
+    compile(fresh, `${program} (await client.store("pods").open()).close();`, ["es2022", "dom"]);
+    const using = `
+      await using pods = await client.store("pods").open();
+      // @ts-expect-error: a client needs no closing
+      using wrong = client;
+      void [pods, wrong];`;
+    compile(fresh, program + using, ["es2022", "dom", "esnext.disposable"]);
   });
 
   test("has types of the built-in kinds, and no code for them", () => {
@@ -87,6 +94,24 @@ suite("the package of npm pack", () => {
     assert.throws(() => readFileSync(join(installed, "test/pack.test.ts")), /ENOENT/);
   });
 });
+
+// compile checks the types of a program, with the library of its target or with others.
+function compile(fresh: string, program: string, lib?: readonly string[]): void {
+  writeFileSync(join(fresh, "program.mts"), program);
+  const options = [
+    "--noEmit",
+    "--strict",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+    "--types",
+    "node",
+  ];
+  const libraries = lib ? ["--lib", lib.join()] : ["--skipLibCheck"];
+  const tsc = join(modules, "typescript/bin/tsc");
+  run(process.execPath, [tsc, ...options, ...libraries, "program.mts"], fresh);
+}
 
 // cleanCheckout copies the checkout without build results, and links its node_modules.
 function cleanCheckout(into: string): string {

@@ -400,7 +400,8 @@ suite("a watch over several streams", () => {
 });
 
 suite("failWhenSilent", () => {
-  test("fails a silent stream", async () => {
+  test("fails a silent stream", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
     const silent: OpenWatch = async function* (signal) {
       yield synced;
       await new Promise((_, reject) => {
@@ -409,19 +410,17 @@ suite("failWhenSilent", () => {
         });
       });
     };
-    const waits: (() => void)[] = [];
-    const onDemand: Sleep = () => new Promise((resolve) => waits.push(resolve));
-    const watch = failWhenSilent(silent, {}, onDemand)(new AbortController().signal, "");
+    const watch = failWhenSilent(silent)(new AbortController().signal, "");
     const batches = watch[Symbol.asyncIterator]();
     assert.equal((await batches.next()).value, synced);
     const next = batches.next();
-    waits.at(-1)?.();
+    t.mock.timers.tick(12_000);
     await assert.rejects(next, { message: "no message received for 12 s" });
   });
 
   test("passes through a stream that is not silent", async () => {
     const open = streams({ send: [reset, synced] });
-    const watch = failWhenSilent(open, {}, never);
+    const watch = failWhenSilent(open);
     const seen: WatchBatch[] = [];
     for await (const batch of watch(new AbortController().signal, "t0")) seen.push(batch);
     assert.deepEqual(seen, [reset, synced]);

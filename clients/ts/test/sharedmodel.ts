@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   EventType,
   type EventSchema,
@@ -103,18 +104,24 @@ export class ModelManyService {
     return this.#stream.request.watches.findIndex((spec) => spec.resource === resource);
   }
 
-  /** Sends nonsense on the present stream, and begins another one. */
+  /** Sends nonsense on the present stream, which must be ignored, and begins another one. */
   replace(stream: ManyStream): void {
-    const object = { namespace: "n0", name: "lost", uid: "lost", version: 1, node: "" };
-    const response = {
-      resource: podResource,
-      events: [{ type: EventType.ADDED, object: messageOf(object) }],
-      resumeToken: "lost",
-    };
-    this.#stream.request.watches.forEach((_, watchIndex) => {
-      this.#stream.send({ watchIndex, response });
+    this.#stream.request.watches.forEach((_, index) => {
+      this.#sendLost(index, "lost");
     });
     this.serve(stream);
+  }
+
+  /** Ends the present stream within a change of one of its watches. */
+  lose(): void {
+    this.#sendLost(this.#random(this.#stream.request.watches.length), "");
+    this.#stream.send(new ConnectError("lost", Code.Unavailable));
+  }
+
+  #sendLost(watchIndex: number, resumeToken: string): void {
+    const object = { namespace: "n0", name: "lost", uid: "lost", version: 1, node: "" };
+    const events = [{ type: EventType.ADDED, object: messageOf(object) }];
+    this.#stream.send({ watchIndex, response: { resource: podResource, events, resumeToken } });
   }
 
   /** Begins a stream: each part with the difference to the state of its token, or with RESET. */

@@ -1,6 +1,6 @@
-// Follows a page of ConfigMaps, or their counts, with the client in a browser.
+// Follows a page of ConfigMaps, their counts, or both and stores, with the client in a browser.
 //
-// node live.mjs page|counts ADDRESS NAMESPACE
+// node live.mjs page|counts|stores ADDRESS NAMESPACE
 //
 // The page of the browser is an image of the service, which has no scripts of its own. The program
 // prints each state as a line of JSON.

@@ -1,4 +1,4 @@
-// Helpers for a page of the service in a separate Chromium.
+// A page of the service in a separate Chromium.
 
 import { chromium } from "playwright-core";
 
@@ -15,24 +15,27 @@ const flags = [
   "--disable-sync",
 ];
 
+/** What the browser says of a page that violates its Content-Security-Policy or Trusted Types. */
+const violation = /Content[- ]Security[- ]Policy|TrustedHTML|TrustedScript/;
+
 /**
  * Opens an address in a browser with a new profile, calls `use` with the page, and closes the
- * browser. Throws if a script of the page has failed, or has violated the page's Content Security
- * Policy.
+ * browser. Throws if a script of any page of the browser has failed, or has violated the policies
+ * of the page, or if a page has sent a request to another origin. The options are those of a
+ * browser context.
  */
-export async function withPage(address, use) {
+export async function withPage(address, use, options = {}) {
   const executablePath = process.env.CHROMIUM;
   if (!executablePath) throw new Error("set CHROMIUM to the path of a Chromium");
   const browser = await chromium.launch({ executablePath, args: flags });
   try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-    page.setDefaultTimeout(patienceMs);
-    const failures = [];
-    page.on("pageerror", (error) => failures.push(error));
-    page.on("console", (message) => {
-      const text = message.text();
-      if (text.includes("Content Security Policy")) failures.push(new Error(text));
+    const context = await browser.newContext({
+      viewport: { width: 1440, height: 900 },
+      ...options,
     });
+    context.setDefaultTimeout(patienceMs);
+    const failures = failuresOf(context, new URL(address).origin);
+    const page = await context.newPage();
     await page.goto(address);
     await use(page);
     if (failures.length > 0) throw new AggregateError(failures, "scripts of the page have failed");
@@ -41,26 +44,18 @@ export async function withPage(address, use) {
   }
 }
 
-/** Waits until the page shows this connection state. */
-export async function untilConnection(page, state) {
-  await page.waitForSelector(`#connection[data-state="${state}"]`);
-}
-
-/** Waits until n rows are shown, and returns the names of their pods. */
-export async function untilRows(page, count) {
-  const names = await page.waitForFunction((count) => {
-    const rows = [...document.querySelectorAll("#pods-body tr")];
-    return rows.length === count && rows.map((row) => row.dataset.name);
-  }, count);
-  return names.jsonValue();
-}
-
-/** Saves a screenshot, with all animations finished. */
-export async function screenshot(page, folder, name) {
-  await page.screenshot({ path: `${folder}/${name}.png`, animations: "disabled" });
-}
-
-/** Returns the horizontal overflow of the page in pixels. */
-export function overflow(page) {
-  return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+/** Returns the failures of all pages of a browser context, to which later ones are added. */
+function failuresOf(context, origin) {
+  const failures = [];
+  context.on("weberror", (failure) => failures.push(failure.error()));
+  context.on("console", (message) => {
+    if (violation.test(message.text())) failures.push(new Error(message.text()));
+  });
+  context.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.protocol !== "data:" && url.origin !== origin && url.origin !== "null") {
+      failures.push(new Error(`request to another origin: ${url}`));
+    }
+  });
+  return failures;
 }

@@ -8,6 +8,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// ForeignStatusAnnotation marks a pod whose status another program writes.
+const ForeignStatusAnnotation = "nodes.kubeconnect.dev/foreign-status"
+
 // playPod advances a pod by one step of its lifecycle.
 func (a *agent) playPod(ctx context.Context, key string) error {
 	object, exists, err := a.pods.GetStore().GetByKey(key)
@@ -18,6 +21,8 @@ func (a *agent) playPod(ctx context.Context, key string) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return a.remove(ctx, pod)
+	case hasForeignStatus(pod):
+		return nil
 	case pod.Status.Phase == corev1.PodPending:
 		return a.update(ctx, pod, func(pod *corev1.Pod) { makeRunning(pod, a.addresses.next(), metav1.Now()) })
 	case pod.Status.Phase == corev1.PodRunning && isOfJob(pod):
@@ -31,6 +36,11 @@ func podOf(object any) *corev1.Pod { return object.(*corev1.Pod) }
 func isOfJob(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "Job"
+}
+
+func hasForeignStatus(pod *corev1.Pod) bool {
+	_, found := pod.Annotations[ForeignStatusAnnotation]
+	return found
 }
 
 // remove confirms a deletion, as a kubelet does when the containers have ended. A pod with a grace

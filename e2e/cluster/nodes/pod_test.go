@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 )
 
@@ -55,6 +56,22 @@ func TestPod_KeepsConditionsOfOtherWriters(t *testing.T) {
 	makeRunning(pod, "10.128.0.1", now)
 	if got := conditionOf(pod, corev1.PodScheduled); got != corev1.ConditionTrue {
 		t.Errorf("condition PodScheduled %q", got)
+	}
+}
+
+func TestPod_KeepsAForeignStatus(t *testing.T) {
+	pod := newPod()
+	pod.Namespace, pod.Name = "default", "foreign"
+	pod.Annotations = map[string]string{ForeignStatusAnnotation: ""}
+	client := fake.NewClientset(pod)
+	a := newAgent(client)
+	defer a.nodeKeys.keys.ShutDown()
+	defer a.podKeys.keys.ShutDown()
+	if err := a.pods.GetStore().Add(pod); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.playPod(t.Context(), "default/foreign"); err != nil || len(client.Actions()) > 0 {
+		t.Errorf("requests %v, error %v", client.Actions(), err)
 	}
 }
 

@@ -6,13 +6,12 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { OverviewPage } from "../overview/page.js";
-import { TablePage } from "../table/page.js";
 import { NotFound } from "./notfound.js";
 import { Shell } from "./shell.js";
 
 /** What every address can have: the namespace that all views show; without it, all namespaces. */
 export interface AppSearch {
-  readonly ns?: string;
+  readonly ns?: string | undefined;
 }
 
 /** What the address of a table has. */
@@ -25,8 +24,10 @@ export interface TableSearch extends AppSearch {
   readonly q?: string;
   /** The path to sort by; "path desc" for the reverse order. */
   readonly sort?: string;
-  /** Paths of the user's own columns, separated by commas. */
+  /** The columns to show, and the paths of the user's own columns, separated by commas. */
   readonly cols?: string;
+  /** The values of the quick filter, such as phases, separated by commas. */
+  readonly quick?: string;
 }
 
 /** The parts of the page of one object. */
@@ -72,9 +73,9 @@ const overview = createRoute({ getParentRoute: () => root, path: "/", component:
 export const tableRoute = createRoute({
   getParentRoute: () => root,
   path: "/r/$resource",
-  component: TablePage,
+  component: lazyRouteComponent(() => import("../table/page.js"), "TablePage"),
   validateSearch: (search: Record<string, unknown>): TableSearch =>
-    texts(search, "labels", "fields", "filter", "q", "sort", "cols"),
+    texts(search, "labels", "fields", "filter", "q", "sort", "cols", "quick"),
 });
 
 export const objectRoute = createRoute({

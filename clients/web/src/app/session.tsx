@@ -1,13 +1,27 @@
 import { Code, KubeconnectError, type Client, type Identity } from "@kubeconnect/client";
 import { connect } from "@kubeconnect/client/web";
 import { KubeconnectProvider } from "@kubeconnect/client/react";
-import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
+import {
+  createContext,
+  useContext,
+  useEffect,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from "react";
+import { Credentials, waitForSignIn } from "./credentials.js";
+import { HiddenTab, pauseWhileHidden } from "./hiddentab.js";
 import { SignIn } from "./signin.js";
 
 /** The signed-in user. The token is only in the memory of the client that sends it. */
 export interface Session {
   readonly client: Client;
   readonly identity: Identity;
+  /** Whether the token has expired, so that calls wait for another one. */
+  readonly isExpired: boolean;
+  /** Whether the streams are closed because the tab was hidden for long. */
+  readonly isPaused: boolean;
   /** Forgets the token, and asks for another one. */
   readonly signOut: () => void;
 }
@@ -20,10 +34,17 @@ export function useSession(): Session {
   return session;
 }
 
+interface SignedIn {
+  readonly is: "signedIn";
+  readonly client: Client;
+  readonly identity: Identity;
+  readonly credentials: Credentials;
+}
+
 type State =
-  | { readonly is: "checking" }
-  | { readonly is: "signedOut"; readonly error?: string }
-  | { readonly is: "signedIn"; readonly client: Client; readonly identity: Identity };
+  { readonly is: "checking" } | { readonly is: "signedOut"; readonly error?: string } | SignedIn;
+
+const tab = new HiddenTab();
 
 /**
  * Renders its children for a signed-in user. Without a token it first asks the service who the
@@ -31,61 +52,105 @@ type State =
  */
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
   const [state, setState] = useState<State>({ is: "checking" });
+  useEffect(() => tab.follow(document), []);
   useEffect(() => {
     const leaving = new AbortController();
-    identify(connect(window.location.origin), leaving.signal).then(setState, () => undefined);
+    identify("", leaving.signal).then(setState, () => undefined);
     return () => {
       leaving.abort();
     };
   }, []);
-  const session = useMemo(
-    () =>
-      state.is === "signedIn"
-        ? {
-            ...state,
-            signOut: () => {
-              setState({ is: "signedOut" });
-            },
-          }
-        : undefined,
-    [state],
-  );
-  if (session) {
+  if (state.is === "signedIn") {
     return (
-      <SessionContext value={session}>
-        <KubeconnectProvider client={session.client}>{children}</KubeconnectProvider>
-      </SessionContext>
+      <SignedInSession state={state} setState={setState}>
+        {children}
+      </SignedInSession>
     );
   }
   if (state.is === "checking") return null;
   return (
     <SignIn
-      error={state.is === "signedOut" ? state.error : undefined}
+      error={state.error}
       onToken={async (token) => {
-        const next = await identify(connect(window.location.origin, { token }));
-        setState(
-          next.is === "signedOut"
-            ? { ...next, error: next.error ?? "The token is not valid." }
-            : next,
-        );
+        setState(withReason(await identify(token)));
       }}
     />
   );
 }
 
-/** Asks the service who the caller is, until it responds. */
-async function identify(client: Client, signal?: AbortSignal): Promise<State> {
+/** Passes the session to the views, and covers them while the user must sign in again. */
+function SignedInSession({
+  state,
+  setState,
+  children,
+}: {
+  readonly state: SignedIn;
+  readonly setState: (state: State) => void;
+  readonly children: ReactNode;
+}) {
+  const { client, identity, credentials } = state;
+  const isExpired = useSyncExternalStore(credentials.subscribe, credentials.isExpired);
+  const isPaused = useSyncExternalStore(tab.subscribe, tab.isPaused);
+  const [error, setError] = useState<string>();
+  const session = useMemo(
+    () => ({
+      client,
+      identity,
+      isExpired,
+      isPaused,
+      signOut: () => {
+        setState({ is: "signedOut" });
+      },
+    }),
+    [client, identity, isExpired, isPaused, setState],
+  );
+  const continueWith = async (token: string): Promise<void> => {
+    const next = withReason(await identify(token));
+    setError(next.is === "signedOut" ? next.error : undefined);
+    if (next.is !== "signedIn") return;
+    const isSame = next.identity.username === identity.username && credentials.token() !== "";
+    if (isSame) credentials.renew(token);
+    else setState(next); // the views of another user begin anew
+  };
+  return (
+    <SessionContext value={session}>
+      <KubeconnectProvider client={client}>{children}</KubeconnectProvider>
+      {isExpired && <SignIn again={identity.username} error={error} onToken={continueWith} />}
+    </SessionContext>
+  );
+}
+
+function withReason(state: State): State {
+  if (state.is !== "signedOut") return state;
+  return { ...state, error: state.error ?? "The token is not valid." };
+}
+
+/** Asks the service who the caller is, until it responds. Without a token it sends none. */
+async function identify(token: string, signal?: AbortSignal): Promise<State> {
   for (;;) {
     try {
-      return { is: "signedIn", client, identity: await client.whoAmI({ signal }) };
+      const client = connect(window.location.origin, { ...(token !== "" && { token }) });
+      const identity = await client.whoAmI({ signal });
+      return { is: "signedIn", identity, ...openClient(token) };
     } catch (error) {
       signal?.throwIfAborted();
       const failure = KubeconnectError.from(error);
-      if (failure.code === Code.Unauthenticated) return { is: "signedOut" };
+      if (failure.code === Code.Unauthenticated && token === "") return { is: "signedOut" };
       if (failure.code !== Code.Unavailable && failure.code !== Code.DeadlineExceeded) {
         return { is: "signedOut", error: failure.message };
       }
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   }
+}
+
+/** Creates the client of the views. */
+function openClient(token: string): Pick<SignedIn, "client" | "credentials"> {
+  const credentials = new Credentials(token);
+  const interceptors = [pauseWhileHidden(tab), waitForSignIn(credentials)];
+  const client = connect(window.location.origin, {
+    interceptors,
+    ...(token !== "" && { token: credentials.token }),
+  });
+  return { client, credentials };
 }

@@ -1,29 +1,76 @@
+import { useLocation } from "@tanstack/react-router";
+import { Fragment } from "react";
+import { breadcrumbs, type Crumb } from "../model/breadcrumbs.js";
 import { Button } from "../ui/button.js";
 import styles from "./app.module.css";
-import { useSession } from "./session.js";
-import { setTheme, useTheme, type Theme } from "./theme.js";
+import { labelOf, useCatalog } from "./catalog.js";
+import { ConnectionState } from "./connection.js";
+import { AppLink } from "./link.js";
+import { NamespaceSwitch } from "./namespaceswitch.js";
+import { UserMenu } from "./usermenu.js";
 
-const nextTheme: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
+interface Props {
+  readonly isMenuOpen: boolean;
+  readonly onMenu: () => void;
+  readonly onPalette: () => void;
+  readonly onHelp: () => void;
+}
 
 /** Where the user is, what the page is connected to, and who the user is. */
-export function TopBar() {
-  const { identity, signOut } = useSession();
-  const theme = useTheme();
+export function TopBar({ isMenuOpen, onMenu, onPalette, onHelp }: Props) {
   return (
     <header className={styles.topbar}>
-      <span className={styles.grow} />
       <Button
         look="quiet"
-        onClick={() => {
-          setTheme(nextTheme[theme]);
-        }}
+        className={styles.menuButton}
+        aria-expanded={isMenuOpen}
+        aria-controls="sidebar"
+        aria-label="Resources"
+        onClick={onMenu}
       >
-        Theme: {theme}
+        ☰
       </Button>
-      <span className={styles.dim}>{identity.username}</span>
-      <Button look="quiet" onClick={signOut}>
-        Sign out
+      <Breadcrumbs />
+      <span className={styles.grow} />
+      <ConnectionState />
+      <NamespaceSwitch />
+      <Button onClick={onPalette} aria-haspopup="dialog" className={styles.goTo}>
+        Go to… <kbd>Ctrl K</kbd>
       </Button>
+      <UserMenu onHelp={onHelp} />
     </header>
+  );
+}
+
+function Breadcrumbs() {
+  const pathname = useLocation({ select: (location) => location.pathname });
+  const catalog = useCatalog();
+  const crumbs = breadcrumbs(pathname, (resource) => labelOf(catalog, resource));
+  return (
+    <nav className={styles.crumbs} aria-label="Breadcrumbs">
+      <ol>
+        {crumbs.map((crumb, index) => (
+          <Fragment key={index}>
+            {index > 0 && (
+              <li aria-hidden="true" className={styles.dim}>
+                /
+              </li>
+            )}
+            <li>
+              <CrumbText crumb={crumb} />
+            </li>
+          </Fragment>
+        ))}
+      </ol>
+    </nav>
+  );
+}
+
+function CrumbText({ crumb: { label, href } }: { readonly crumb: Crumb }) {
+  if (href) return <AppLink href={href}>{label}</AppLink>;
+  return (
+    <span aria-current="page" title={label}>
+      {label}
+    </span>
   );
 }

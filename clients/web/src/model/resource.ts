@@ -5,6 +5,11 @@ export function resourceName({ plural, group }: Pick<Resource, "plural" | "group
   return group ? `${plural}.${group}` : plural;
 }
 
+/** Returns the name of a resource without its group, for people. */
+export function pluralOf(resource: string): string {
+  return resource.split(".", 1).join("");
+}
+
 /** The segment of an address for the namespace of a cluster-scoped object. */
 export const noNamespace = "-";
 

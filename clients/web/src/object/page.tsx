@@ -1,4 +1,144 @@
-/** Placeholder of the view, which is being written. */
+import { Code, type KubeObject, type KubeconnectError } from "@kubeconnect/client";
+import { useResource } from "@kubeconnect/client/react";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { objectRoute } from "../app/router.js";
+import { nameOfParams, resourceName } from "../model/resource.js";
+import { summarize } from "../model/summary/summarize.js";
+import { Empty, Notice } from "../ui/notice.js";
+import { Header } from "./header.js";
+import styles from "./object.module.css";
+import { Tabs } from "./tabs.js";
+import { useRelated } from "./userelated.js";
+
+/** The page of one object, live. */
 export function ObjectPage() {
-  return null;
+  const params = objectRoute.useParams();
+  return <ObjectOf key={JSON.stringify(params)} {...params} />;
+}
+
+interface Params {
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+function ObjectOf(params: Params) {
+  const { object, loaded, error, freshness, connection } = useResource(
+    params.resource,
+    nameOfParams(params),
+  );
+  const { last, deletedAt } = useLast(object, loaded);
+  useCanonicalAddress(params, last);
+  if (!last) {
+    if (error) return <Failed error={error} params={params} />;
+    return loaded ? <Missing params={params} /> : <Loading params={params} />;
+  }
+  const isStale = connection?.state === "lost" || freshness?.stale === true;
+  return (
+    <Loaded object={last} deletedAt={deletedAt} error={error} isStale={isStale && !deletedAt} />
+  );
+}
+
+/** Returns the last state of an object that may have been deleted, and since when it is. */
+function useLast(object: KubeObject | undefined, isLoaded: boolean) {
+  const [state, setState] = useState<{ last?: KubeObject; deletedAt?: number }>({});
+  if (object && (object !== state.last || state.deletedAt)) setState({ last: object });
+  else if (!object && isLoaded && state.last && !state.deletedAt) {
+    setState({ ...state, deletedAt: Date.now() });
+  }
+  return state;
+}
+
+/** Replaces an address with another name of the resource ("deploy") by the one that all links have. */
+function useCanonicalAddress(params: Params, object: KubeObject | undefined): void {
+  const navigate = useNavigate();
+  const resource = object && resourceName(object.resource);
+  useEffect(() => {
+    if (!resource || resource === params.resource) return;
+    const search = (before: object): object => before;
+    void navigate({ to: objectRoute.to, params: { ...params, resource }, search, replace: true });
+  }, [navigate, params, resource]);
+}
+
+function Loaded({
+  object,
+  deletedAt,
+  error,
+  isStale,
+}: {
+  readonly object: KubeObject;
+  readonly deletedAt: number | undefined;
+  readonly error: KubeconnectError | undefined;
+  readonly isStale: boolean;
+}) {
+  const isDeleted = deletedAt !== undefined;
+  const related = useRelated(object);
+  const summary = summarize(object, related);
+  return (
+    <article className={styles.page}>
+      <Header object={object} summary={summary} isDeleted={isDeleted} />
+      {isDeleted && (
+        <Notice tone="warn" title={`Deleted at ${new Date(deletedAt).toLocaleTimeString()}`}>
+          This is its last state. If an object with this name is created again, it appears here.
+        </Notice>
+      )}
+      {isStale && (
+        <Notice tone="warn" title="This may be outdated">
+          The connection is lost. The page continues by itself when it is back.
+        </Notice>
+      )}
+      {error && (
+        <Notice tone="bad" title="The page is not live any more">
+          {error.message}
+        </Notice>
+      )}
+      <Tabs object={object} summary={summary} related={related} isDeleted={isDeleted} />
+    </article>
+  );
+}
+
+function Loading({ params: { name } }: { readonly params: Params }) {
+  return (
+    <div className={styles.loading}>
+      <Empty>Reading {name}…</Empty>
+    </div>
+  );
+}
+
+function Missing({ params }: { readonly params: Params }) {
+  const { namespace, name } = nameOfParams(params);
+  return (
+    <Empty>
+      <h1>
+        {params.resource} {name} does not exist{namespace && ` in ${namespace}`}
+      </h1>
+      <p>It was deleted, or its name is different. If it is created, it appears here.</p>
+      <Link to="/r/$resource" params={{ resource: params.resource }}>
+        Show all {params.resource}
+      </Link>
+    </Empty>
+  );
+}
+
+function Failed({ error, params }: { readonly error: KubeconnectError; readonly params: Params }) {
+  const isForbidden = error.code === Code.PermissionDenied;
+  const { namespace, name } = nameOfParams(params);
+  return (
+    <Empty>
+      <h1>
+        {isForbidden
+          ? `You are not allowed to read ${params.resource} ${name}`
+          : `${params.resource} ${name} cannot be shown`}
+      </h1>
+      <p>{error.message}</p>
+      {isForbidden && (
+        <p>
+          Ask for a role with <code>get</code>, <code>list</code> and <code>watch</code> of{" "}
+          <code>{params.resource}</code>
+          {namespace && ` in ${namespace}`}.
+        </p>
+      )}
+    </Empty>
+  );
 }

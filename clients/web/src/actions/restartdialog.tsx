@@ -1,0 +1,26 @@
+import { useClient, useMutation } from "@kubeconnect/client/react";
+import { Confirm } from "./confirm.js";
+import type { DialogProps } from "./dialogs.js";
+import { restart } from "./patches.js";
+import { targetOf } from "./target.js";
+
+/** Says what a restart does, before it is done. */
+export function RestartDialog({ object, onClose }: DialogProps) {
+  const client = useClient();
+  const { mutateAsync, pending, error } = useMutation(() => restart(client, targetOf(object)));
+  return (
+    <Confirm
+      title={`Restart ${object.name}`}
+      action="Restart"
+      pending={pending}
+      error={error}
+      onConfirm={() => void mutateAsync().then(onClose, () => undefined)}
+      onClose={onClose}
+    >
+      <p>
+        All of its pods are replaced by new ones, as its update strategy says. Its template is not
+        changed otherwise.
+      </p>
+    </Confirm>
+  );
+}

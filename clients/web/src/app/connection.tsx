@@ -1,0 +1,73 @@
+import type { Client, KubeconnectError } from "@kubeconnect/client";
+import { useClient, useLiveStore } from "@kubeconnect/client/react";
+import { createContext, useContext, useMemo, useState, type ReactNode } from "react";
+import { healthDetail, healthOf, healthText, type Health } from "../model/connection.js";
+import { resourceName } from "../model/resource.js";
+import { useNow } from "../ui/age.js";
+import styles from "./app.module.css";
+import { useCatalog, type Catalog } from "./catalog.js";
+import { useNamespace } from "./namespace.js";
+import { useSession } from "./session.js";
+
+const HealthContext = createContext<Health>({ is: "connecting" });
+
+/** Returns what the page is connected to. */
+export function useHealth(): Health {
+  return useContext(HealthContext);
+}
+
+/** The first of these that the caller may list is counted: a cheap store that is always followed. */
+const observed = ["namespaces", "nodes", "pods", "services", "configmaps"];
+
+/**
+ * Observes the connection of the page. All live stores share one stream, so that the state of one
+ * store, which is kept open here, is the state of all.
+ */
+export function HealthProvider({ children }: { readonly children: ReactNode }) {
+  const { isExpired, isPaused } = useSession();
+  const [retryAt, setRetryAt] = useState<number>();
+  const view = useLiveStore(useObservedStore(useClient(), useCatalog(), setRetryAt));
+  const health = healthOf({ ...view, retryAt, isSignedOut: isExpired, isPaused });
+  return <HealthContext value={health}>{children}</HealthContext>;
+}
+
+function useObservedStore(client: Client, { types }: Catalog, setRetryAt: (time: number) => void) {
+  const namespace = useNamespace();
+  const names = types.map(({ resource }) => resourceName(resource));
+  const resource = observed.find((name) => names.includes(name)) ?? names[0];
+  const isNamespaced = types.some(
+    (each) => resourceName(each.resource) === resource && each.resource.namespaced,
+  );
+  return useMemo(() => {
+    if (resource === undefined) return undefined;
+    return client.watchCounts(resource, {
+      ...(isNamespaced && namespace && { namespace }),
+      onRetry: (_error: KubeconnectError, delayMs: number) => {
+        setRetryAt(Date.now() + delayMs);
+      },
+    });
+  }, [client, resource, isNamespaced, namespace, setRetryAt]);
+}
+
+/** Shows the state of the connection, and says it to screen readers when it changes. */
+export function ConnectionState() {
+  const health = useHealth();
+  return (
+    <span className={styles.health} data-is={health.is}>
+      <span className={styles.healthDot} aria-hidden="true" />
+      <span role="status">{healthText(health)}</span>
+      <HealthHint health={health} />
+    </span>
+  );
+}
+
+/** What the state means. It counts down, so it is not in the status that is announced. */
+function HealthHint({ health }: { readonly health: Health }) {
+  const now = useNow();
+  const detail = healthDetail(health, now);
+  return (
+    <span className={styles.healthHint} data-always={health.is === "lost" || undefined}>
+      {detail}
+    </span>
+  );
+}

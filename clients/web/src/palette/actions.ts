@@ -1,0 +1,86 @@
+import { useLocation, useNavigate } from "@tanstack/react-router";
+import { useSession } from "../app/session.js";
+import { useSetNamespace } from "../app/namespace.js";
+import { setTheme } from "../app/theme.js";
+import { noNamespace } from "../model/resource.js";
+import type { Entry } from "./entries.js";
+
+/** The kinds whose logs can be shown. */
+const withLogs = new Set([
+  "deployments.apps",
+  "statefulsets.apps",
+  "daemonsets.apps",
+  "replicasets.apps",
+  "jobs.batch",
+]);
+
+/** Returns what can be done in every view, and what in the present one. */
+export function useActions(onHelp: () => void): readonly Entry[] {
+  const { signOut } = useSession();
+  const setNamespace = useSetNamespace();
+  const logs = useLogsEntries();
+  return [
+    ...logs,
+    action("Show all namespaces", "Namespace", () => {
+      setNamespace(undefined);
+    }),
+    action("Light theme", "Theme", () => {
+      setTheme("light");
+    }),
+    action("Dark theme", "Theme", () => {
+      setTheme("dark");
+    }),
+    action("Theme of the system", "Theme", () => {
+      setTheme("auto");
+    }),
+    action("Keyboard shortcuts", "Help", onHelp),
+    action("Sign out", "Session", signOut),
+    { ...action("Overview", "View", () => undefined), does: { href: "/" } },
+    { ...action("State of the service", "View", () => undefined), does: { href: "/service" } },
+  ];
+}
+
+function action(label: string, hint: string, run: () => void): Entry {
+  return { id: `action ${label}`, label, hint, texts: [label], does: { action: run } };
+}
+
+/** Returns the logs of the object that is shown, if it has some. */
+function useLogsEntries(): readonly Entry[] {
+  const navigate = useNavigate();
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const [view, resource = "", namespace = "", name = ""] = path
+    .split("/")
+    .filter(Boolean)
+    .map(decodeURIComponent);
+  if (view !== "o" || namespace === noNamespace) return [];
+  if (resource === "pods") {
+    const show = () =>
+      void navigate({
+        to: "/o/$resource/$namespace/$name",
+        params: { resource, namespace, name },
+        search: { tab: "logs" },
+      });
+    return [action(`Logs of ${name}`, "Pod", show)];
+  }
+  if (!withLogs.has(resource)) return [];
+  const of = `${resource}/${namespace}/${name}`;
+  return [
+    action(`Logs of ${name}`, resource, () => void navigate({ to: "/logs", search: { of } })),
+  ];
+}
+
+/** Returns the namespaces as entries that switch the present view to them. */
+export function useNamespaceEntries(names: readonly string[]): readonly Entry[] {
+  const setNamespace = useSetNamespace();
+  return names.map((name) => ({
+    id: `namespace ${name}`,
+    label: name,
+    hint: "Namespace",
+    texts: [name],
+    does: {
+      action: () => {
+        setNamespace(name);
+      },
+    },
+  }));
+}

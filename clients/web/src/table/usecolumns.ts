@@ -1,0 +1,57 @@
+import type { Client, ResourceType } from "@kubeconnect/client";
+import { useClient } from "@kubeconnect/client/react";
+import { kindColumns, plainColumns } from "../model/columns/index.js";
+import type { KindColumns } from "../model/columns/column.js";
+import { printerColumns } from "../model/columns/printer.js";
+import { resourceName } from "../model/resource.js";
+import { useLoaded } from "./useloaded.js";
+
+/** A resource with its columns. */
+export interface TableKind extends KindColumns {
+  /** The name of the resource, with its group. */
+  readonly resource: string;
+}
+
+/**
+ * Returns the columns of a resource: those of a common kind, or the printer columns of a custom
+ * resource. Undefined until they are known. A resource that does not exist has plain columns, and
+ * the service says that it does not exist when it is read.
+ */
+export function useTableKind(resource: string): TableKind | undefined {
+  const client = useClient();
+  const known = kindColumns(resource);
+  const { value, error } = useLoaded(known ? undefined : resource, (signal) =>
+    loadKind(client, resource, signal),
+  );
+  if (known) return { resource, ...known };
+  return error ? { resource, namespaced: true, columns: plainColumns } : value;
+}
+
+async function loadKind(client: Client, name: string, signal: AbortSignal): Promise<TableKind> {
+  const { types } = await client.resourceTypes({ signal });
+  const type = types.find((each) => isNamed(each, name));
+  if (!type) return { resource: name, namespaced: true, columns: plainColumns };
+  const resource = resourceName(type.resource);
+  const known = kindColumns(resource);
+  if (known) return { resource, ...known };
+  const { namespaced } = type.resource;
+  return { resource, namespaced, columns: await loadPrinterColumns(client, type, signal) };
+}
+
+/** Reports whether a name, in the syntax of kubectl, is one of the names of a resource. */
+function isNamed({ resource, singular, shortNames }: ResourceType, name: string): boolean {
+  return [resourceName(resource), resource.plural, singular, ...shortNames].includes(name);
+}
+
+async function loadPrinterColumns(client: Client, { resource }: ResourceType, signal: AbortSignal) {
+  const { group, version } = resource;
+  if (!group.includes(".")) return plainColumns;
+  const fields = ["spec.versions[*].name", "spec.versions[*].additionalPrinterColumns"];
+  const definitions = "customresourcedefinitions.apiextensions.k8s.io";
+  const name = resourceName(resource);
+  const options = { fields, signal };
+  return client.get(definitions, { name }, options).then(
+    ({ value }) => printerColumns(value, version),
+    () => plainColumns, // the caller may not read definitions, or an aggregated API server serves it
+  );
+}

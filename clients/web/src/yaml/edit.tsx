@@ -1,0 +1,239 @@
+import { forceLinting, setDiagnostics } from "@codemirror/lint";
+import type { KubeObject } from "@kubeconnect/client";
+import { useClient } from "@kubeconnect/client/react";
+import { EditorView } from "@codemirror/view";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { parseDocument } from "yaml";
+import { targetOf } from "../actions/target.js";
+import { Button } from "../ui/button.js";
+import { Notice } from "../ui/notice.js";
+import { Diverged } from "./diverged.js";
+import { draftOf, keepDraft } from "./drafts.js";
+import { basics, editing, Editor } from "./editor.js";
+import { bySchema, diagnosticOf } from "./language.js";
+import { divergence, rebase } from "./rebase.js";
+import { Review } from "./review.js";
+import { isStatusOnly, objectOf, submit, type Draft, type Outcome } from "./submit.js";
+import { toYaml } from "./text.js";
+import { useManaged } from "./usemanaged.js";
+import { useSchema } from "./useschema.js";
+import { problemsOfCauses, type Problem } from "./validate.js";
+import styles from "./yaml.module.css";
+
+/** Edits the YAML of an object: what the server would store is shown before it is applied. */
+export function YamlEdit({
+  live,
+  isDeleted,
+  onClose,
+}: {
+  readonly live: KubeObject;
+  readonly isDeleted: boolean;
+  readonly onClose: () => void;
+}) {
+  const client = useClient();
+  const [draft, setDraft] = useState<Draft>(
+    () => draftOf(live.uid) ?? { base: live, text: toYaml(live.value) },
+  );
+  const [problems, setProblems] = useState<readonly Problem[]>([]);
+  const [outcome, setOutcome] = useState<Outcome>();
+  const [busy, setBusy] = useState<string>();
+  const view = useRef<EditorView>(undefined);
+  const isChanged = draft.text !== toYaml(draft.base.value);
+  const { uid } = live;
+  useEffect(() => {
+    keepDraft(uid, isChanged ? draft : undefined);
+  }, [uid, draft, isChanged]);
+
+  const extensions = useExtensions(live, setProblems, (text) => {
+    setDraft((before) => ({ ...before, text }));
+    setOutcome(undefined);
+  });
+  const replaceText = (next: Draft): void => {
+    setDraft(next);
+    const changes = { from: 0, to: view.current?.state.doc.length ?? 0, insert: next.text };
+    view.current?.dispatch({ changes });
+    setOutcome(undefined);
+  };
+  const send = async (dryRun: boolean): Promise<void> => {
+    setBusy(dryRun ? "Asking the server what it would store…" : "Applying…");
+    const result = await submit(client, draft, { dryRun });
+    setBusy(undefined);
+    if (result.is === "accepted" && !dryRun) {
+      keepDraft(uid, undefined);
+      onClose();
+      return;
+    }
+    setOutcome(result);
+    if (result.is === "rejected" && view.current) showCauses(view.current, result.error.causes);
+  };
+
+  if (outcome?.is === "accepted") {
+    return (
+      <Review
+        outcome={outcome}
+        busy={busy}
+        onApply={() => void send(false)}
+        onBack={() => {
+          setOutcome(undefined);
+        }}
+      />
+    );
+  }
+  const errors = problems.filter((each) => each.severity === "error");
+  return (
+    <div className={styles.tab}>
+      <div className={styles.toolbar} role="group" aria-label="Edit">
+        <Button
+          look="primary"
+          disabled={!isChanged || busy !== undefined || isDeleted || errors.length > 0}
+          onClick={() => void send(true)}
+        >
+          Review changes
+        </Button>
+        <Button
+          onClick={() => {
+            keepDraft(uid, undefined);
+            onClose();
+          }}
+        >
+          {isChanged ? "Discard" : "Close"}
+        </Button>
+        <span className={styles.dim} role="status">
+          {busy ?? (isChanged ? "Changed, not applied" : "Nothing is changed yet")}
+        </span>
+        <span className={styles.grow} />
+        <span className={styles.dim}>
+          <kbd>Ctrl</kbd> <kbd>Space</kbd> suggests fields
+        </span>
+      </div>
+      {isDeleted && (
+        <Notice tone="warn" title="The object was deleted while you were editing">
+          Your text remains here. Copy it if you want to create the object again.
+        </Notice>
+      )}
+      {outcome?.is === "diverged" ? (
+        <Diverged
+          divergence={outcome.divergence}
+          onRebase={(takeTheirs) => {
+            const text = rebase(draft.text, outcome.divergence, outcome.live.value, takeTheirs);
+            replaceText({ base: outcome.live, text });
+          }}
+        />
+      ) : (
+        <LiveChanges draft={draft} live={live} onRebase={replaceText} />
+      )}
+      {outcome?.is === "rejected" && (
+        <Notice tone="bad" title={outcome.error.message}>
+          {outcome.error.fromService
+            ? null
+            : "Your text remains here. Try again when the service responds."}
+        </Notice>
+      )}
+      <Editor
+        label={`Edit ${live.name}`}
+        text={draft.text}
+        extensions={extensions}
+        onView={(created) => {
+          view.current = created;
+        }}
+      />
+      <ProblemList problems={problems} view={view} />
+    </div>
+  );
+}
+
+function useExtensions(
+  live: KubeObject,
+  onProblems: (problems: readonly Problem[]) => void,
+  onText: (text: string) => void,
+) {
+  const schema = useSchema(targetOf(live).resource);
+  const latest = useRef({ schema, onProblems, onText });
+  const views = useRef<EditorView>(undefined);
+  useEffect(() => {
+    latest.current = { schema, onProblems, onText };
+  });
+  useEffect(() => {
+    if (views.current) forceLinting(views.current);
+  }, [schema]);
+  return useMemo(
+    () => [
+      basics,
+      editing,
+      bySchema(
+        () => latest.current.schema,
+        (problems) => {
+          latest.current.onProblems(problems);
+        },
+      ),
+      EditorView.updateListener.of((change) => {
+        views.current = change.view;
+        if (change.docChanged) latest.current.onText(change.state.doc.toString());
+      }),
+    ],
+    [],
+  );
+}
+
+function showCauses(view: EditorView, causes: Parameters<typeof problemsOfCauses>[1]): void {
+  const text = view.state.doc.toString();
+  const found = problemsOfCauses(parseDocument(text), causes);
+  const diagnostics = found.map((each) => diagnosticOf(each, text.length));
+  view.dispatch(setDiagnostics(view.state, diagnostics));
+  const [first] = diagnostics;
+  if (first) view.dispatch({ effects: EditorView.scrollIntoView(first.from, { y: "center" }) });
+}
+
+/** Says that others have changed the object since the editing began. */
+function LiveChanges({
+  draft,
+  live,
+  onRebase,
+}: {
+  readonly draft: Draft;
+  readonly live: KubeObject;
+  readonly onRebase: (draft: Draft) => void;
+}) {
+  const isOutdated = draft.base.resourceVersion !== live.resourceVersion;
+  const value = useManaged(live, isOutdated);
+  const found = useMemo(() => {
+    const mine = objectOf(draft.text);
+    return mine && isOutdated ? divergence(draft.base.value, mine, value) : undefined;
+  }, [draft, isOutdated, value]);
+  if (!found || isStatusOnly(found)) return null;
+  return (
+    <Diverged
+      divergence={found}
+      onRebase={(takeTheirs) => {
+        onRebase({ base: live, text: rebase(draft.text, found, live.value, takeTheirs) });
+      }}
+    />
+  );
+}
+
+function ProblemList({
+  problems,
+  view,
+}: {
+  readonly problems: readonly Problem[];
+  readonly view: { readonly current: EditorView | undefined };
+}) {
+  if (problems.length === 0) return null;
+  return (
+    <ul className={styles.problems} aria-label="Problems">
+      {problems.slice(0, 20).map(({ from, message }) => (
+        <li key={`${from} ${message}`}>
+          <button
+            type="button"
+            onClick={() => {
+              view.current?.dispatch({ selection: { anchor: from }, scrollIntoView: true });
+              view.current?.focus();
+            }}
+          >
+            {message}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
