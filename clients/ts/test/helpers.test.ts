@@ -284,7 +284,7 @@ suite("conditions", () => {
     ["an object without conditions", { kind: "ConfigMap" }, undefined],
   ];
   for (const [what, object, expected] of cases) {
-    test(`tell whether it is ready: ${what}`, () => {
+    test(`decide whether an object is ready: ${what}`, () => {
       assert.equal(isReady(object), expected);
     });
   }
