@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { parseAddress } from "./address.js";
 import { bearer, type BearerToken } from "./bearer.js";
@@ -41,6 +41,7 @@ export function connect(address: string, options: WebOptions = {}): Client {
   const transport = createConnectTransport({
     baseUrl,
     useBinaryFormat: true,
+    fetch: fetchOrUnavailable,
     ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
     interceptors: [
       retryReads(timeoutMs),
@@ -49,4 +50,20 @@ export function connect(address: string, options: WebOptions = {}): Client {
     ],
   });
   return createClient(transport);
+}
+
+/**
+ * fetch, with an error of the connection as Code.Unavailable: fetch itself throws a TypeError, whose
+ * message differs between browsers.
+ */
+async function fetchOrUnavailable(
+  ...[input, init]: Parameters<typeof fetch>
+): Promise<Awaited<ReturnType<typeof fetch>>> {
+  try {
+    return await fetch(input, init);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const message = `the service cannot be reached: ${error.message}`;
+    throw new ConnectError(message, Code.Unavailable, undefined, undefined, error);
+  }
 }
