@@ -215,7 +215,7 @@ suite("a watch over several streams", () => {
   test("throws a final error", async () => {
     const wrong = new ConnectError("bad selector", Code.InvalidArgument);
     const batches = reconnecting(streams({ send: [], then: wrong }), "", forever, {});
-    await assert.rejects(batches.next(), { name: "KubeconnectError", message: "bad selector" });
+    await assert.rejects(batches.next(), { name: "InvalidArgumentError", message: "bad selector" });
   });
 
   test("reports the connection state, and since when", async (t) => {
