@@ -289,9 +289,12 @@ def a_page_has_messages(world: World) -> None:
 
 def pages_that_are_none_are_rejected(world: World) -> None:
     """A page has errors for what it cannot have."""
-    create(world, "web", "front")
+    version = create(world, "web", "front").resource_version
     for options in ({"limit": 501}, {"offset": -1}, {"order_by": "metadata.labels"}):
-        with raises(kubeconnect.InvalidArgument, "BadRequest"), page_of(world, **options) as live:
+        with (
+            raises(kubeconnect.InvalidArgument, "BadRequest"),
+            page_of(world, min_resource_version=version, **options) as live,
+        ):
             next(live)
     with (
         raises(kubeconnect.NotFound, "NotFound"),
