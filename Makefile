@@ -220,8 +220,9 @@ screenshots: clients/node_modules/.installed ## Write docs/screenshots from the 
 	@CHROMIUM=$$(sh tools/browser.sh) node e2e/callers/console/shots.mjs $(ADDRESS) docs/screenshots
 
 .PHONY: docs
-docs: .venv/.installed ## Write the reference of the Python client to .cache/docs/python.
+docs: .venv/.installed clients/node_modules/.installed ## Write the references of the clients to .cache/docs/python and .cache/docs/ts.
 	@cd clients/python && ../../.venv/bin/python reference.py ../../.cache/docs/python
+	@cd clients && $(NPM) run --silent docs --workspace=ts
 
 .PHONY: format
 format: clients/node_modules/.installed .venv/.installed ## Format everything.

@@ -68,6 +68,7 @@ export class AggregateResult<F extends AggregateFunction = AggregateFunction> {
   /** The number of values that `sum` and `average` omit, because they are not numbers. */
   readonly omittedValueCount: number;
 
+  /** @internal */
   constructor(message: AggregateMessage) {
     this.value = scalarFrom(message.value) as AggregateValue<F> | null;
     this.exact = message.exact;

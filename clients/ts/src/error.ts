@@ -68,7 +68,11 @@ export class KubeconnectError extends Error {
     });
   }
 
-  /** Returns the error of an object whose content the service could not read. */
+  /**
+   * Returns the error of an object whose content the service could not read.
+   *
+   * @internal
+   */
   static fromStatus(status: Status): KubeconnectError {
     return KubeconnectError.#of(Code.DataLoss, status.message, status);
   }

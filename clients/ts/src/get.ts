@@ -28,6 +28,7 @@ export class GetResult<T = KubeValue> extends KubeObject<T> {
   readonly freshness: Freshness | undefined;
   readonly source: Source | undefined;
 
+  /** @internal */
   constructor({ object, resource, freshness, source }: GetResponse) {
     super(required(object, "the object"), required(resource, "the resource of the object"));
     this.freshness = freshnessFrom(freshness);

@@ -70,6 +70,7 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
   readonly #resource: string;
   readonly #options: ListOptions;
 
+  /** @internal */
   constructor(service: ResourceServiceClient, resource: string, options: ListOptions) {
     this.#service = service;
     this.#resource = resource;

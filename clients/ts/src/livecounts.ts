@@ -45,6 +45,7 @@ export class LiveCounts<A extends readonly Aggregate[]> extends LiveStore<Counts
   /** Whether the last request has been answered with numbers. */
   #counted = false;
 
+  /** @internal */
   constructor(streams: SharedStreams, resource: string, options: WatchCountsOptions<A>) {
     super(streams, options);
     this.#request = countsPart(watchCountsRequest(resource, options));

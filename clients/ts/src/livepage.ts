@@ -71,6 +71,7 @@ export class LivePage<T = KubeValue> extends LiveStore<PageSnapshot<T>, PageUpda
   #requestedRange: PageRange;
   #shownRange: PageRange;
 
+  /** @internal */
   constructor(streams: SharedStreams, resource: string, options: LivePageOptions) {
     super(streams, options);
     this.#resource = resource;

@@ -49,6 +49,7 @@ export class Log implements AsyncIterable<string> {
   readonly #pod: ObjectName;
   readonly #options: LogOptions;
 
+  /** @internal */
   constructor(service: Client<typeof PodService>, pod: ObjectName, options: LogOptions) {
     this.#service = service;
     this.#pod = pod;

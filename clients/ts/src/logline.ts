@@ -24,6 +24,7 @@ export class LogLine {
   /** Whether lines of the container were omitted before this one. grep prints "--" there. */
   readonly gap: boolean;
 
+  /** @internal */
   constructor({ namespace, pod, container, time, text, cut, context, gap }: LineMessage) {
     this.namespace = namespace;
     this.pod = pod;

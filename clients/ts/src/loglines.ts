@@ -89,6 +89,7 @@ export class LogLines implements AsyncIterable<LogLine> {
   #namespaces: readonly string[] = [];
   #warnings: readonly string[] = [];
 
+  /** @internal */
   constructor(service: Client<typeof PodService>, options: LogLinesOptions) {
     this.#service = service;
     this.#options = options;

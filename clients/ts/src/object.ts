@@ -45,6 +45,7 @@ export class KubeObject<T = KubeValue> extends ObjectState<T> {
   /** The related objects, by the names of the call's `joins`. */
   readonly joined: JoinedObjects;
 
+  /** @internal */
   constructor(message: ObjectMessage, resource: Resource) {
     super(message);
     this.resource = resource;

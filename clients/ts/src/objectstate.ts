@@ -28,6 +28,7 @@ export class ObjectState<T> implements ObjectHead {
   readonly resourceVersion: string;
   #content: ObjectMessage["content"] | { case: "value"; value: T };
 
+  /** @internal */
   constructor(message: ObjectMessage) {
     this.namespace = message.namespace;
     this.name = message.name;

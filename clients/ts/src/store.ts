@@ -82,6 +82,7 @@ export class Store<T = KubeValue> extends LiveStore<StoreSnapshot<T>, StoreUpdat
     makeDisposable(this.prototype);
   }
 
+  /** @internal */
   constructor(streams: SharedStreams, resource: string, options: StoreOptions<T>) {
     super(streams, options);
     this.#resource = resource;

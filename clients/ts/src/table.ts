@@ -62,6 +62,7 @@ export class Table implements AsyncIterable<TableRow> {
   readonly #resource: string;
   readonly #options: TableOptions;
 
+  /** @internal */
   constructor(service: ResourceServiceClient, resource: string, options: TableOptions) {
     this.#service = service;
     this.#resource = resource;

@@ -41,6 +41,7 @@ export class Watch<T = KubeValue> extends EventStream<WatchBatch<T>, WatchEvent<
   readonly #options: WatchOptions;
   readonly #reader: EventReader<T>;
 
+  /** @internal */
   constructor(service: ResourceServiceClient, resource: string, options: WatchOptions) {
     super(options);
     this.#service = service;

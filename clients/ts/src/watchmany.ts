@@ -59,6 +59,7 @@ export class WatchMany<V> extends EventStream<WatchManyBatch<V>, WatchManyEvent<
   readonly #options: WatchManyOptions;
   readonly #watches: readonly WatchState[];
 
+  /** @internal */
   constructor(service: ResourceServiceClient, watches: WatchSpecs<V>, options: WatchManyOptions) {
     super(options);
     this.#service = service;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -86,6 +87,18 @@ suite("the package of npm pack", () => {
   test("has a command line", () => {
     const cli = join(fresh, "node_modules/@kubeconnect/client/dist/cli.js");
     assert.match(run(process.execPath, [cli, "--help"], fresh), /^Usage: npx @kubeconnect\/client/);
+  });
+
+  test("has SKILL.md and llms.txt, and the files to which they link", () => {
+    const installed = join(fresh, "node_modules/@kubeconnect/client");
+    assert.match(
+      readFileSync(join(installed, "SKILL.md"), "utf8"),
+      /^---\nname: \S+\ndescription: /,
+    );
+    const text = readFileSync(join(installed, "llms.txt"), "utf8");
+    const links = [...text.matchAll(/\]\((?!https:)(.*?)\)/g)].map(([, path = ""]) => path);
+    assert.ok(links.includes("README.md") && links.includes("SKILL.md"));
+    for (const path of links) assert.ok(existsSync(join(installed, path)), path);
   });
 
   test("has the license, and none of its tests", () => {

@@ -6,34 +6,39 @@ import ts from "typescript";
 
 const folder = fileURLToPath(new URL("..", import.meta.url));
 
-/** The programs of the README: the code blocks of each section are one program. */
-const programs = new Map(
-  readFileSync(`${folder}README.md`, "utf8")
-    .split(/^## /m)
-    .map((section): [string, string] => {
-      const blocks = section.matchAll(/^```tsx?\n(.*?)^```/gms);
-      return [
-        section.slice(0, section.indexOf("\n")),
-        [...blocks].map(([, code]) => code).join(""),
-      ];
-    })
-    .filter(([, code]) => code !== ""),
-);
+const documents = ["README.md", "SKILL.md"];
+
+/** The programs of the documents, by document and section. */
+const programs = new Map(documents.flatMap(programsOf));
 
 const preamble = `import type { Client } from "@kubeconnect/client";\ndeclare const client: Client;\n`;
 
-suite("the README's program for", () => {
+suite("the program of", () => {
   const errors = check(programs);
   for (const section of programs.keys()) {
     test(section, () => {
       assert.deepEqual(errors.get(section), undefined);
     });
   }
-  test("all of them, and no errors outside of them", () => {
-    assert.ok(programs.size > 0);
+  test("each document, and no errors outside of them", () => {
+    for (const document of documents) {
+      assert.ok([...programs.keys()].some((section) => section.startsWith(document)));
+    }
     assert.equal(errors.get(""), undefined);
   });
 });
+
+/** Returns the programs of a document: the code blocks of each section are one program. */
+function programsOf(document: string): [string, string][] {
+  return readFileSync(`${folder}${document}`, "utf8")
+    .split(/^## /m)
+    .map((section): [string, string] => {
+      const blocks = section.matchAll(/^```tsx?\n(.*?)^```/gms);
+      const title = section.slice(0, section.indexOf("\n"));
+      return [`${document} ${title}`, [...blocks].map(([, code]) => code).join("")];
+    })
+    .filter(([, code]) => code !== "");
+}
 
 /** Compiles the programs in the package's folder, and returns the errors by section. */
 function check(programs: ReadonlyMap<string, string>): Map<string, string[]> {
