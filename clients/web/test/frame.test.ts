@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { breadcrumbs } from "../src/model/breadcrumbs.js";
 import { healthDetail, healthOf, healthText, type StreamState } from "../src/model/connection.js";
 import { formatBytes, formatCpu, formatShare } from "../src/model/quantity.js";
-import { nameFilter, objectSearch } from "../src/palette/search.js";
+import { namesFilter, objectSearch } from "../src/palette/search.js";
 import { recentEntry, recentText } from "../src/palette/recent.js";
 import { sectionsFor, type Entry } from "../src/palette/entries.js";
 
@@ -112,10 +112,10 @@ test("a type before a space is searched alone", () => {
 });
 
 test("what is typed is a text of the filter, and no code", () => {
-  expect(nameFilter(["web", "a"])).toBe(
+  expect(namesFilter(["web", "a"])).toBe(
     'object.metadata.name.contains("web") && object.metadata.name.contains("a")',
   );
-  expect(nameFilter(['") || true || ("'])).toBe(
+  expect(namesFilter(['") || true || ("'])).toBe(
     'object.metadata.name.contains("\\") || true || (\\"")',
   );
 });

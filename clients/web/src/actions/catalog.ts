@@ -1,4 +1,5 @@
 import type { AccessCheck, AccessDecision, KubeObject } from "@kubeconnect/client";
+import { isRestartable } from "../model/restart.js";
 import { targetOf, type Target } from "./target.js";
 
 export type ActionId =
@@ -28,14 +29,13 @@ const scalable = new Set([
   "replicasets.apps",
   "replicationcontrollers",
 ]);
-const restartable = new Set(["deployments.apps", "statefulsets.apps", "daemonsets.apps"]);
 
 /** Returns the actions that an object has, in the order of a menu. */
 export function actionsOf(object: KubeObject): readonly Action[] {
   const target = targetOf(object);
   return [
     ...(scalable.has(target.resource) ? [scaleAction(target)] : []),
-    ...(restartable.has(target.resource) ? [patchAction("restart", "Restart…", target)] : []),
+    ...(isRestartable(target.resource) ? [patchAction("restart", "Restart…", target)] : []),
     ...(target.resource === "deployments.apps" ? [rollbackAction(target)] : []),
     ...(target.resource === "nodes" ? nodeActions(object, target) : []),
     ...(target.resource === "cronjobs.batch" ? cronJobActions(object, target) : []),

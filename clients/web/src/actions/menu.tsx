@@ -71,7 +71,7 @@ function Menu({
   readonly onStart: (action: ActionId) => void;
   readonly onClose: () => void;
 }) {
-  const { decisions, error } = useAccess(actions.flatMap(({ checks }) => checks));
+  const { value: decisions, error } = useAccess(actions.flatMap(({ checks }) => checks));
   let first = 0;
   return (
     <div

@@ -110,7 +110,7 @@ function SignedInSession({
     if (next.is !== "signedIn") return;
     const isSame = next.identity.username === identity.username && credentials.token() !== "";
     if (isSame) credentials.renew(token);
-    else setState(next); // the views of another user begin anew
+    else setState(next); // the views of another user start from the beginning
   };
   return (
     <SessionContext value={session}>

@@ -1,12 +1,6 @@
-/** The workloads whose pods `kubectl rollout restart` replaces. */
 const restartable = new Set(["deployments.apps", "statefulsets.apps", "daemonsets.apps"]);
 
+/** Reports whether objects of a resource are workloads whose pods a restart replaces. */
 export function isRestartable(resource: string): boolean {
   return restartable.has(resource);
-}
-
-/** Returns the merge patch that restarts a workload as kubectl does. */
-export function restartPatch(now: Date) {
-  const annotations = { "kubectl.kubernetes.io/restartedAt": now.toISOString() };
-  return { spec: { template: { metadata: { annotations } } } };
 }

@@ -1,6 +1,7 @@
 import type { KubeObject, KubeValue } from "@kubeconnect/client";
 import { useLivePage, useResource, type UseLivePageOptions } from "@kubeconnect/client/react";
 import { targetOf } from "../actions/target.js";
+import { celString } from "../model/cel.js";
 import type { PodValue } from "../model/summary/pod.js";
 import type { EventValue, Related } from "../model/summary/types.js";
 
@@ -64,7 +65,7 @@ function useClaims(resource: string, { value, namespace }: KubeObject) {
   const names = volumes.flatMap((each) => each.persistentVolumeClaim?.claimName ?? []);
   return useValues(names.length > 0 ? "persistentvolumeclaims" : undefined, {
     namespace,
-    filter: `object.metadata.name in ${JSON.stringify(names)}`,
+    filter: `object.metadata.name in [${names.map(celString).join()}]`,
     fields: ["metadata.name", "status.phase"],
   });
 }

@@ -1,4 +1,5 @@
 import type { ObjectGroup } from "@kubeconnect/client";
+import { celString } from "../model/cel.js";
 import type { Tone } from "../ui/chip.js";
 
 /** A number of pods with the same phase or reason. */
@@ -38,7 +39,7 @@ export function podReasons(
 
 /** Returns a CEL expression that selects the pods of a reason. */
 export function reasonFilter(reason: string): string {
-  const text = JSON.stringify(reason);
+  const text = celString(reason);
   if (scheduling.has(reason)) {
     return `object.status.conditions.exists(c, has(c.reason) && c.reason == ${text})`;
   }

@@ -1,4 +1,5 @@
 import type { Client, ResourceType } from "@kubeconnect/client";
+import { nameFilter } from "../model/cel.js";
 import { resourceName } from "../model/resource.js";
 import { typeOfWord } from "../model/types.js";
 
@@ -45,8 +46,8 @@ export function objectSearch(
 }
 
 /** Returns the condition that a name has all words. */
-export function nameFilter(words: readonly string[]): string {
-  return words.map((word) => `object.metadata.name.contains(${JSON.stringify(word)})`).join(" && ");
+export function namesFilter(words: readonly string[]): string {
+  return words.map(nameFilter).join(" && ");
 }
 
 /** Returns objects of a type whose names have the words, in the namespace or in all. */
@@ -59,7 +60,7 @@ export async function findObjects(
 ): Promise<readonly FoundObject[]> {
   const name = resourceName(resource);
   const list = client.list(name, {
-    filter: nameFilter(words),
+    filter: namesFilter(words),
     fields: ["metadata.name"],
     pageSize: limit,
     signal,

@@ -1,12 +1,11 @@
 import type { AccessDecision, Client } from "@kubeconnect/client";
-import { useClient } from "@kubeconnect/client/react";
 import { lazy, Suspense, useState } from "react";
+import { useLoaded } from "../app/useloaded.js";
 import { isRestartable } from "../model/restart.js";
 import { namespacesOf, type RowName, type RowSelection } from "../model/rowselection.js";
 import { Button } from "../ui/button.js";
 import type { BulkAction } from "./bulkdialog.js";
 import styles from "./table.module.css";
-import { useLoaded } from "./useloaded.js";
 
 const BulkDialog = lazy(() =>
   import("./bulkdialog.js").then(({ BulkDialog }) => ({ default: BulkDialog })),
@@ -77,9 +76,8 @@ const checkedVerbs = ["delete", "patch"] as const;
 
 /** Asks whether the caller may delete and change the selected objects, in all their namespaces. */
 function useDenied(resource: string, selection: RowSelection): Denied {
-  const client = useClient();
   const namespaces = namespacesOf(selection);
-  const { value, error } = useLoaded(`${resource} ${namespaces.join()}`, (signal) =>
+  const { value, error } = useLoaded(`${resource} ${namespaces.join()}`, (client, signal) =>
     checkAll(client, resource, namespaces, signal),
   );
   const unknown = error ? error.message : "Checking your permissions";

@@ -1,8 +1,9 @@
 import type { Client } from "@kubeconnect/client";
 import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useId, useRef, useState } from "react";
+import { label, restart } from "../actions/patches.js";
+import { useLoaded } from "../app/useloaded.js";
 import { deletionConsequence, labelsOf, runBulk, type BulkProgress } from "../model/bulk.js";
-import { restartPatch } from "../model/restart.js";
 import { pluralOf } from "../model/resource.js";
 import { objectNameOf, type RowName } from "../model/rowselection.js";
 import { Button } from "../ui/button.js";
@@ -10,7 +11,6 @@ import { Dialog } from "../ui/dialog.js";
 import { Notice } from "../ui/notice.js";
 import ui from "../ui/ui.module.css";
 import styles from "./table.module.css";
-import { useLoaded } from "./useloaded.js";
 
 export type BulkAction = "delete" | "label" | "restart";
 
@@ -96,10 +96,19 @@ function useBulk(action: BulkAction, resource: string, rows: readonly RowName[],
 
 /** Returns the call that applies an action to one object. */
 function callOf(client: Client, action: BulkAction, resource: string, text: string) {
-  if (action === "delete") return (row: RowName) => client.delete(resource, objectNameOf(row));
-  const body =
-    action === "label" ? { metadata: { labels: labelsOf(text) } } : restartPatch(new Date());
-  return (row: RowName) => client.patch(resource, objectNameOf(row), { type: "merge", body });
+  const now = new Date();
+  const labels = labelsOf(text) ?? {};
+  return (row: RowName): Promise<unknown> => {
+    const target = { resource, ...objectNameOf(row) };
+    switch (action) {
+      case "delete":
+        return client.delete(resource, objectNameOf(row));
+      case "label":
+        return label(client, target, labels);
+      case "restart":
+        return restart(client, target, now);
+    }
+  };
 }
 
 const namesShown = 8;
@@ -143,12 +152,11 @@ const countedOwners = 20;
 
 /** Says how many pods are deleted along with the first few owners. */
 function OwnedPods({ resource, rows }: Omit<ConsequencesProps, "action">) {
-  const client = useClient();
   const isOwner = /\.(apps|batch)$/.test(resource);
   const counted = rows.slice(0, countedOwners);
   const { value } = useLoaded(
     isOwner ? counted.map(({ key }) => key).join() : undefined,
-    (signal) => countOwned(client, resource, counted, signal),
+    (client, signal) => countOwned(client, resource, counted, signal),
   );
   if (value === undefined) return null;
   const rest = rows.length > countedOwners ? ` of the first ${countedOwners}` : "";

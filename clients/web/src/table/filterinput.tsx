@@ -1,12 +1,11 @@
 import { Code, type KubeconnectError } from "@kubeconnect/client";
-import { useClient } from "@kubeconnect/client/react";
 import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
+import { useLoaded } from "../app/useloaded.js";
 import { filterErrorOf, type FilterError } from "../model/cel.js";
 import { completeCel, type Completions } from "../model/celcomplete.js";
 import { fieldsOf } from "../model/columns/column.js";
 import ui from "../ui/ui.module.css";
 import styles from "./table.module.css";
-import { useLoaded } from "./useloaded.js";
 
 interface FilterInputProps {
   readonly resource: string;
@@ -151,8 +150,7 @@ function ErrorPlace({
 
 /** Returns the schema of a resource, as soon as it is needed. */
 function useSchema(resource: string, isNeeded: boolean) {
-  const client = useClient();
-  const { value } = useLoaded(isNeeded ? resource : undefined, (signal) =>
+  const { value } = useLoaded(isNeeded ? resource : undefined, (client, signal) =>
     client.schema(resource, { signal }),
   );
   return value && fieldsOf(value.schema);
@@ -167,9 +165,9 @@ function useFilterError(
   filter: string,
   error: KubeconnectError | undefined,
 ): FilterError | undefined {
-  const client = useClient();
   const isDoubtful = filter !== "" && error?.code === Code.InvalidArgument;
-  const { error: found } = useLoaded(isDoubtful ? `${resource} ${filter}` : undefined, (signal) => {
+  const question = isDoubtful ? `${resource} ${filter}` : undefined;
+  const { error: found } = useLoaded(question, (client, signal) => {
     const options = { filter, pageSize: 1, fields: ["metadata.name"], signal };
     return client.list(resource, options).pages().next();
   });

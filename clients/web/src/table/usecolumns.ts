@@ -1,10 +1,9 @@
 import type { Client, ResourceType } from "@kubeconnect/client";
-import { useClient } from "@kubeconnect/client/react";
+import { useLoaded } from "../app/useloaded.js";
 import { kindColumns, plainColumns } from "../model/columns/index.js";
 import type { KindColumns } from "../model/columns/column.js";
 import { printerColumns } from "../model/columns/printer.js";
 import { resourceName } from "../model/resource.js";
-import { useLoaded } from "./useloaded.js";
 
 /** A resource with its columns. */
 export interface TableKind extends KindColumns {
@@ -18,9 +17,8 @@ export interface TableKind extends KindColumns {
  * the service says that it does not exist when it is read.
  */
 export function useTableKind(resource: string): TableKind | undefined {
-  const client = useClient();
   const known = kindColumns(resource);
-  const { value, error } = useLoaded(known ? undefined : resource, (signal) =>
+  const { value, error } = useLoaded(known ? undefined : resource, (client, signal) =>
     loadKind(client, resource, signal),
   );
   if (known) return { resource, ...known };

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** Returns a duration as kubectl prints it: "12s", "4m", "3h", "5d". */
+/** Returns a duration in its largest unit, rounded down: "12s", "4m", "3h", "5d". */
 export function shortDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds}s`;

@@ -41,7 +41,7 @@ interface Props {
   readonly label: string;
   /** The first text; later changes are made in the view. */
   readonly text: string;
-  /** Must be the same object in each render, or the editor begins anew. */
+  /** Must be the same object in each render, or the editor is created again. */
   readonly extensions: Extension;
   /** Called with the view when it has been made. */
   readonly onView?: ((view: EditorView) => void) | undefined;

@@ -1,22 +1,14 @@
-import { useClient } from "@kubeconnect/client/react";
-import { useEffect, useState } from "react";
+import { useLoaded } from "../app/useloaded.js";
 import { KindSchema } from "./schema.js";
 
-/** Returns the schema of a resource; undefined until it has arrived, and if there is none. */
+/**
+ * Returns the schema of a resource; undefined until it has arrived, and if there is none. The server
+ * validates what is written in any case.
+ */
 export function useSchema(resource: string): KindSchema | undefined {
-  const client = useClient();
-  const [schema, setSchema] = useState<KindSchema>();
-  useEffect(() => {
-    const leaving = new AbortController();
-    client.schema(resource, { signal: leaving.signal }).then(
-      (result) => {
-        setSchema(new KindSchema(result.schema));
-      },
-      () => undefined, // the server validates what is written in any case
-    );
-    return () => {
-      leaving.abort();
-    };
-  }, [client, resource]);
-  return schema;
+  const { value } = useLoaded(
+    resource,
+    async (client, signal) => new KindSchema((await client.schema(resource, { signal })).schema),
+  );
+  return value;
 }

@@ -97,7 +97,7 @@ function EditButton({
   readonly onEdit: (() => void) | undefined;
 }) {
   const checks = [{ verb: "update", ...targetOf(object) }];
-  const { decisions } = useAccess(checks);
+  const { value: decisions } = useAccess(checks);
   if (!onEdit) return null;
   const refusal = decisions && refusalOf({ checks }, decisions);
   return (
