@@ -1,14 +1,14 @@
 import type { KubeObject } from "@kubeconnect/client";
-import { useClient, useLivePage } from "@kubeconnect/client/react";
+import { useLivePage } from "@kubeconnect/client/react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { eventRow } from "../events/group.js";
 import { useEvents } from "../events/useevents.js";
 import { resourceName } from "../model/resource.js";
+import { useManagedFields } from "../object/usemanagedfields.js";
 import { Age } from "../ui/age.js";
 import { Chip } from "../ui/chip.js";
 import { Empty, Notice } from "../ui/notice.js";
 import { valueText, type FieldChange } from "./diff.js";
-import type { ManagedEntry } from "./managed.js";
 import {
   eventMoments,
   lifeMoments,
@@ -91,32 +91,6 @@ function useRevisions({ namespace, name, resource }: KubeObject) {
     orderBy: "metadata.creationTimestamp desc",
     limit: 50,
   });
-}
-
-/** The managed fields, which the API server has and the service's cache has not. */
-function useManagedFields({ namespace, name, resource, resourceVersion }: KubeObject) {
-  const client = useClient();
-  const [managedFields, setManagedFields] = useState<readonly ManagedEntry[]>([]);
-  const plural = resourceName(resource);
-  useEffect(() => {
-    const leaving = new AbortController();
-    const read = async () => {
-      const place = namespace === "" ? { name } : { namespace, name };
-      const { signal } = leaving;
-      const latest = await client.get(plural, place, { consistency: "latest", signal });
-      const { metadata } = latest.value as { metadata: { managedFields?: ManagedEntry[] } };
-      setManagedFields(metadata.managedFields ?? []);
-    };
-    // Changes that follow each other at once need one read; without it the last ones are shown.
-    const timer = setTimeout(() => {
-      read().catch(() => undefined);
-    }, 300);
-    return () => {
-      clearTimeout(timer);
-      leaving.abort();
-    };
-  }, [client, plural, namespace, name, resourceVersion]);
-  return managedFields;
 }
 
 /** The changes that are kept at most. */

@@ -1,16 +1,7 @@
 import type { KubeValue } from "@kubeconnect/client";
+import type { ManagedEntry } from "../history/managed.js";
 import { isEqual } from "./changes.js";
 import { isRecord, type Path } from "./path.js";
-
-/** An entry of the managed fields of an object. */
-interface ManagedFields {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly subresource?: string;
-  /** RFC 3339. */
-  readonly time?: string;
-  readonly fieldsV1?: unknown;
-}
 
 /** A program that has written a field. */
 export interface Manager {
@@ -24,7 +15,7 @@ export interface Manager {
  * manager; undefined if no manager is known.
  */
 export function managerOf(value: KubeValue, path: Path): Manager | undefined {
-  const { managedFields = [] } = value.metadata as { managedFields?: readonly ManagedFields[] };
+  const { managedFields = [] } = value.metadata as { managedFields?: readonly ManagedEntry[] };
   const owners = managedFields
     .map((entry) => ({ entry, depth: ownedDepth(entry.fieldsV1, value, path) }))
     .filter(({ depth }) => depth > 0)
@@ -35,7 +26,7 @@ export function managerOf(value: KubeValue, path: Path): Manager | undefined {
   return { name: manager, time };
 }
 
-function later(a: ManagedFields, b: ManagedFields): number {
+function later(a: ManagedEntry, b: ManagedEntry): number {
   return (a.time ?? "").localeCompare(b.time ?? "");
 }
 

@@ -1,34 +1,17 @@
 import type { KubeObject, KubeValue } from "@kubeconnect/client";
-import { useClient } from "@kubeconnect/client/react";
-import { useEffect, useMemo, useState } from "react";
-import { nameOf, targetOf } from "../actions/target.js";
+import { useMemo } from "react";
+import { useManagedFields } from "../object/usemanagedfields.js";
 
-/**
- * Returns the value of an object with its managed fields, which live objects do not have: they are
- * read from the API server after each change while they are wanted.
- */
+/** Returns the value of an object, with its managed fields as soon as they are wanted and read. */
 export function useManaged(object: KubeObject, isWanted: boolean): KubeValue {
-  const client = useClient();
-  const [managedFields, setManagedFields] = useState<unknown>();
-  useEffect(() => {
-    if (!isWanted) return;
-    const leaving = new AbortController();
-    const target = targetOf(object);
-    const options = { consistency: "latest", signal: leaving.signal } as const;
-    client.get(target.resource, nameOf(target), options).then(
-      ({ value, uid }) => {
-        if (uid === object.uid) setManagedFields((value.metadata as Managed).managedFields);
-      },
-      () => undefined, // without them the changes are shown without names
-    );
-    return () => {
-      leaving.abort();
-    };
-  }, [client, object, isWanted]);
+  const managedFields = useManagedFields(object, isWanted);
   return useMemo(() => {
-    if (!managedFields) return object.value;
-    return { ...object.value, metadata: { ...object.value.metadata, managedFields } };
+    if (managedFields.length === 0) return object.value;
+    return withManagedFields(object.value, managedFields);
   }, [object, managedFields]);
 }
 
-type Managed = KubeValue["metadata"] & { managedFields?: unknown };
+function withManagedFields(value: KubeValue, managedFields: unknown): KubeValue {
+  const metadata: object = { ...value.metadata, managedFields };
+  return { ...value, metadata: metadata as KubeValue["metadata"] };
+}
