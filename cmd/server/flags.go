@@ -14,6 +14,7 @@ gRPC-Web, on one port, with a console at /.
 
 Usage:
   kubeconnect [flags]
+  kubeconnect version [-o text|json]
 
 The cluster is selected by --kubeconfig or --context if given; otherwise, inside a cluster,
 it is that cluster, with the service account; otherwise by KUBECONFIG or the default kubeconfig.
