@@ -142,4 +142,6 @@ func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
 		"a separate `address`, HOST:PORT, for metrics without authentication; none by default")
 	flags.StringVar(level, "log-level", "info",
 		"the minimum `level` of log lines on standard error: debug, info, warn or error")
+	flags.StringVar(&s.logFormat, "log-format", logText,
+		"the `format` of log lines: \"text\" or \"json\"")
 }

@@ -34,6 +34,6 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: settings.logLevel})))
+	slog.SetDefault(slog.New(newLogHandler(os.Stderr, settings.logFormat, settings.logLevel)))
 	return serve(ctx, settings)
 }
