@@ -144,4 +144,6 @@ func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
 		"the minimum `level` of log lines on standard error: debug, info, warn or error")
 	flags.StringVar(&s.logFormat, "log-format", logText,
 		"the `format` of log lines: \"text\" or \"json\"")
+	flags.Float64Var(&s.logSample, "log-sample", 0.001,
+		"the `part` of successful calls that is logged, from 0 to 1; failed calls and changes are always")
 }

@@ -96,6 +96,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.Console = web.Handler()
 	config.CORSOrigins = s.settings.corsOrigins
 	config.Replica = replicaName()
+	config.LogSample = s.settings.logSample
 	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
 }
 

@@ -47,6 +47,7 @@ type settings struct {
 	metricsListen            string
 	logLevel                 slog.Level
 	logFormat                string
+	logSample                float64
 }
 
 const (
@@ -137,6 +138,9 @@ func (s settings) check() error {
 	}
 	if s.logFormat != logText && s.logFormat != logJSON {
 		return fmt.Errorf("--log-format %q: must be \"text\" or \"json\"", s.logFormat)
+	}
+	if !(s.logSample >= 0 && s.logSample <= 1) { // NaN is neither
+		return fmt.Errorf("--log-sample %v: must be from 0 to 1", s.logSample)
 	}
 	if slices.Contains(s.preload, "") {
 		return errors.New("--preload: must name a resource, such as pods")

@@ -28,6 +28,7 @@ var defaults = settings{
 	maxConnectionsPerAddress: 2048,
 	compress:                 "none",
 	logFormat:                "text",
+	logSample:                0.001,
 }
 
 // unlimited are the limits without authentication.
@@ -77,6 +78,7 @@ var everyFlag = []struct {
 	{"compress", "gzip", func(s *settings) { s.compress = "gzip" }},
 	{"metrics-listen", "127.0.0.1:2", func(s *settings) { s.metricsListen = "127.0.0.1:2" }},
 	{"log-format", "json", func(s *settings) { s.logFormat = "json" }},
+	{"log-sample", "0.5", func(s *settings) { s.logSample = 0.5 }},
 	{"log-level", "debug", func(s *settings) { s.logLevel = slog.LevelDebug }},
 }
 
@@ -179,6 +181,8 @@ func TestSettings_InvalidValuesAreNamed(t *testing.T) {
 		"an unknown flag":                          {args: "--nosuch", says: "--nosuch"},
 		"an argument":                              {args: "serve", says: `"serve"`},
 		"a level between two":                      {args: "--log-level debug-4", says: "--log-level"},
+		"a sample above 1":                         {args: "--log-sample 1.5", says: "--log-sample"},
+		"a sample that is not a number":            {args: "--log-sample NaN", says: "--log-sample"},
 		"an unknown log format":                    {args: "--log-format xml", says: "--log-format"},
 		"an unknown level":                         {args: "--log-level loud", says: "--log-level"},
 		"an unknown authentication":                {args: "--auth maybe", says: "--auth"},
