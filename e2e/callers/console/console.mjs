@@ -38,10 +38,7 @@ export function rowOf(page, name) {
 
 /** Saves a screenshot, with all animations finished. */
 export async function screenshot(page, folder, name) {
-  await page.screenshot({
-    path: `${folder}/${name}.png`,
-    animations: "disabled",
-  });
+  await page.screenshot({ path: `${folder}/${name}.png`, animations: "disabled" });
 }
 
 /** Returns the horizontal overflow of the page in pixels. */

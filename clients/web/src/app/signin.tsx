@@ -74,7 +74,7 @@ function SignInForm({ issuer, again, error, issuerError, onToken, signOutOfIssue
       </p>
       {signOutOfIssuer && <SignedOutHere {...signOutOfIssuer} />}
       {issuer && <IssuerButton issuer={issuer} failure={issuerError} />}
-      {issuer && <p className={styles.dim}>or with a token:</p>}
+      {issuer && <p className={styles.or}>or</p>}
       {!issuer && issuerError && <Alert>{issuerError}</Alert>}
       <TokenForm error={error} onToken={onToken} isFirst={!issuer} />
     </div>
@@ -91,9 +91,10 @@ function Alert({ children }: { readonly children: string }) {
 
 function SignedOutHere({ host, address }: NonNullable<Grant["signOut"]>) {
   return (
-    <p role="status">
-      You are signed out of the console, but not of {host}. <a href={address}>Sign out of {host}</a>
-    </p>
+    <>
+      <p role="status">You are signed out of the console, but not of {host}.</p>
+      <a href={address}>Sign out of {host}</a>
+    </>
   );
 }
 
