@@ -220,7 +220,7 @@ func (i issuer) refusesAnswers(t *testing.T) {
 		Tokens         int
 	}
 	browser.Step(ctx, "canceled", &page)
-	kit.WantWords(t, page.Words, "refused the sign-in", "the user has cancelled the <b>login</b>")
+	kit.WantWords(t, page.Words, "refused the sign-in", "the user has canceled the <b>login</b>")
 	if want := service.Address + "/r/configmaps?ns=" + namespace; page.Address != want {
 		t.Errorf("the issuer's error is at %s, want %s", page.Address, want)
 	}

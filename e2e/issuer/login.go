@@ -48,7 +48,7 @@ func (l login) cancel(w http.ResponseWriter, r *http.Request, id string) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	refused := oidc.ErrAccessDenied().WithDescription("the user has cancelled the <b>login</b>")
+	refused := oidc.ErrAccessDenied().WithDescription("the user has canceled the <b>login</b>")
 	op.AuthRequestError(w, r, request, refused, l.provider)
 }
 

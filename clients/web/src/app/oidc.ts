@@ -1,7 +1,13 @@
 import * as oauth from "oauth4webapi";
 import type { Grant } from "./credentials.js";
 import { hostOf, type Issuer } from "./issuer.js";
-import { callbackPath, currentPath, keepRequest, type SignInAnswer } from "./redirect.js";
+import {
+  callbackPath,
+  currentPath,
+  keepRequest,
+  type SignInAnswer,
+  type SignInRequest,
+} from "./redirect.js";
 
 // The authorization code flow with PKCE (RFC 7636) of OpenID Connect, as a public client. The
 // signature of ID tokens is not verified here: the page gets them from the issuer over TLS (OpenID
@@ -27,20 +33,28 @@ export async function beginSignIn(issuer: Issuer): Promise<void> {
       verifier: oauth.generateRandomCodeVerifier(),
       returnTo: currentPath(),
     };
-    const address = endpointOf(session, "authorization_endpoint");
-    if (!address) throw new Error("it has no authorization endpoint");
-    address.searchParams.set("client_id", issuer.clientId);
-    address.searchParams.set("response_type", "code");
-    address.searchParams.set("redirect_uri", redirectURI());
-    address.searchParams.set("scope", issuer.scopes.join(" "));
-    address.searchParams.set("state", request.state);
-    address.searchParams.set("nonce", request.nonce);
-    const challenge = await oauth.calculatePKCECodeChallenge(request.verifier);
-    address.searchParams.set("code_challenge", challenge);
-    address.searchParams.set("code_challenge_method", "S256");
+    const address = await authorizationOf(session, request);
     keepRequest(request);
     location.assign(address);
   });
+}
+
+/** Returns the address where the user authorizes a request. */
+async function authorizationOf(session: Session, request: SignInRequest): Promise<URL> {
+  const address = endpointOf(session, "authorization_endpoint");
+  if (!address) throw new Error("it has no authorization endpoint");
+  const parameters = {
+    client_id: session.issuer.clientId,
+    response_type: "code",
+    redirect_uri: redirectURI(),
+    scope: session.issuer.scopes.join(" "),
+    state: request.state,
+    nonce: request.nonce,
+    code_challenge: await oauth.calculatePKCECodeChallenge(request.verifier),
+    code_challenge_method: "S256",
+  };
+  for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
+  return address;
 }
 
 /** Exchanges the code of an answer for tokens. An answer can be used once. */
@@ -54,7 +68,12 @@ export async function completeSignIn(issuer: Issuer, answer: SignInAnswer): Prom
     const { server, client } = session;
     const code = oauth.validateAuthResponse(server, client, parameters, request.state);
     const response = await oauth.authorizationCodeGrantRequest(
-      ...([server, client, oauth.None(), code, redirectURI(), request.verifier] as const),
+      server,
+      client,
+      oauth.None(),
+      code,
+      redirectURI(),
+      request.verifier,
       requestOptions(issuer),
     );
     const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, {
@@ -69,7 +88,11 @@ export async function completeSignIn(issuer: Issuer, answer: SignInAnswer): Prom
 async function renewTokens(session: Session, refreshToken: string, user: string): Promise<Grant> {
   const { issuer, server, client } = session;
   const response = await oauth.refreshTokenGrantRequest(
-    ...([server, client, oauth.None(), refreshToken, requestOptions(issuer)] as const),
+    server,
+    client,
+    oauth.None(),
+    refreshToken,
+    requestOptions(issuer),
   );
   const tokens = await oauth.processRefreshTokenResponse(server, client, response);
   if (oauth.getValidatedIdTokenClaims(tokens)?.sub !== user) {
