@@ -14,6 +14,7 @@ gRPC-Web, on one port, with a console at /.
 
 Usage:
   kubeconnect [flags]
+  kubeconnect version [-o text|json]
 
 The cluster is selected by --kubeconfig or --context if given; otherwise, inside a cluster,
 it is that cluster, with the service account; otherwise by KUBECONFIG or the default kubeconfig.
@@ -142,4 +143,6 @@ func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
 		"a separate `address`, HOST:PORT, for metrics without authentication; none by default")
 	flags.StringVar(level, "log-level", "info",
 		"the minimum `level` of log lines on standard error: debug, info, warn or error")
+	flags.StringVar(&s.logFormat, "log-format", logText,
+		"the `format` of log lines: \"text\" or \"json\"")
 }

@@ -95,6 +95,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.Metrics = s.metrics
 	config.Console = web.Handler(s.settings.oidc.console())
 	config.CORSOrigins = s.settings.corsOrigins
+	config.Replica = replicaName()
 	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
 }
 
@@ -124,5 +125,5 @@ func (s *service) start(ctx context.Context) (*running, error) {
 }
 
 func (s *service) collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory}
+	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, buildInfo()}
 }

@@ -47,6 +47,7 @@ type settings struct {
 	compress                 edge.Compression
 	metricsListen            string
 	logLevel                 slog.Level
+	logFormat                string
 }
 
 const (
@@ -79,7 +80,8 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 		return s, err
 	}
 	s.liftLimits(flags)
-	if err := s.logLevel.UnmarshalText([]byte(level)); err != nil {
+	var known bool
+	if s.logLevel, known = logLevels[strings.ToLower(level)]; !known {
 		return s, fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
 	}
 	return s, s.check()
@@ -133,6 +135,9 @@ func (s settings) check() error {
 	}
 	if s.compress != edge.CompressNone && s.compress != edge.CompressGzip {
 		return fmt.Errorf("--compress %q: must be \"none\" or \"gzip\"", s.compress)
+	}
+	if s.logFormat != logText && s.logFormat != logJSON {
+		return fmt.Errorf("--log-format %q: must be \"text\" or \"json\"", s.logFormat)
 	}
 	if slices.Contains(s.preload, "") {
 		return errors.New("--preload: must name a resource, such as pods")

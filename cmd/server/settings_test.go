@@ -28,6 +28,7 @@ var defaults = settings{
 	maxConnections:           4096,
 	maxConnectionsPerAddress: 2048,
 	compress:                 "none",
+	logFormat:                "text",
 }
 
 // unlimited are the limits without authentication.
@@ -80,6 +81,7 @@ var everyFlag = []struct {
 	{"memory-limit", "2Gi", func(s *settings) { s.memoryLimit = "2Gi" }},
 	{"compress", "gzip", func(s *settings) { s.compress = "gzip" }},
 	{"metrics-listen", "127.0.0.1:2", func(s *settings) { s.metricsListen = "127.0.0.1:2" }},
+	{"log-format", "json", func(s *settings) { s.logFormat = "json" }},
 	{"log-level", "debug", func(s *settings) { s.logLevel = slog.LevelDebug }},
 }
 
@@ -181,6 +183,8 @@ func TestSettings_InvalidValuesAreNamed(t *testing.T) {
 	}{
 		"an unknown flag":                          {args: "--nosuch", says: "--nosuch"},
 		"an argument":                              {args: "serve", says: `"serve"`},
+		"a level between two":                      {args: "--log-level debug-4", says: "--log-level"},
+		"an unknown log format":                    {args: "--log-format xml", says: "--log-format"},
 		"an unknown level":                         {args: "--log-level loud", says: "--log-level"},
 		"an unknown authentication":                {args: "--auth maybe", says: "--auth"},
 		"an invalid memory limit":                  {args: "--memory-limit much", says: "--memory-limit"},

@@ -13,6 +13,7 @@ import {
 import app from "./app.module.css";
 import { Credentials, waitForSignIn, type Grant } from "./credentials.js";
 import { HiddenTab, pauseWhileHidden } from "./hiddentab.js";
+import { Replica } from "./replica.js";
 import { SignIn } from "./signin.js";
 
 /** The signed-in user. The token is only in the memory of the client that sends it. */
@@ -23,6 +24,7 @@ export interface Session {
   readonly isExpired: boolean;
   /** Whether the streams are closed because the tab was hidden for long. */
   readonly isPaused: boolean;
+  readonly replica: Replica;
   /** Forgets the token, and asks for another one. */
   readonly signOut: () => void;
 }
@@ -41,6 +43,7 @@ interface SignedIn {
   readonly identity: Identity;
   readonly credentials: Credentials;
   readonly signOutOfIssuer: Grant["signOut"];
+  readonly replica: Replica;
 }
 
 interface SignedOut {
@@ -124,7 +127,7 @@ function SignedInSession({
   readonly setState: (state: State) => void;
   readonly children: ReactNode;
 }) {
-  const { client, identity, credentials, signOutOfIssuer } = state;
+  const { client, identity, credentials, replica, signOutOfIssuer } = state;
   const isExpired = useSyncExternalStore(credentials.subscribe, credentials.isExpired);
   const isPaused = useSyncExternalStore(tab.subscribe, tab.isPaused);
   const [error, setError] = useState<string>();
@@ -135,11 +138,12 @@ function SignedInSession({
       identity,
       isExpired,
       isPaused,
+      replica,
       signOut: () => {
         setState({ is: "signedOut", signOutOfIssuer });
       },
     }),
-    [client, identity, isExpired, isPaused, setState, signOutOfIssuer],
+    [client, identity, isExpired, isPaused, replica, setState, signOutOfIssuer],
   );
   const continueWith = async (token: string): Promise<void> => {
     const next = withReason(await identify({ token }));
@@ -184,12 +188,13 @@ async function identify(grant: Grant, signal?: AbortSignal): Promise<State> {
 }
 
 /** Creates the client of the views. */
-function openClient(grant: Grant): Pick<SignedIn, "client" | "credentials" | "signOutOfIssuer"> {
+function openClient(grant: Grant): Omit<SignedIn, "is" | "identity"> {
   const credentials = new Credentials(grant);
-  const interceptors = [pauseWhileHidden(tab), waitForSignIn(credentials)];
+  const replica = new Replica();
+  const interceptors = [pauseWhileHidden(tab), waitForSignIn(credentials), replica.observe];
   const client = connect(window.location.origin, {
     interceptors,
     ...(grant.token !== "" && { token: credentials.token }),
   });
-  return { client, credentials, signOutOfIssuer: grant.signOut };
+  return { client, credentials, replica, signOutOfIssuer: grant.signOut };
 }
