@@ -39,6 +39,7 @@ func (s *settings) flagGroups(level *string) []flagGroup {
 		newFlagGroup("Cluster", s.addClusterFlags),
 		newFlagGroup("Address and TLS", s.addListenFlags),
 		newFlagGroup("Callers", s.addCallerFlags),
+		newFlagGroup("Sign-in to the console", s.oidc.addFlags),
 		newFlagGroup("Limits for callers", s.addLimitFlags),
 		newFlagGroup("Replicas", s.addReplicaFlags),
 		newFlagGroup("Caches", s.addCacheFlags),

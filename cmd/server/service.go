@@ -93,7 +93,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.Lacking = s.permissions.lacking
 	config.Limits = s.settings.limits
 	config.Metrics = s.metrics
-	config.Console = web.Handler()
+	config.Console = web.Handler(s.settings.oidc.console())
 	config.CORSOrigins = s.settings.corsOrigins
 	config.Replica = replicaName()
 	config.LogSample = s.settings.logSample

@@ -27,6 +27,7 @@ type settings struct {
 	writeAs                  string
 	recheckInterval          time.Duration
 	reviews                  reviewSettings
+	oidc                     oidcSettings
 	certFile                 string
 	keyFile                  string
 	allowPlaintext           bool
@@ -181,7 +182,7 @@ func (s settings) checkRights() error {
 	case slices.Contains(s.audiences, ""):
 		return errors.New("--auth-audience: must not be empty; omit the flag for the API server's own audience")
 	}
-	return s.reviews.check()
+	return errors.Join(s.reviews.check(), s.oidc.check(s.auth))
 }
 
 func (s settings) checkPeers() error {
