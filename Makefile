@@ -76,9 +76,16 @@ bin/grpcurl: tools/go.mod tools/go.sum
 	$(say) 'tools: build grpcurl (the first time this takes some minutes)'
 	@$(GO) build -modfile=tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
 
+# The runtimes of JavaScript in which a test runs the TypeScript client, as far as they exist for this
+# machine.
+.cache/runtimes/.installed: tools/runtimes/install.sh tools/runtimes/package.json tools/runtimes/package-lock.json
+	$(say) 'e2e: install Node.js 20 and 22, Deno and Bun for a test of the TypeScript client'
+	@NPM='$(NPM)' sh tools/runtimes/install.sh $(@D)
+	@touch $@
+
 # Builds everything that the end-to-end tests run before the first of them starts.
 .PHONY: e2e-programs
-e2e-programs: build bin/grpcurl .venv/.installed
+e2e-programs: build bin/grpcurl .venv/.installed .cache/runtimes/.installed
 	$(say) 'e2e: compile the tests'
 	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
 	@cd e2e/deploy && $(GO) test -race -c -o /dev/null ./...
