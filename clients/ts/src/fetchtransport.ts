@@ -155,7 +155,10 @@ async function* messagesOf<O extends DescMessage>(
 
 function dataOf({ flags, data }: EnvelopedMessage): Uint8Array {
   if ((flags & compressedFlag) === 0) return data;
-  throw new ConnectError("the service sent a compressed message, which this client did not accept", Code.Internal);
+  throw new ConnectError(
+    "the service sent a compressed message, which this client did not accept",
+    Code.Internal,
+  );
 }
 
 /** Returns the trailers at the end of a stream. Throws the error with which the stream has ended. */
@@ -192,10 +195,11 @@ function parse<S extends DescMessage>(schema: S, data: Uint8Array): MessageShape
 
 /**
  * Throws an error of the connection as Code.Unavailable: fetch itself throws a TypeError, whose message
- * differs between browsers.
+ * differs between browsers. In Node.js its cause has the reason.
  */
 function fail(error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
-  const message = `the service cannot be reached: ${error.message}`;
+  const reason = error.cause instanceof Error ? error.cause.message : error.message;
+  const message = `the service cannot be reached: ${reason}`;
   throw new ConnectError(message, Code.Unavailable, undefined, undefined, error);
 }
