@@ -100,9 +100,8 @@ async function sendUnary<I extends DescMessage, O extends DescMessage>(
 ): Promise<UnaryResponse<I, O>> {
   const { service, method } = request;
   const response = await send(request, serialize(method.input, request.message));
-  const { status, headers } = response;
-  const { isUnaryError, unaryError } = validateResponse(method.methodKind, true, status, headers);
-  const [header, trailer] = trailerDemux(headers);
+  const { isUnaryError, unaryError } = await validated(method, response);
+  const [header, trailer] = trailerDemux(response.headers);
   if (isUnaryError) {
     const error = (await response.json()) as JsonValue;
     throw errorFromJson(error, appendHeaders(header, trailer), unaryError);
@@ -118,8 +117,8 @@ async function sendStream<I extends DescMessage, O extends DescMessage>(
   const first = await request.message[Symbol.asyncIterator]().next();
   if (first.done) throw new ConnectError("the request has no message", Code.Internal);
   const response = await send(request, encodeEnvelope(0, serialize(method.input, first.value)));
-  const { status, headers: header, body } = response;
-  validateResponse(method.methodKind, true, status, header);
+  await validated(method, response);
+  const { headers: header, body } = response;
   if (!body) throw new ConnectError("the response has no body", Code.Internal);
   const trailer = new Headers();
   const message = messagesOf(method.output, body, { header, trailer, signal });
@@ -129,6 +128,20 @@ async function sendStream<I extends DescMessage, O extends DescMessage>(
 async function send(request: UnaryRequest | StreamRequest, body: BodyInit): Promise<Response> {
   const { url, requestMethod: method, header: headers, signal } = request;
   return await fetch(url, { method, headers, body, signal, redirect: "error" }).catch(fail);
+}
+
+/**
+ * Returns whether a response of the protocol is an error, and throws for any other response. The service
+ * rejects pages of other origins in plain text, which says what to do.
+ */
+async function validated({ methodKind }: DescMethod, response: Response) {
+  const { status, headers } = response;
+  try {
+    return validateResponse(methodKind, true, status, headers);
+  } catch (error) {
+    if (status !== 403 || !headers.get("Content-Type")?.startsWith("text/plain")) throw error;
+    throw new ConnectError((await response.text()).trim(), Code.PermissionDenied);
+  }
 }
 
 /** Iterates over the messages of a stream, and adds its trailers when it has ended. */

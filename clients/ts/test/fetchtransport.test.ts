@@ -101,6 +101,16 @@ suite("the transport of browsers, over a real connection,", () => {
     await assert.rejects(client.get("pods", web), UnavailableError);
     await assert.rejects(first(client.watch("pods", once)), UnavailableError);
   });
+
+  test("has the text with which a page of another origin is rejected", async () => {
+    const client = await clientOf((_, response) => {
+      response.writeHead(403, { "Content-Type": "text/plain" }).end("this origin may not call\n");
+    });
+    const rejected = (error: unknown) =>
+      error instanceof ForbiddenError && error.message === "this origin may not call";
+    await assert.rejects(client.get("pods", web), rejected);
+    await assert.rejects(first(client.watch("pods", once)), rejected);
+  });
 });
 
 /** A service with a pod, and a secret that may not be read. */
