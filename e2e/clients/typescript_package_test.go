@@ -32,7 +32,7 @@ var runtimes = []struct {
 }{
 	{name: "node20", program: "program.js"},
 	{name: "node22", program: "program.js"},
-	{name: "deno", program: "program.ts", arguments: []string{"run", "--check", "--allow-net", "--allow-env", "--allow-read"}},
+	{name: "deno", program: "program.ts", arguments: []string{"run", "--check", "--allow-net"}},
 	{name: "bun", program: "program.ts", arguments: []string{"run"}},
 }
 

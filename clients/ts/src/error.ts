@@ -79,7 +79,11 @@ export class KubeconnectError extends Error {
     return KubeconnectError.#of(Code.DataLoss, status.message, status);
   }
 
-  /** Returns the error of a part of a stream, as that of a call of its own. */
+  /**
+   * Returns the error of a part of a stream, as that of a call of its own.
+   *
+   * @internal
+   */
   static ofCall(status: Status): KubeconnectError {
     return KubeconnectError.#of(codeOf(status), status.message, status);
   }
