@@ -11,7 +11,7 @@ folder=$1
 mkdir -p "$folder"
 cp "$here/package.json" "$here/package-lock.json" "$folder"
 cd "$folder"
-"${NPM:-npm}" ci --loglevel=error --no-audit --no-fund --ignore-scripts
+${NPM:-npm} ci --loglevel=error --no-audit --no-fund --ignore-scripts
 
 # Each runtime comes in a package for one machine, and npm installs only those for this one.
 link() {

@@ -103,10 +103,11 @@ async function sendUnary<I extends DescMessage, O extends DescMessage>(
   const { isUnaryError, unaryError } = await validated(method, response);
   const [header, trailer] = trailerDemux(response.headers);
   if (isUnaryError) {
-    const error = (await response.json()) as JsonValue;
+    const error = (await response.json().catch(fail)) as JsonValue;
     throw errorFromJson(error, appendHeaders(header, trailer), unaryError);
   }
-  const message = parse(method.output, new Uint8Array(await response.arrayBuffer()));
+  const data = await response.arrayBuffer().catch(fail);
+  const message = parse(method.output, new Uint8Array(data));
   return { stream: false, service, method, header, trailer, message };
 }
 

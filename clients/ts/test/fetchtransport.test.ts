@@ -82,6 +82,14 @@ suite("the transport of browsers, over a real connection,", () => {
     }
   });
 
+  test("reports a call whose response is cut as unavailable", async () => {
+    const client = await clientOf((_, response) => {
+      response.writeHead(200, { "Content-Type": "application/proto", "Content-Length": 9 });
+      response.write(Buffer.from([0]), () => response.destroy());
+    });
+    await assert.rejects(client.get("pods", web), UnavailableError);
+  });
+
   test("reports a message that it cannot read as an internal error", async () => {
     const client = await clientOf((request, response) => {
       const stream = request.url?.endsWith("/Watch");
