@@ -25,12 +25,18 @@ export function followChecked(store, name) {
   let replayed = store.changes && new Map(last?.objects);
   const leaveChanges = store.changes?.((changes) => {
     want(!left, `${name}: changes after leaving`);
-    want(changes.added.length + changes.modified.length + changes.deleted.length > 0, `${name}: changes without a change`);
+    want(
+      changes.added.length + changes.modified.length + changes.deleted.length > 0,
+      `${name}: changes without a change`,
+    );
     replay(replayed, changes, name);
   });
   const leave = store.subscribe((snapshot) => {
     want(!left, `${name}: a snapshot after leaving`);
-    want(snapshot === store.snapshot && snapshot === store.getSnapshot(), `${name}: a listener gets another snapshot`);
+    want(
+      snapshot === store.snapshot && snapshot === store.getSnapshot(),
+      `${name}: a listener gets another snapshot`,
+    );
     want(snapshot !== undefined || last === undefined, `${name}: the snapshot is lost`);
     if (snapshot && last && snapshot !== last) checkNext(last, snapshot, name);
     if (snapshot && snapshot !== last && entriesOf(snapshot).length > 0) checkedCount++;
@@ -49,7 +55,10 @@ export function followChecked(store, name) {
 
 function replay(replayed, { added, modified, deleted }, name) {
   for (const object of deleted) {
-    want(replayed.get(object.key)?.uid === object.uid, `${name}: ${object.key} is deleted, but was not there`);
+    want(
+      replayed.get(object.key)?.uid === object.uid,
+      `${name}: ${object.key} is deleted, but was not there`,
+    );
     replayed.delete(object.key);
   }
   for (const object of added) {
@@ -65,19 +74,30 @@ function replay(replayed, { added, modified, deleted }, name) {
 }
 
 function checkReplayed(replayed, { objects }, name) {
-  const same = replayed.size === objects.size && [...objects].every(([key, object]) => replayed.get(key) === object);
-  want(same, `${name}: the changes lead to ${linesOf(replayed.values())}, not ${linesOf(objects.values())}`);
+  const same =
+    replayed.size === objects.size &&
+    [...objects].every(([key, object]) => replayed.get(key) === object);
+  want(
+    same,
+    `${name}: the changes lead to ${linesOf(replayed.values())}, not ${linesOf(objects.values())}`,
+  );
 }
 
 /** Objects and groups that have not changed are the same in the next snapshot, which differs. */
 function checkNext(before, after, name) {
-  const differs = Object.keys(after).some((field) => JSON.stringify(comparable(before[field])) !== JSON.stringify(comparable(after[field])));
+  const differs = Object.keys(after).some(
+    (field) =>
+      JSON.stringify(comparable(before[field])) !== JSON.stringify(comparable(after[field])),
+  );
   want(differs, `${name}: a new snapshot without a difference`);
   const earlier = new Map(entriesOf(before));
   for (const [key, value] of entriesOf(after)) {
     const old = earlier.get(key);
     if (old === undefined || old === value) continue;
-    const isSame = "uid" in old ? old.uid === value.uid && old.resourceVersion === value.resourceVersion : JSON.stringify(old) === JSON.stringify(value);
+    const isSame =
+      "uid" in old
+        ? old.uid === value.uid && old.resourceVersion === value.resourceVersion
+        : JSON.stringify(old) === JSON.stringify(value);
     want(!isSame, `${name}: ${key} has not changed, but is another object`);
   }
 }
@@ -98,7 +118,10 @@ const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
 function checkLists(store, { objects }, name) {
   const all = [...objects.values()].sort(byName);
-  want(isSameList(store.list(), all) && store.list() === store.list(), `${name}: list is not that of the snapshot`);
+  want(
+    isSameList(store.list(), all) && store.list() === store.list(),
+    `${name}: list is not that of the snapshot`,
+  );
   for (const namespace of new Set(all.map((object) => object.namespace))) {
     const some = all.filter((object) => object.namespace === namespace);
     want(isSameList(store.list(namespace), some), `${name}: list of a namespace`);
@@ -108,7 +131,10 @@ function checkLists(store, { objects }, name) {
   for (const color of ["red", "green", "blue", ""]) {
     const some = all.filter(({ value }) => colorOf(value) === color);
     want(isSameList(store.byIndex("color", color), some), `${name}: byIndex of ${color}`);
-    want(store.byIndex("color", color) === store.byIndex("color", color), `${name}: byIndex is not stable`);
+    want(
+      store.byIndex("color", color) === store.byIndex("color", color),
+      `${name}: byIndex is not stable`,
+    );
   }
 }
 

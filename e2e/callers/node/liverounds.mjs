@@ -72,7 +72,10 @@ async function closedEarly() {
   const aborted = new AbortController();
   const rejected = client.store("configmaps", { namespace, signal: aborted.signal }).ready;
   aborted.abort(new Error("left"));
-  const reason = await rejected.then(() => "resolved", (error) => error.message);
+  const reason = await rejected.then(
+    () => "resolved",
+    (error) => error.message,
+  );
   report("settled", { reason });
 }
 
@@ -80,5 +83,8 @@ async function measure() {
   await new Promise((resolve) => setTimeout(resolve, 200));
   for (let i = 0; i < 3; i++) globalThis.gc();
   const { heapUsed, external, arrayBuffers } = process.memoryUsage();
-  return { bytes: heapUsed + external + arrayBuffers, resources: process.getActiveResourcesInfo().sort() };
+  return {
+    bytes: heapUsed + external + arrayBuffers,
+    resources: process.getActiveResourcesInfo().sort(),
+  };
 }

@@ -36,7 +36,11 @@ function newLive() {
   const kind = pick(["store", "store", "page", "counts", "rejected"]);
   if (kind === "page") {
     const { patches, ...options } = selection;
-    const page = client.livePage("configmaps", { ...options, orderBy: "data.number desc", limit: 5 });
+    const page = client.livePage("configmaps", {
+      ...options,
+      orderBy: "data.number desc",
+      limit: 5,
+    });
     return { name: `page ${name}`, live: page, equals: () => equalsPage(page, options) };
   }
   if (kind === "counts") {
@@ -47,15 +51,24 @@ function newLive() {
   }
   if (kind === "rejected") {
     const store = client.store("configmaps", { filter: "object.(" });
-    return { name: `rejected ${name}`, live: store, equals: () => store.error !== undefined && store.snapshot === undefined };
+    return {
+      name: `rejected ${name}`,
+      live: store,
+      equals: () => store.error !== undefined && store.snapshot === undefined,
+    };
   }
-  const store = client.store("configmaps", { ...selection, indexes: { color: (value) => [colorOf(value)] } });
+  const store = client.store("configmaps", {
+    ...selection,
+    indexes: { color: (value) => [colorOf(value)] },
+  });
   store.indexed = true;
   return { name: `store ${name}`, live: store, equals: () => equalsList(store, selection) };
 }
 
 async function equalsList(store, { patches, ...selection }) {
-  const { objects } = await control.list("configmaps", { ...selection, minResourceVersion: target }).all();
+  const { objects } = await control
+    .list("configmaps", { ...selection, minResourceVersion: target })
+    .all();
   return String(linesOf(store.list())) === String(linesOf(objects));
 }
 
@@ -64,11 +77,18 @@ async function equalsPage(page, selection) {
     .list("configmaps", { ...selection, orderBy: "data.number desc", minResourceVersion: target })
     .all();
   const expected = objects.slice(page.offset, page.offset + 5);
-  return !page.scrolling && page.total === objects.length && String(linesOf(page.items)) === String(linesOf(expected));
+  return (
+    !page.scrolling &&
+    page.total === objects.length &&
+    String(linesOf(page.items)) === String(linesOf(expected))
+  );
 }
 
 async function equalsCounts(counts, asked) {
-  const { total, groups } = await control.count("configmaps", { ...asked, minResourceVersion: target });
+  const { total, groups } = await control.count("configmaps", {
+    ...asked,
+    minResourceVersion: target,
+  });
   const lines = (of) => String(of.map(({ values, count }) => `${values}=${count}`).sort());
   return counts.snapshot?.total === total && lines(counts.snapshot.groups) === lines(groups);
 }
@@ -79,7 +99,10 @@ function follow(entry) {
   if (live.open && Math.random() < 0.5) {
     const opened = `open of ${name}`;
     pending.set(opened, live);
-    live.open().then(() => pending.delete(opened), () => pending.delete(opened));
+    live.open().then(
+      () => pending.delete(opened),
+      () => pending.delete(opened),
+    );
     const leave = entry.leave;
     entry.leave = () => {
       leave();
@@ -89,7 +112,10 @@ function follow(entry) {
   if (live.open && Math.random() < 0.5) {
     const ready = `ready of ${name}`;
     pending.set(ready, live);
-    live.ready.then(() => pending.delete(ready), () => pending.delete(ready));
+    live.ready.then(
+      () => pending.delete(ready),
+      () => pending.delete(ready),
+    );
   }
   followed.push(entry);
 }
@@ -97,7 +123,8 @@ function follow(entry) {
 function step() {
   const chance = Math.random();
   if (followed.length < mostFollowed && chance < 0.4) follow(newLive());
-  else if (left.length > 0 && chance < 0.5) follow(left.splice(Math.floor(Math.random() * left.length), 1)[0]);
+  else if (left.length > 0 && chance < 0.5)
+    follow(left.splice(Math.floor(Math.random() * left.length), 1)[0]);
   else if (followed.length > 0 && chance < 0.8) {
     const [entry] = followed.splice(Math.floor(Math.random() * followed.length), 1);
     entry.leave();
@@ -128,7 +155,14 @@ async function check(round) {
     const equal = await Promise.all(different.map(({ equals }) => equals()));
     different = different.filter((_, i) => !equal[i]);
     if (different.length > 0) {
-      report("different", { round, names: different.map(({ name, live }) => `${name} ${live.connection.state} ${live.error?.message} ${live.scrolling}`), pending: [...pending.keys()] });
+      report("different", {
+        round,
+        names: different.map(
+          ({ name, live }) =>
+            `${name} ${live.connection.state} ${live.error?.message} ${live.scrolling}`,
+        ),
+        pending: [...pending.keys()],
+      });
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   }
