@@ -32,7 +32,8 @@ func TestRandomGrants_ReachOpenStreams(t *testing.T) {
 	service := kit.StartForCallers(t, "--recheck-interval", "2s")
 	var clients []record.Client
 	for _, protocol := range harness.Protocols {
-		clients = append(clients, caller.Calling(service, protocol).Resources)
+		client := caller.Calling(service, protocol).Resources
+		clients = append(clients, client, kit.NewSharingClient(t, client))
 	}
 	kit.Eventually(ctx, t, "the caller has its first permission", func() error {
 		_, err := clients[0].(kit.ResourceClient).List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})

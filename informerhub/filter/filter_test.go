@@ -136,7 +136,8 @@ func TestCompile_ErrorsDescribeTheFault(t *testing.T) {
 		` `:                        "it is empty",
 		`object.a.matches('(')`:    "error parsing regexp: missing closing )",
 		`duration('x') > object.a`: "invalid duration",
-		`'a' + 1 == 'b'`:           "no matching overload",
+		"true" + strings.Repeat(`||object.a.matches('a{1,1000}')`, 20): "instructions together, and may have 10000",
+		`'a' + 1 == 'b'`: "no matching overload",
 		`authorizer.path('/').check('get').allowed()`: "undeclared reference to 'authorizer'",
 	} {
 		if _, err := Compile(text); err == nil || !strings.Contains(err.Error(), want) {

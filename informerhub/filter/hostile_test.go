@@ -43,6 +43,8 @@ var hostile = map[string]string{
 	"a long loop":         "lists.range(9999).map(a, [a, a, a]).map(a, a).size() == 3000",
 	"entries":             "lists.range(5000).transformMapEntry(i, v, {string(v): v}).size() == 1000",
 
+	"many patterns":     "object.a.matches('a{1,1000}')" + strings.Repeat("||object.a.matches('a{1,1000}')", 500),
+	"the most patterns": "object.a.matches('a{1,1000}')" + strings.Repeat("||object.a.matches('a{1,1000}')", 3),
 	"a large pattern":   "'a'.matches('" + strings.Repeat("(a{1000}|b{1000})", 900) + "')",
 	"nested repetition": "'aaa'.matches('((a{30}){30}){30}')",
 	"a slow pattern":    "'" + strings.Repeat("x", 1000) + "'.matches('" + strings.Repeat("(x+x+)+", 1000) + "y')",
@@ -93,6 +95,30 @@ func TestFilter_HostileExpressionsStayWithinLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// maxRetained bounds the memory of a compiled expression, which a stream keeps until it ends.
+const maxRetained = 4 << 20
+
+func TestCompile_RetainsLittleMemory(t *testing.T) {
+	for name, text := range hostile {
+		t.Run(name, func(t *testing.T) {
+			before := retained()
+			f, err := Compile(text)
+			if grown := retained() - before; err == nil && grown > maxRetained {
+				t.Errorf("retains %d KiB", grown>>10)
+			}
+			runtime.KeepAlive(f)
+		})
+	}
+}
+
+// retained returns the bytes of the objects in use.
+func retained() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }
 
 func allocated() uint64 {

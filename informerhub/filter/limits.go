@@ -12,7 +12,8 @@ const (
 	maxCopies = 6
 	// maxRecoveries bounds how often the parser continues after an error.
 	maxRecoveries = 8
-	// maxPatternWeight is the approximate maximum number of instructions of a regular expression.
+	// maxPatternWeight is the approximate maximum number of instructions of all constant regular
+	// expressions together, and of each one that is not constant.
 	maxPatternWeight = 10_000
 	// maxExponent is the maximum number of digits of a number such as quantity("1e3").
 	maxExponent = 1000

@@ -71,7 +71,8 @@ func weighSyntax(parsed *syntax.Regexp) uint64 {
 	return weight
 }
 
-// patternValidator rejects regular expressions that are malformed or too large.
+// patternValidator rejects regular expressions that are malformed, or too large together: each one is
+// compiled, and stays in memory as long as a stream uses the filter.
 type patternValidator struct{}
 
 // Name implements cel.ASTValidator.
@@ -79,13 +80,18 @@ func (patternValidator) Name() string { return "kubeconnect.validator.pattern" }
 
 // Validate implements cel.ASTValidator.
 func (patternValidator) Validate(_ *cel.Env, _ cel.ValidatorConfig, root *ast.AST, issues *cel.Issues) {
+	total, rejected := uint64(0), false
 	eachPattern(root.Expr(), func(part ast.Expr, pattern string) {
-		switch weight, err := weighPattern(pattern); {
+		weight, err := weighPattern(pattern)
+		total = add(total, weight)
+		switch {
+		case rejected:
 		case err != nil:
 			issues.ReportErrorAtID(part.ID(), "%v", err)
-		case weight > maxPatternWeight:
-			issues.ReportErrorAtID(part.ID(), "the regular expression is too large: it has %d instructions, and may have %d",
-				weight, maxPatternWeight)
+		case total > maxPatternWeight:
+			rejected = true
+			issues.ReportErrorAtID(part.ID(), "the regular expressions up to this one are too large: they have %d instructions together, and may have %d",
+				total, maxPatternWeight)
 		}
 	})
 }

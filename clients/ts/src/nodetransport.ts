@@ -32,9 +32,11 @@ export class NodeTransport implements Transport {
 
   readonly stream: Transport["stream"] = (method, signal, ...rest) => {
     const connection = this.#current;
-    signal?.addEventListener("abort", () => {
-      if (isUnavailable(signal.reason)) this.#leave(connection);
-    });
+    const leave = (): void => {
+      if (isUnavailable(signal?.reason)) this.#leave(connection);
+    };
+    // Node.js never releases a signal of AbortSignal.any that has aborted and still has a listener.
+    signal?.addEventListener("abort", leave, { once: true });
     return connection.transport.stream(method, this.#untilClosed(signal), ...rest);
   };
 

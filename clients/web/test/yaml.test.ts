@@ -188,6 +188,30 @@ const managedFields = [
   },
 ];
 
+describe("a schema that is not one of Kubernetes", () => {
+  const shared = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => {
+      const next = { $ref: `#/components/schemas/s${index + 1}` };
+      return [`s${index}`, { allOf: [next, next] }];
+    }),
+  );
+  const itself = { $ref: "#/components/schemas/itself" };
+  const odd = new KindSchema({
+    properties: { itself, shared: { $ref: "#/components/schemas/s0" } },
+    components: { schemas: { itself: { ...itself, allOf: [itself] }, ...shared } },
+  });
+
+  test("can refer to itself, and many times to others", () => {
+    expect(odd.at(["itself"])).toEqual({});
+    expect(odd.at(["shared", "field"])).toBeUndefined();
+  });
+
+  test("has no fields that all objects of JavaScript have", () => {
+    expect(odd.at(["constructor"])).toBeUndefined();
+    expect(odd.at(["__proto__"])).toBeUndefined();
+  });
+});
+
 describe("managerOf", () => {
   const value = object(
     { spec: { replicas: 3, containers: [{ name: "web", image: "a" }] } },

@@ -56,7 +56,7 @@ export function useShared<L extends LiveStore<object>>(
   const shared =
     question && storesOf(client).get(stableKey(question), lingerMs, () => create(client));
   const view = useView(shared);
-  const previous = usePrevious(view, keepPrevious && shared !== undefined);
+  const previous = usePrevious(client, view, keepPrevious && shared !== undefined);
   if (previous) return { ...view, ...previous, store: shared?.store, previous: true };
   if (suspense && shared) suspendUntilLoaded(shared, view);
   return { ...view, store: shared?.store, previous: false };
@@ -76,15 +76,21 @@ function getNotLoaded(): LiveView<never> {
   return notLoaded;
 }
 
-/** Returns the last snapshot that was shown, if it is wanted and there is no newer one. */
+/**
+ * Returns the last snapshot that was shown, if it is wanted and there is no newer one. That of another
+ * client is not shown: it may be what another user was allowed to read.
+ */
 function usePrevious<S>(
+  client: Client,
   { snapshot, error }: LiveView<S>,
   isWanted: boolean,
 ): Pick<LiveView<S>, "snapshot" | "loaded"> | undefined {
-  const shown = useRef<S>(undefined);
+  const shown = useRef<{ readonly client: Client; readonly snapshot: S }>(undefined);
   useEffect(() => {
-    if (snapshot !== undefined || !isWanted) shown.current = snapshot;
-  }, [snapshot, isWanted]);
-  if (!isWanted || snapshot !== undefined || error || shown.current === undefined) return undefined;
-  return { snapshot: shown.current, loaded: true };
+    if (snapshot !== undefined) shown.current = { client, snapshot };
+    else if (!isWanted) shown.current = undefined;
+  }, [client, snapshot, isWanted]);
+  const last = shown.current;
+  if (!isWanted || snapshot !== undefined || error || last?.client !== client) return undefined;
+  return { snapshot: last.snapshot, loaded: true };
 }

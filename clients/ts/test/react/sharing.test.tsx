@@ -180,4 +180,22 @@ suite("hooks", () => {
     await opened(fake, { ...snapshot(added("b")), watchIndex: 1 });
     expect(texts()).toEqual(["false: b"]);
   });
+
+  test("keepPrevious shows nothing of another client, whose user may see more", async () => {
+    const [first, second] = [service(), service()];
+    const Kept = (): ReactNode => {
+      const { objects, previous } = useList("pods", { keepPrevious: true });
+      return <p>{`${previous}: ${objects.map(({ name }) => name).join(",")}`}</p>;
+    };
+    const { rerender } = renderWith(first.client, <Kept />);
+    await opened(first, snapshot(added("a")));
+    rerender(
+      <KubeconnectProvider client={second.client}>
+        <Kept />
+      </KubeconnectProvider>,
+    );
+    expect(texts()).toEqual(["false: "]);
+    await opened(second, snapshot(added("b")));
+    expect(texts()).toEqual(["false: b"]);
+  });
 });

@@ -8,6 +8,7 @@ import {
 import { OverviewPage } from "../overview/page.js";
 import { NotFound } from "./notfound.js";
 import { Shell } from "./shell.js";
+import { ViewError } from "./viewerror.js";
 
 /** What every address can have: the namespace that all views show; without it, all namespaces. */
 export interface AppSearch {
@@ -106,6 +107,7 @@ const service = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([overview, tableRoute, objectRoute, logsRoute, service]),
   defaultPreload: "intent",
+  defaultErrorComponent: ViewError,
 });
 
 declare module "@tanstack/react-router" {

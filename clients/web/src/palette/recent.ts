@@ -1,12 +1,17 @@
+import { useSession } from "../app/session.js";
 import { useStored } from "../app/stored.js";
 import type { Entry } from "./entries.js";
 
 const limit = 6;
 const nothing: readonly string[] = [];
 
-/** The addresses that were chosen last, as entries, and a function that adds one. */
+/**
+ * The addresses that the user has chosen last, as entries, and a function that adds one. Another user of
+ * the same browser has other ones, because they have names of objects.
+ */
 export function useRecent(): readonly [readonly Entry[], (entry: Entry) => void] {
-  const [stored, setStored] = useStored("kubeconnect.recent", nothing);
+  const { username } = useSession().identity;
+  const [stored, setStored] = useStored(`kubeconnect.recent.${username}`, nothing);
   const add = (entry: Entry): void => {
     const text = recentText(entry);
     if (text === undefined) return;

@@ -93,8 +93,12 @@ export const Placeholder = memo(function Placeholder({ index }: { readonly index
 function CellContent({ cell: { text, tone, since } }: { readonly cell: Cell }) {
   if (since) return <Age since={since} />;
   if (tone && text) return <Chip tone={tone}>{text}</Chip>;
-  return <span title={text}>{text}</span>;
+  const shown = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  return <span title={shown}>{shown}</span>;
 }
+
+/** The number of characters of a cell at most: a value can have a megabyte, and a page many of them. */
+const longestText = 1_000;
 
 function placeOf(index: number): string {
   return `translateY(${index * rowHeight}px)`;

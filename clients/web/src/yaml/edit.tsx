@@ -32,7 +32,7 @@ export function YamlEdit({
 }) {
   const client = useClient();
   const [draft, setDraft] = useState<Draft>(
-    () => draftOf(live.uid) ?? { base: live, text: toYaml(live.value) },
+    () => draftOf(client, live.uid) ?? { base: live, text: toYaml(live.value) },
   );
   const [problems, setProblems] = useState<readonly Problem[]>([]);
   const [outcome, setOutcome] = useState<Outcome>();
@@ -41,8 +41,8 @@ export function YamlEdit({
   const isChanged = draft.text !== toYaml(draft.base.value);
   const { uid } = live;
   useEffect(() => {
-    keepDraft(uid, isChanged ? draft : undefined);
-  }, [uid, draft, isChanged]);
+    keepDraft(client, uid, isChanged ? draft : undefined);
+  }, [client, uid, draft, isChanged]);
 
   const extensions = useExtensions(live, setProblems, (text) => {
     setDraft((before) => ({ ...before, text }));
@@ -59,7 +59,7 @@ export function YamlEdit({
     const result = await submit(client, draft, { dryRun });
     setBusy(undefined);
     if (result.is === "accepted" && !dryRun) {
-      keepDraft(uid, undefined);
+      keepDraft(client, uid, undefined);
       onClose();
       return;
     }
@@ -92,7 +92,7 @@ export function YamlEdit({
         </Button>
         <Button
           onClick={() => {
-            keepDraft(uid, undefined);
+            keepDraft(client, uid, undefined);
             onClose();
           }}
         >

@@ -25,6 +25,7 @@ export interface Schema {
 export class KindSchema {
   readonly root: Schema;
   readonly #schemas: Readonly<Record<string, Schema>>;
+  readonly #resolved = new Map<string, Schema>();
 
   constructor(root: Schema) {
     this.root = root;
@@ -36,13 +37,22 @@ export class KindSchema {
     let resolved = schema;
     if (schema.$ref) {
       const { $ref, ...rest } = schema;
-      const target = this.#schemas[$ref.slice($ref.lastIndexOf("/") + 1)];
-      resolved = target ? { ...this.resolve(target), ...rest } : rest;
+      resolved = { ...this.#referenced($ref.slice($ref.lastIndexOf("/") + 1)), ...rest };
     }
     const parts = resolved.allOf ?? [];
     if (parts.length === 0) return resolved;
     const merged = parts.map((part) => this.resolve(part)).reduce((a, b) => ({ ...a, ...b }), {});
     return { ...merged, ...omit(resolved, "allOf") };
+  }
+
+  /** Returns a schema by its name, resolved once: schemas may refer to each other in cycles. */
+  #referenced(name: string): Schema {
+    const known = this.#resolved.get(name);
+    if (known) return known;
+    this.#resolved.set(name, {});
+    const resolved = this.resolve(own(this.#schemas, name) ?? {});
+    this.#resolved.set(name, resolved);
+    return resolved;
   }
 
   /** Returns the schema of the value at a path; undefined if there is none. */
@@ -57,10 +67,15 @@ export class KindSchema {
   }
 }
 
+/** Returns a schema by its name; undefined for a name that only all objects have. */
+function own(schemas: Readonly<Record<string, Schema>>, name: string): Schema | undefined {
+  return Object.hasOwn(schemas, name) ? schemas[name] : undefined;
+}
+
 /** Returns the schema of a field or of an item; undefined if the schema does not know it. */
 function childSchema(schema: Schema, segment: string | number): Schema | undefined {
   if (typeof segment === "number") return schema.items;
-  const property = schema.properties?.[segment];
+  const property = schema.properties && own(schema.properties, segment);
   if (property) return property;
   const { additionalProperties } = schema;
   return isRecord(additionalProperties) ? additionalProperties : undefined;

@@ -1,4 +1,5 @@
 import type { KubeObject } from "@kubeconnect/client";
+import { useClient } from "@kubeconnect/client/react";
 import { useState } from "react";
 import { draftOf } from "./drafts.js";
 import { YamlEdit } from "./edit.js";
@@ -12,7 +13,8 @@ export function YamlTab({
   readonly object: KubeObject;
   readonly isDeleted?: boolean;
 }) {
-  const [isEditing, setEditing] = useState(() => draftOf(object.uid) !== undefined);
+  const client = useClient();
+  const [isEditing, setEditing] = useState(() => draftOf(client, object.uid) !== undefined);
   return isEditing ? (
     <YamlEdit
       key={object.uid}
