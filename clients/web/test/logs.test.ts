@@ -88,6 +88,41 @@ describe("RowBuffer", () => {
   });
 });
 
+describe("repeated notes", () => {
+  const failed: NewRow = { kind: "note", source: "a/b", tone: "bad", text: "cannot be read" };
+  const waiting: NewRow = { ...failed, tone: "info", text: "no log yet" };
+  const timesOf = (buffer: RowBuffer) =>
+    buffer.rows().map((row) => (row.kind === "note" ? (row.times ?? 1) : "line"));
+
+  test("are counted, also when two notes alternate", () => {
+    const buffer = new RowBuffer(10);
+    buffer.push(failed, waiting);
+    const before = buffer.rows();
+    buffer.push(failed, waiting, failed);
+    expect(timesOf(buffer)).toEqual([3, 2]);
+    expect(before[0]).not.toHaveProperty("times");
+  });
+
+  test("are notes of their own after a line of the container, and for each container", () => {
+    const buffer = new RowBuffer(10);
+    buffer.push(failed, { ...failed, source: "a/other" }, line("text"), failed);
+    expect(timesOf(buffer)).toEqual([1, 1, "line", 1]);
+  });
+
+  test("are notes of their own when the first one was dropped or taken", () => {
+    const buffer = new RowBuffer(10);
+    buffer.push(failed);
+    for (let i = 0; i < 12; i++) buffer.push({ ...line(String(i)), source: "a/other" });
+    buffer.push(failed);
+    expect(timesOf(buffer).at(-1)).toBe(1);
+    buffer.push(...buffer.take(), failed);
+    expect(timesOf(buffer).at(-1)).toBe(2);
+    buffer.take();
+    buffer.push(failed);
+    expect(timesOf(buffer)).toEqual([1]);
+  });
+});
+
 describe("search", () => {
   test("splits a text at its matches", () => {
     expect(partsOf("An error: ERROR", "error").map((part) => [part.text, part.isMatch])).toEqual([

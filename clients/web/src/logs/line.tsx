@@ -26,6 +26,7 @@ export const RowContent = memo(function RowContent({ row, times, query, colors, 
       <span className={styles.note} data-tone={row.tone}>
         {source && `${source}: `}
         {row.text}
+        {row.times !== undefined && <b> ({row.times.toLocaleString()} times)</b>}
       </span>
     );
   }
