@@ -22,6 +22,7 @@ var comparisons = []comparison{
 	{"clients", (*lab).compareClients},
 	{"python", (*lab).comparePython},
 	{"typescript", (*lab).compareTypeScript},
+	{"console", (*lab).compareConsole},
 	{"label", (*lab).compareLabels},
 	{"questions", (*lab).compareQuestions},
 	{"pages", (*lab).comparePages},

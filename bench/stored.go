@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // changeAnnotation is the annotation of a pod that is changed. Its value is a number of changeDigits
@@ -15,6 +16,14 @@ import (
 const (
 	changeAnnotation = "bench.example.com/change"
 	changeDigits     = 12
+)
+
+// Field numbers of the encoding. Source: generated.proto of k8s.io/apimachinery/pkg/runtime and
+// k8s.io/api/core/v1.
+const (
+	unknownRaw     protowire.Number = 2
+	podStatus      protowire.Number = 3
+	podStatusPhase protowire.Number = 1
 )
 
 var unchanged = digitsOf(0)
@@ -27,6 +36,7 @@ type storedPod struct {
 	value  []byte
 	digits []byte // the part of value that is changed
 	number int    // the value of digits
+	phase  []byte // the part of value that is the phase; nil unless changes concern the phase too
 }
 
 // readPod reads a pod that was created from podOf.
@@ -48,7 +58,22 @@ func (s *store) readPod(ctx context.Context, at place) (*storedPod, error) {
 func (p *storedPod) change(ctx context.Context, s *store) error {
 	p.number++
 	copy(p.digits, digitsOf(p.number))
+	copy(p.phase, phases[p.number%len(phases)])
 	return s.put(ctx, p.key, p.value)
+}
+
+// phases are the phases that a change of the phase alternates between. They have the same length.
+var phases = []corev1.PodPhase{corev1.PodRunning, corev1.PodPending}
+
+// changePhase makes each later change concern the phase too, so that it is visible in a table of pods.
+func (p *storedPod) changePhase() error {
+	encoded := bytes.TrimPrefix(p.value, storedPrefix)
+	phase := fieldOf(fieldOf(fieldOf(encoded, unknownRaw), podStatus), podStatusPhase)
+	if len(phase) != len(corev1.PodRunning) {
+		return fmt.Errorf("%s: cannot change the phase %q in place", p.key, phase)
+	}
+	p.phase = phase
+	return nil
 }
 
 // changeableDigits returns the bytes of the annotation's value in an encoded pod. A map entry is a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +52,25 @@ func (c *changer) read(ctx context.Context, places []place) error {
 }
 
 func (c *changer) close() { c.store.close() }
+
+// changePhases makes each later change concern the phase of the pod too.
+func (c *changer) changePhases() error {
+	for _, pod := range c.pods {
+		if err := pod.changePhase(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shuffle makes later changes concern the pods in a random order. It must not be called while pods are
+// changed.
+func (c *changer) shuffle() {
+	rand.Shuffle(len(c.pods), func(i, j int) {
+		c.pods[i], c.pods[j] = c.pods[j], c.pods[i]
+		c.places[i], c.places[j] = c.places[j], c.places[i]
+	})
+}
 
 // changeOne changes the next pod.
 func (c *changer) changeOne(ctx context.Context) error {

@@ -24,7 +24,7 @@ const (
 )
 
 // Config configures a server. All fields but Compression, CORSOrigins, Lacking, Limits, LogClients,
-// Metrics, Recheck, Streams and TokenGeneration are required.
+// Metrics, Recheck, Replica, Streams and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -54,6 +54,8 @@ type Config struct {
 	Metrics *edge.Metrics
 	// Console handles the page at "/".
 	Console http.Handler
+	// Replica is the name of this process in [edge.ReplicaHeader]. Default: responses do not have it.
+	Replica string
 	// OnShutdown registers a function that is called when the service begins to shut down; see
 	// [edge.ChainConfig]. Open streams then end with UNAVAILABLE, while other calls may finish.
 	OnShutdown func(end func()) (remove func() bool)
@@ -73,6 +75,7 @@ func New(config Config) http.Handler {
 		Compression:   config.Compression,
 		OnShutdown:    config.OnShutdown,
 		CORSOrigins:   config.CORSOrigins,
+		Replica:       config.Replica,
 		BodyPatience:  config.bodyPatience,
 	})
 	options := chain.Options()

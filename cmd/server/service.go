@@ -95,6 +95,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.Metrics = s.metrics
 	config.Console = web.Handler()
 	config.CORSOrigins = s.settings.corsOrigins
+	config.Replica = replicaName()
 	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
 }
 

@@ -25,6 +25,8 @@ type ChainConfig struct {
 	OnShutdown func(end func()) (remove func() bool)
 	// CORSOrigins are the other origins whose pages are allowed to call.
 	CORSOrigins []string
+	// Replica is the name of this process in ReplicaHeader. Default: responses do not have it.
+	Replica string
 	// BodyPatience is the time within which a client must send its request. Default: 30 s.
 	BodyPatience time.Duration
 }
@@ -60,6 +62,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		entrance:      c.entrance,
 		authenticator: c.config.Authenticator,
 		metrics:       c.config.Metrics,
+		replica:       c.config.Replica,
 		callers:       c.Callers,
 		calls:         newCallQueue(c.config.Limits.Calls),
 		requests:      newRequestQueue(),

@@ -26,7 +26,7 @@ func CORS(origins []string, next http.Handler) http.Handler {
 		AllowedOrigins: origins,
 		AllowedMethods: connectcors.AllowedMethods(),
 		AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "If-None-Match"),
-		ExposedHeaders: append(connectcors.ExposedHeaders(), "ETag"),
+		ExposedHeaders: append(connectcors.ExposedHeaders(), "ETag", ReplicaHeader),
 		MaxAge:         preflightSeconds,
 	}).Handler(next)
 }

@@ -91,7 +91,7 @@ func TestCORS_AllowsOnlyListedOrigins(t *testing.T) {
 	}
 }
 
-func TestCORS_PagesCanSendAndReadTags(t *testing.T) {
+func TestCORS_PagesCanSendAndReadTagsAndReadTheReplica(t *testing.T) {
 	const origin = "https://app.example.com"
 	handler := CORS([]string{origin}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, "/", nil)
@@ -107,7 +107,8 @@ func TestCORS_PagesCanSendAndReadTags(t *testing.T) {
 	request.Header.Set("Origin", origin)
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, request)
-	if exposed := answer.Header().Get("Access-Control-Expose-Headers"); !strings.Contains(strings.ToLower(exposed), "etag") {
+	exposed := strings.ToLower(answer.Header().Get("Access-Control-Expose-Headers"))
+	if !strings.Contains(exposed, "etag") || !strings.Contains(exposed, strings.ToLower(ReplicaHeader)) {
 		t.Errorf("exposed are %q", exposed)
 	}
 }

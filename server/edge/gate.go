@@ -16,6 +16,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
+// ReplicaHeader is the header of each response to an authenticated caller that has the name of the
+// replica which has served it.
+const ReplicaHeader = "Kubeconnect-Replica"
+
 // admitPatience is the time that a call waits for other calls of its caller to end.
 const admitPatience = 5 * time.Second
 
@@ -26,6 +30,7 @@ type gate struct {
 	*entrance
 	authenticator auth.Authenticator
 	metrics       *Metrics
+	replica       string // empty: responses do not name it
 	callers       *Callers
 	calls         *fairqueue.Queue // running unary calls, by caller; nil without a limit
 	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
@@ -49,6 +54,9 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	calling, err := authenticate(ctx, g.authenticator, header)
 	if err != nil {
 		return nil, err
+	}
+	if g.replica != "" {
+		c.responseHeader.Set(ReplicaHeader, g.replica)
 	}
 	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken

@@ -1,5 +1,6 @@
 import { KubeconnectError } from "@kubeconnect/client";
 import { expect, test } from "vitest";
+import { Replica } from "../src/app/replica.js";
 import { breadcrumbs } from "../src/model/breadcrumbs.js";
 import { healthDetail, healthOf, healthText, type StreamState } from "../src/model/connection.js";
 import { formatBytes, formatCpu, formatShare } from "../src/model/quantity.js";
@@ -44,6 +45,32 @@ test("the detail of a lost connection counts down to the next attempt", () => {
   const health = healthOf({ ...live, connection: { state: "lost", since, error }, retryAt: 5_000 });
   expect(healthDetail(health, 2_500)).toContain("Retrying in 3 s.");
   expect(healthDetail(health, 6_000)).toContain("Retrying now.");
+});
+
+test("a live page names the replica, and the one before it", () => {
+  const moved = { is: "live", replica: "pod-b-2", previous: "pod-a-1" } as const;
+  expect(healthText(moved)).toBe("Live, replica changed");
+  expect(healthDetail(moved, 0)).toContain("Served by pod-b-2, before by pod-a-1.");
+  expect(healthText({ is: "live", replica: "pod-b-2" })).toBe("Live");
+});
+
+test("the replica is that of the last opened stream", async () => {
+  const replica = new Replica();
+  const seen: (string | undefined)[] = [];
+  replica.subscribe(() => seen.push(replica.name()));
+  const respond = (stream: boolean, name?: string) =>
+    replica.observe(() =>
+      Promise.resolve({
+        stream,
+        header: new Headers(name === undefined ? {} : { "kubeconnect-replica": name }),
+      } as never),
+    )({} as never);
+  await respond(true, "pod-a");
+  await respond(false, "pod-b"); // another call, which any replica may serve
+  await respond(true);
+  await respond(true, "pod-a");
+  await respond(true, "pod-b");
+  expect(seen).toEqual(["pod-a", "pod-b"]);
 });
 
 test("breadcrumbs lead from the table to the object", () => {

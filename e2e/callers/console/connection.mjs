@@ -24,7 +24,7 @@ await withPage(`${address}/r/pods?ns=${namespace}&labels=app=web`, async (table)
   for (const [name, page] of Object.entries(pages)) await look(page, `${fault}-${name}`);
   report("lost", { words, names: await untilRows(table, Number(before)) });
 
-  await untilAll(pages, "Live");
+  await untilAll(pages, fault === "killed" ? "Live, replica changed" : "Live");
   await untilReplicas(object, after);
   await untilLine(logs, "after the fault");
   report("live again", { names: await untilRows(table, Number(after)) });

@@ -1,6 +1,13 @@
 import type { Client, KubeconnectError } from "@kubeconnect/client";
 import { useClient, useLiveStore } from "@kubeconnect/client/react";
-import { createContext, useContext, useMemo, useState, type ReactNode } from "react";
+import {
+  createContext,
+  useContext,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from "react";
 import { healthDetail, healthOf, healthText, type Health } from "../model/connection.js";
 import { resourceName } from "../model/resource.js";
 import { useNow } from "../ui/age.js";
@@ -8,6 +15,7 @@ import styles from "./app.module.css";
 import { useCatalog, type Catalog } from "./catalog.js";
 import { useNamespace } from "./namespace.js";
 import { useSession } from "./session.js";
+import { usePreviousReplica } from "./usepreviousreplica.js";
 
 const HealthContext = createContext<Health>({ is: "connecting" });
 
@@ -24,11 +32,14 @@ const observed = ["namespaces", "nodes", "pods", "services", "configmaps"];
  * store, which is kept open here, is the state of all.
  */
 export function HealthProvider({ children }: { readonly children: ReactNode }) {
-  const { isExpired, isPaused } = useSession();
+  const { isExpired, isPaused, replica } = useSession();
   const [retryAt, setRetryAt] = useState<number>();
   const view = useLiveStore(useObservedStore(useClient(), useCatalog(), setRetryAt));
   const health = healthOf({ ...view, retryAt, isSignedOut: isExpired, isPaused });
-  return <HealthContext value={health}>{children}</HealthContext>;
+  const name = useSyncExternalStore(replica.subscribe, replica.name);
+  const previous = usePreviousReplica(name, health.is === "live");
+  const shown = health.is === "live" ? { ...health, replica: name, previous } : health;
+  return <HealthContext value={shown}>{children}</HealthContext>;
 }
 
 function useObservedStore(client: Client, { types }: Catalog, setRetryAt: (time: number) => void) {

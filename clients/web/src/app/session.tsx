@@ -12,6 +12,7 @@ import {
 } from "react";
 import { Credentials, waitForSignIn } from "./credentials.js";
 import { HiddenTab, pauseWhileHidden } from "./hiddentab.js";
+import { Replica } from "./replica.js";
 import { SignIn } from "./signin.js";
 
 /** The signed-in user. The token is only in the memory of the client that sends it. */
@@ -22,6 +23,7 @@ export interface Session {
   readonly isExpired: boolean;
   /** Whether the streams are closed because the tab was hidden for long. */
   readonly isPaused: boolean;
+  readonly replica: Replica;
   /** Forgets the token, and asks for another one. */
   readonly signOut: () => void;
 }
@@ -39,6 +41,7 @@ interface SignedIn {
   readonly client: Client;
   readonly identity: Identity;
   readonly credentials: Credentials;
+  readonly replica: Replica;
 }
 
 type State =
@@ -88,7 +91,7 @@ function SignedInSession({
   readonly setState: (state: State) => void;
   readonly children: ReactNode;
 }) {
-  const { client, identity, credentials } = state;
+  const { client, identity, credentials, replica } = state;
   const isExpired = useSyncExternalStore(credentials.subscribe, credentials.isExpired);
   const isPaused = useSyncExternalStore(tab.subscribe, tab.isPaused);
   const [error, setError] = useState<string>();
@@ -98,11 +101,12 @@ function SignedInSession({
       identity,
       isExpired,
       isPaused,
+      replica,
       signOut: () => {
         setState({ is: "signedOut" });
       },
     }),
-    [client, identity, isExpired, isPaused, setState],
+    [client, identity, isExpired, isPaused, replica, setState],
   );
   const continueWith = async (token: string): Promise<void> => {
     const next = withReason(await identify(token));
@@ -145,12 +149,13 @@ async function identify(token: string, signal?: AbortSignal): Promise<State> {
 }
 
 /** Creates the client of the views. */
-function openClient(token: string): Pick<SignedIn, "client" | "credentials"> {
+function openClient(token: string): Pick<SignedIn, "client" | "credentials" | "replica"> {
   const credentials = new Credentials(token);
-  const interceptors = [pauseWhileHidden(tab), waitForSignIn(credentials)];
+  const replica = new Replica();
+  const interceptors = [pauseWhileHidden(tab), waitForSignIn(credentials), replica.observe];
   const client = connect(window.location.origin, {
     interceptors,
     ...(token !== "" && { token: credentials.token }),
   });
-  return { client, credentials };
+  return { client, credentials, replica };
 }

@@ -2,10 +2,19 @@ import type { ConnectionState, Freshness } from "@kubeconnect/client";
 
 /** What the page is connected to, as one state. */
 export type Health =
-  | { readonly is: "connecting" | "catchingUp" | "live" | "signedOut" | "paused" }
+  | { readonly is: "connecting" | "catchingUp" | "signedOut" | "paused" }
+  | LiveHealth
   | { readonly is: "stale"; readonly since: Date | undefined }
   | { readonly is: "lost"; readonly since: Date; readonly retryAt: number | undefined }
   | { readonly is: "failed"; readonly message: string };
+
+export interface LiveHealth {
+  readonly is: "live";
+  /** The replica of the service that serves the stream. */
+  readonly replica?: string | undefined;
+  /** The replica that has served until the connection was lost, if it is another one. */
+  readonly previous?: string | undefined;
+}
 
 /** What is known about the stream of all live data. */
 export interface StreamState {
@@ -40,7 +49,7 @@ export function healthText(health: Health): string {
     case "catchingUp":
       return "Catching up";
     case "live":
-      return "Live";
+      return health.previous === undefined ? "Live" : "Live, replica changed";
     case "signedOut":
       return "Signed out";
     case "paused":
@@ -62,7 +71,7 @@ export function healthDetail(health: Health, now: number): string {
     case "catchingUp":
       return "The service has not sent the complete state yet.";
     case "live":
-      return "Changes are shown as they happen.";
+      return `Changes are shown as they happen.${servedBy(health)}`;
     case "signedOut":
       return "The token has expired. Sign in again to continue.";
     case "paused":
@@ -74,6 +83,11 @@ export function healthDetail(health: Health, now: number): string {
     case "failed":
       return health.message;
   }
+}
+
+function servedBy({ replica, previous }: LiveHealth): string {
+  if (replica === undefined) return "";
+  return ` Served by ${replica}${previous === undefined ? "" : `, before by ${previous}`}.`;
 }
 
 function retryText(retryAt: number | undefined, now: number): string {

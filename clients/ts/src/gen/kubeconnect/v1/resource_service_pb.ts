@@ -50,6 +50,10 @@ export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
  * long as the response would differ in nothing but the last_contact_time of its freshness, and in
  * the resource_version of a list, a count or a table without a next page.
  *
+ * Each response to an authenticated caller has the header Kubeconnect-Replica: the host name of the
+ * replica that has served it, which is its pod, and a random suffix of its process. Another value
+ * means that the replica was restarted, or that another one serves.
+ *
  * Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
  * there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
  * PERMISSION_DENIED (the cluster does not allow the request), INVALID_ARGUMENT (the
