@@ -117,6 +117,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the console accepts GET and HEAD only", http.StatusMethodNotAllowed)
 		return
 	}
+	w.Header().Set("Vary", "Accept")
 	name := r.URL.Path
 	if isView(name) {
 		name = "/index.html"
@@ -132,7 +133,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(asset.content))
 	case name == "/index.html":
 		http.Error(w, "the console is not in this binary: run `make build`", http.StatusServiceUnavailable)
+	case isNavigation(r) && h.assets["/index.html"].content != nil:
+		h.serveNotFound(w, r)
 	default:
 		http.Error(w, "the console has no such file", http.StatusNotFound)
+	}
+}
+
+// isNavigation reports whether a person opens the address in a browser: scripts, styles and images
+// are not requested as HTML.
+func isNavigation(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// serveNotFound serves the page with status 404. The page says that its address is unknown.
+func (h *handler) serveNotFound(w http.ResponseWriter, r *http.Request) {
+	page := h.assets["/index.html"]
+	w.Header().Set("Content-Type", page.contentType)
+	w.WriteHeader(http.StatusNotFound)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(page.content)
 	}
 }
