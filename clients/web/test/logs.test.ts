@@ -7,7 +7,7 @@ import { plainText } from "../src/logs/plain.js";
 import { noteRow } from "../src/logs/row.js";
 import { Finder, nextMatch, partsOf } from "../src/logs/search.js";
 import { defaultSettings, queryOf } from "../src/logs/settings.js";
-import { colorsOf, fileText, labelsOf } from "../src/logs/sources.js";
+import { colorsOf, fileText, labelsOf, nameColumns } from "../src/logs/sources.js";
 import { containersOf, podsOfSearch } from "../src/logs/target.js";
 
 describe("levelOf", () => {
@@ -165,6 +165,12 @@ describe("sources", () => {
     expect([...labelsOf(sources).values()]).toEqual(["abc/app", "abc/proxy", "def/app"]);
     expect([...labelsOf(["web-0/a", "web-0/b"]).values()]).toEqual(["a", "b"]);
     expect([...labelsOf(["web-0/a", "web-1/a"]).values()]).toEqual(["0", "1"]);
+  });
+
+  test("have as many columns as the longest label, up to a bound", () => {
+    expect(nameColumns(labelsOf(["web-0/a", "web-10/a"]))).toBe(2);
+    expect(nameColumns(new Map([["x", "a".repeat(40)]]))).toBe(16);
+    expect(nameColumns(new Map())).toBe(0);
   });
 
   test("writes only lines to a file", () => {

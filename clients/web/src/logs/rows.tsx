@@ -4,6 +4,7 @@ import {
   useLayoutEffect,
   useRef,
   useState,
+  type CSSProperties,
   type KeyboardEvent,
   type Ref,
   type RefObject,
@@ -12,6 +13,7 @@ import { copy, RowContent } from "./line.js";
 import styles from "./logs.module.css";
 import type { Row } from "./row.js";
 import type { LogSettings } from "./settings.js";
+import { nameColumns } from "./sources.js";
 import { useFixedRows, useMeasuredRows, type RowWindow } from "./window.js";
 
 /** What the log view can make the list do. */
@@ -104,7 +106,7 @@ function List(props: ListProps) {
         if (target === currentTarget && isFollowed) onLeaveEnd(); // the scroll bar
       }}
     >
-      <div className={styles.sizer} style={{ height: window.height }}>
+      <div className={styles.sizer} style={{ height: window.height, ...nameWidth(labels) }}>
         {window.placed.map(({ index, start }) => {
           const row = rows[index];
           if (!row) return null;
@@ -133,6 +135,12 @@ function List(props: ListProps) {
       </div>
     </div>
   );
+}
+
+/** Returns the width of the column with the names of the containers, which all rows inherit. */
+function nameWidth(labels: Props["labels"]): CSSProperties {
+  if (!labels) return {};
+  return { "--names": `${nameColumns(labels)}ch` } as CSSProperties;
 }
 
 /** Keeps the list at its end while it is followed, and else at the row where it was. */
