@@ -92,7 +92,13 @@ export const Placeholder = memo(function Placeholder({ index }: { readonly index
 
 function CellContent({ cell: { text, tone, since } }: { readonly cell: Cell }) {
   if (since) return <Age since={since} />;
-  if (tone && text) return <Chip tone={tone}>{text}</Chip>;
+  if (tone && text) {
+    return (
+      <Chip tone={tone} title={text}>
+        {text}
+      </Chip>
+    );
+  }
   return <span title={text}>{text}</span>;
 }
 
