@@ -1,4 +1,4 @@
-import type { KubeObject } from "@kubeconnect/client";
+import type { KubeObject, KubeValue } from "@kubeconnect/client";
 import type { EditorView } from "@codemirror/view";
 import { openSearchPanel } from "@codemirror/search";
 import { useEffect, useMemo, useState } from "react";
@@ -60,6 +60,9 @@ export function YamlView({
           Download
         </Button>
         <Toggle label="Managed fields" isOn={managedFields} onChange={setManagedFields} />
+        {managedFields && !hasManagedFields(value) && (
+          <span className={styles.dim}>The service does not keep them.</span>
+        )}
         {hasSecrets && (
           <Toggle label="Show values" isOn={areSecretsShown} onChange={setSecretsShown} />
         )}
@@ -87,6 +90,10 @@ export function YamlView({
       />
     </div>
   );
+}
+
+function hasManagedFields({ metadata }: KubeValue): boolean {
+  return "managedFields" in metadata;
 }
 
 function EditButton({
