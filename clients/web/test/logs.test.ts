@@ -1,4 +1,4 @@
-import type { LogEvent } from "@kubeconnect/client";
+import { Code, type KubeconnectError, type LogEvent } from "@kubeconnect/client";
 import { describe, expect, test } from "vitest";
 import { RowBuffer, type NewRow } from "../src/logs/buffer.js";
 import { connectionNote } from "../src/logs/feed.js";
@@ -204,6 +204,8 @@ test("the connection is noted when it is lost, and when it is back", () => {
   expect(connectionNote(undefined, { state: "connected", since })).toBeUndefined();
   expect(connectionNote({ state: "connected", since }, lost)?.tone).toBe("bad");
   expect(connectionNote(lost, { state: "connected", since })?.tone).toBe("info");
+  const error = { code: Code.InvalidArgument } as KubeconnectError;
+  expect(connectionNote(undefined, { ...lost, error })).toBeUndefined();
 });
 
 test("the query has what the user has chosen", () => {

@@ -1,11 +1,9 @@
-import { Code, type Identity } from "@kubeconnect/client";
-import { connect } from "@kubeconnect/client/web";
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button.js";
 import styles from "./app.module.css";
 import { useSession } from "./session.js";
+import { useCanSignOut } from "./signout.js";
 import { setTheme, useTheme, type Theme } from "./theme.js";
-import { useLoaded } from "./useloaded.js";
 
 const themes: Readonly<Record<Theme, string>> = { auto: "System", light: "Light", dark: "Dark" };
 
@@ -60,7 +58,7 @@ export function UserMenu({ onHelp }: { readonly onHelp: () => void }) {
 function UserPanel({ onHelp }: { readonly onHelp: () => void }) {
   const { identity, signOut } = useSession();
   const theme = useTheme();
-  const canSignOut = useCanSignOut(identity);
+  const canSignOut = useCanSignOut();
   return (
     <div className={styles.userPanel}>
       <p>
@@ -97,18 +95,6 @@ function UserPanel({ onHelp }: { readonly onHelp: () => void }) {
       </div>
     </div>
   );
-}
-
-/**
- * Reports whether signing out has an effect: not if the service responds to the same user without a
- * token, because it does not authenticate, or by the client certificate of the browser.
- */
-function useCanSignOut({ username }: Identity): boolean {
-  const { value, error } = useLoaded(username, (_, signal) =>
-    connect(window.location.origin).whoAmI({ signal }),
-  );
-  if (error) return error.code === Code.Unauthenticated;
-  return value !== undefined && value.username !== username;
 }
 
 /** Returns the last part of a name: "reader" of "system:serviceaccount:default:reader". */

@@ -1,5 +1,6 @@
 import { useLocation, useNavigate } from "@tanstack/react-router";
 import { useSession } from "../app/session.js";
+import { useCanSignOut } from "../app/signout.js";
 import { useSetNamespace } from "../app/namespace.js";
 import { setTheme } from "../app/theme.js";
 import { noNamespace } from "../model/resource.js";
@@ -19,6 +20,7 @@ export function useActions(onHelp: () => void): readonly Entry[] {
   const { signOut } = useSession();
   const setNamespace = useSetNamespace();
   const logs = useLogsEntries();
+  const canSignOut = useCanSignOut();
   return [
     ...logs,
     action("Show all namespaces", "Namespace", () => {
@@ -34,7 +36,7 @@ export function useActions(onHelp: () => void): readonly Entry[] {
       setTheme("auto");
     }),
     action("Keyboard shortcuts", "Help", onHelp),
-    action("Sign out", "Session", signOut),
+    ...(canSignOut ? [action("Sign out", "Session", signOut)] : []),
     { ...action("Overview", "View", () => undefined), does: { href: "/" } },
     { ...action("State of the service", "View", () => undefined), does: { href: "/service" } },
   ];
