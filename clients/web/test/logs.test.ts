@@ -204,7 +204,7 @@ test("the connection is noted when it is lost, and when it is back", () => {
   expect(connectionNote(undefined, { state: "connected", since })).toBeUndefined();
   expect(connectionNote({ state: "connected", since }, lost)?.tone).toBe("bad");
   expect(connectionNote(lost, { state: "connected", since })?.tone).toBe("info");
-  const error = { code: Code.InvalidArgument } as KubeconnectError;
+  const error = new KubeconnectError("", { code: Code.InvalidArgument });
   expect(connectionNote(undefined, { ...lost, error })).toBeUndefined();
 });
 

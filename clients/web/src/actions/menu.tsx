@@ -1,9 +1,10 @@
 import type { KubeObject } from "@kubeconnect/client";
 import { useId, useRef, useState, type KeyboardEvent } from "react";
+import { refusalOf } from "../model/refusal.js";
 import { Button } from "../ui/button.js";
 import { useAccess } from "./access.js";
 import styles from "./actions.module.css";
-import { actionsOf, refusalOf, type Action, type ActionId } from "./catalog.js";
+import { actionsOf, type Action, type ActionId } from "./catalog.js";
 import { ActionDialog } from "./dialogs.js";
 import { isImmediate, useImmediate } from "./immediate.js";
 
@@ -85,7 +86,8 @@ function Menu({
     >
       {actions.map((action, index) => {
         const own = decisions?.slice(first, (first += action.checks.length));
-        const refusal = error?.message ?? (own ? refusalOf(action, own) : "Checking permissions…");
+        const refusal =
+          error?.message ?? (own ? refusalOf(action.checks, own) : "Checking permissions…");
         return (
           <button
             key={action.id}

@@ -3,8 +3,8 @@ import type { EditorView } from "@codemirror/view";
 import { openSearchPanel } from "@codemirror/search";
 import { useEffect, useMemo, useState } from "react";
 import { useAccess } from "../actions/access.js";
-import { refusalOf } from "../actions/catalog.js";
 import { targetOf } from "../actions/target.js";
+import { refusalOf } from "../model/refusal.js";
 import { plural } from "../model/summary/types.js";
 import { Button } from "../ui/button.js";
 import { basics, Editor, viewing } from "./editor.js";
@@ -106,7 +106,7 @@ function EditButton({
   const checks = [{ verb: "update", ...targetOf(object) }];
   const { value: decisions } = useAccess(checks);
   if (!onEdit) return null;
-  const refusal = decisions && refusalOf({ checks }, decisions);
+  const refusal = decisions && refusalOf(checks, decisions);
   return (
     <>
       <Button
