@@ -1,4 +1,5 @@
-import { Code, type KubeconnectError, type LogEvent } from "@kubeconnect/client";
+import { ConnectError } from "@connectrpc/connect";
+import { Code, KubeconnectError, type LogEvent } from "@kubeconnect/client";
 import { describe, expect, test } from "vitest";
 import { RowBuffer, type NewRow } from "../src/logs/buffer.js";
 import { connectionNote } from "../src/logs/feed.js";
@@ -204,7 +205,7 @@ test("the connection is noted when it is lost, and when it is back", () => {
   expect(connectionNote(undefined, { state: "connected", since })).toBeUndefined();
   expect(connectionNote({ state: "connected", since }, lost)?.tone).toBe("bad");
   expect(connectionNote(lost, { state: "connected", since })?.tone).toBe("info");
-  const error = new KubeconnectError("", { code: Code.InvalidArgument });
+  const error = KubeconnectError.from(new ConnectError("not valid", Code.InvalidArgument));
   expect(connectionNote(undefined, { ...lost, error })).toBeUndefined();
 });
 
