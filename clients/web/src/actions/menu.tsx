@@ -7,6 +7,7 @@ import styles from "./actions.module.css";
 import { actionsOf, type Action, type ActionId } from "./catalog.js";
 import { ActionDialog } from "./dialogs.js";
 import { isImmediate, useImmediate } from "./immediate.js";
+import { useShowObject } from "./shown.js";
 
 /** The actions on an object: those that the caller may perform, and why not for the others. */
 export function ActionMenu({ object }: { readonly object: KubeObject }) {
@@ -24,6 +25,7 @@ export function ActionMenu({ object }: { readonly object: KubeObject }) {
     if (isImmediate(action)) immediate.perform(action);
     else setDialog(action);
   };
+  useShowObject(object, start);
   return (
     <div className={styles.actions}>
       <span role="status" className={styles.message} data-failed={immediate.error !== undefined}>
