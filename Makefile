@@ -76,9 +76,15 @@ bin/grpcurl: tools/go.mod tools/go.sum
 	$(say) 'tools: build grpcurl (the first time this takes some minutes)'
 	@$(GO) build -modfile=tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
 
+# The OpenID issuer that the tests of the console sign in with.
+.PHONY: bin/issuer
+bin/issuer:
+	$(say) 'issuer: an OpenID issuer for the tests'
+	@cd e2e/issuer && $(GO) build -trimpath -o ../../bin/issuer .
+
 # Builds everything that the end-to-end tests run before the first of them starts.
 .PHONY: e2e-programs
-e2e-programs: build bin/grpcurl .venv/.installed
+e2e-programs: build bin/grpcurl bin/issuer .venv/.installed
 	$(say) 'e2e: compile the tests'
 	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
 	@cd e2e/deploy && $(GO) test -race -c -o /dev/null ./...
@@ -118,6 +124,8 @@ check-go: console
 	@cd e2e/cluster && $(COMPILE) $(GO) vet $(KUBERNETES_FLAGS) ./...
 	$(say) 'go: vet and staticcheck of the tests of the chart'
 	@cd e2e/deploy && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
+	$(say) 'go: vet and staticcheck of the OpenID issuer of the tests'
+	@cd e2e/issuer && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: tests with the race detector'
 	@$(GO) test -race ./...
 	@cd e2e/cluster && $(GO) test -vet=off $(KUBERNETES_FLAGS) ./...

@@ -55,7 +55,7 @@ func TestScenariosDoc_HasTheNumbersOfTests(t *testing.T) {
 // TestSecurityDoc_NamesFlagsThatExist compares docs/security.md with the flags of the service.
 func TestSecurityDoc_NamesFlagsThatExist(t *testing.T) {
 	t.Parallel()
-	flags := readDoc(t, "cmd/server/flags.go") + readDoc(t, "cmd/server/reviews.go")
+	flags := readDoc(t, "cmd/server/flags.go") + readDoc(t, "cmd/server/oidc.go") + readDoc(t, "cmd/server/reviews.go")
 	for _, found := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(readDoc(t, "docs/security.md"), -1) {
 		if !strings.Contains(flags, `"`+found[1]+`"`) {
 			t.Errorf("there is no flag --%s", found[1])

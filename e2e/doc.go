@@ -7,7 +7,8 @@
 //
 // They run with E2E=1 and need bin/devcluster and bin/kubeconnect, which `make build` builds, or
 // the paths of both in DEVCLUSTER_BIN and KUBECONNECT_BIN. The tests with grpcurl need bin/grpcurl,
-// which `make bin/grpcurl` builds, or its path in GRPCURL. Without E2E=1 no test runs, and none
+// which `make bin/grpcurl` builds, or its path in GRPCURL; the tests of the sign-in with an issuer need
+// bin/issuer, which `make bin/issuer` builds, or its path in ISSUER_BIN. Without E2E=1 no test runs, and none
 // compiles anything.
 //
 // E2E_PATIENCE multiplies the time that tests wait before they fail. By default it grows with fewer

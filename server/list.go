@@ -118,6 +118,7 @@ func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*
 	}
 	added, err := addPage(ctx, response, onePage(objects, params.pageSize), params.view, list.joined)
 	response.Warnings = append(response.Warnings, list.joined.Warnings()...)
+	edge.NoteObjects(ctx, added)
 	if err != nil || added == len(objects) && !list.more {
 		return response, err
 	}

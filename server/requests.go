@@ -23,7 +23,11 @@ func (c *cluster) resolve(ctx context.Context, name string) (informerhub.Resourc
 		return informerhub.Resource{}, apierror.Failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
 			"\"deployments.apps\", and the subresource in the field subresource", edge.CutName(name))
 	}
-	return c.hub.Resolver().Resolve(ctx, name)
+	resource, err := c.hub.Resolver().Resolve(ctx, name)
+	if err == nil {
+		edge.NoteResource(ctx, name, resource.String())
+	}
+	return resource, err
 }
 
 func checkConsistency(consistency kubeconnectv1.Consistency) error {

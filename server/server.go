@@ -24,7 +24,7 @@ const (
 )
 
 // Config configures a server. All fields but Compression, CORSOrigins, Lacking, Limits, LogClients,
-// Metrics, Recheck, Replica, Streams and TokenGeneration are required.
+// LogSample, Metrics, Recheck, Replica, Streams and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -54,6 +54,9 @@ type Config struct {
 	Metrics *edge.Metrics
 	// Console handles the page at "/".
 	Console http.Handler
+	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
+	// from 0 to 1. Default: none.
+	LogSample float64
 	// Replica is the name of this process in [edge.ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// OnShutdown registers a function that is called when the service begins to shut down; see
@@ -75,6 +78,7 @@ func New(config Config) http.Handler {
 		Compression:   config.Compression,
 		OnShutdown:    config.OnShutdown,
 		CORSOrigins:   config.CORSOrigins,
+		LogSample:     config.LogSample,
 		Replica:       config.Replica,
 		BodyPatience:  config.bodyPatience,
 	})

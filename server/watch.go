@@ -244,6 +244,7 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 			return err
 		}
 		s.sent.Add(float64(encoded.Count))
+		edge.NoteObjects(ctx, encoded.Count)
 		s.delivered = nil
 		if position, ok := batch.PositionAfter(encoded.Last); ok {
 			s.delivered = &delivery{position.Version, encoded.Token}

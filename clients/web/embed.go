@@ -24,12 +24,12 @@ var dist embed.FS
 // Handler returns a handler that serves the console at "/" and the console's files below it, for
 // GET and HEAD. If the page was not built into this binary, "/" responds with 503 and a message
 // that says how to build it.
-func Handler() http.Handler {
+func Handler(config Config) http.Handler {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
 		panic(err) // only for a malformed path
 	}
-	return newHandler(files)
+	return newHandler(files, config)
 }
 
 // contentTypes are the content types by extension. Files with other extensions are not served.
@@ -40,21 +40,25 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// headers are set on all responses. They allow the page to load scripts and styles from its own
-// origin and to connect to it, and nothing else.
-var headers = map[string]string{
-	"Content-Security-Policy": strings.Join([]string{
+// policy returns the Content-Security-Policy. It allows the page to load scripts and styles from its
+// own origin, and to connect to it and to these origins.
+func policy(origins []string) string {
+	return strings.Join([]string{
 		"default-src 'none'",
 		"script-src 'self'",
 		"style-src 'self'",
 		"img-src 'self'",
-		"connect-src 'self'",
+		strings.Join(append([]string{"connect-src 'self'"}, origins...), " "),
 		"base-uri 'none'",
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 		"require-trusted-types-for 'script'",
 		"trusted-types 'none'",
-	}, "; "),
+	}, "; ")
+}
+
+// headers are set on all responses, with the policy.
+var headers = map[string]string{
 	"Cross-Origin-Opener-Policy":   "same-origin",
 	"Cross-Origin-Resource-Policy": "same-origin",
 	"Referrer-Policy":              "no-referrer",
@@ -66,7 +70,7 @@ var headers = map[string]string{
 
 // views are the first segments of the addresses of the page's views. The page shows the view of its
 // address; see src/app/router.tsx.
-var views = []string{"r", "o", "logs", "service"}
+var views = []string{"r", "o", "logs", "service", "signin"}
 
 // isView reports whether a URL path is the address of a view of the page.
 func isView(path string) bool {
@@ -84,10 +88,12 @@ type asset struct {
 // handler serves the page from memory. It is immutable.
 type handler struct {
 	assets map[string]asset // by URL path
+	config []byte           // the content of configPath
+	policy string
 }
 
-func newHandler(files fs.FS) *handler {
-	h := &handler{assets: map[string]asset{}}
+func newHandler(files fs.FS, config Config) *handler {
+	h := &handler{assets: map[string]asset{}, config: config.encode(), policy: policy(config.origins())}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		contentType := contentTypes[path.Ext(name)]
 		if err != nil || entry.IsDir() || contentType == "" {
@@ -112,16 +118,32 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range headers {
 		w.Header().Set(name, value)
 	}
+	w.Header().Set("Content-Security-Policy", h.policy)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "the console accepts GET and HEAD only", http.StatusMethodNotAllowed)
 		return
 	}
-	w.Header().Set("Vary", "Accept")
-	name := r.URL.Path
-	if isView(name) {
-		name = "/index.html"
+	switch name := r.URL.Path; {
+	case name == configPath:
+		h.serveConfig(w)
+	case isView(name):
+		h.serveAsset(w, r, "/index.html")
+	default:
+		h.serveAsset(w, r, name)
 	}
+}
+
+// serveConfig responds with the configuration. It is not cached, because a restart of the service
+// can change it.
+func (h *handler) serveConfig(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(h.config) // the page notices an interrupted response
+}
+
+func (h *handler) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
+	w.Header().Set("Vary", "Accept")
 	asset, ok := h.assets[name]
 	switch {
 	case ok:

@@ -20,7 +20,7 @@ var notBuilt = fstest.MapFS{".gitkeep": {}}
 
 func serve(files fstest.MapFS, request *http.Request) *httptest.ResponseRecorder {
 	response := httptest.NewRecorder()
-	newHandler(files).ServeHTTP(response, request)
+	newHandler(files, Config{}).ServeHTTP(response, request)
 	return response
 }
 
@@ -39,6 +39,8 @@ func TestAnswers(t *testing.T) {
 		"HEAD has no body":                   {built, "HEAD", "/", 200, "text/html; charset=utf-8", ""},
 		"nothing is changed here":            {built, "POST", "/", 405, "text/plain; charset=utf-8", "GET and HEAD only"},
 		"a view is the page":                 {built, "GET", "/o/configmaps/default/kube-root-ca.crt", 200, "text/html; charset=utf-8", "<!doctype html>"},
+		"the issuer's answer is the page":    {built, "GET", "/signin/callback?code=x", 200, "text/html; charset=utf-8", "<!doctype html>"},
+		"a service without an issuer":        {built, "GET", "/console.json", 200, "application/json", "{}"},
 		"a script is no view":                {built, "GET", "/assets/r/app.js", 404, "text/plain; charset=utf-8", "no such file"},
 		"unknown files are not found":        {built, "GET", "/nothing.js", 404, "text/plain; charset=utf-8", "no such file"},
 		"a folder is not listed":             {built, "GET", "/assets/", 404, "text/plain; charset=utf-8", "no such file"},
@@ -110,8 +112,43 @@ func TestAnUnchangedFileIsNotSentAgain(t *testing.T) {
 
 func TestHandlerServesWhatIsEmbedded(t *testing.T) {
 	response := httptest.NewRecorder()
-	Handler().ServeHTTP(response, httptest.NewRequest("GET", "/", nil))
+	Handler(Config{}).ServeHTTP(response, httptest.NewRequest("GET", "/", nil))
 	if response.Code != http.StatusOK && response.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d, want 200, or 503 if the page was not built", response.Code)
+	}
+}
+
+var issuer = Config{Issuer: &Issuer{
+	URL: "https://issuer.example:8443/realms/one", ClientID: "console", Scopes: []string{"openid", "email"},
+	EndpointOrigins: []string{"https://tokens.example"},
+}}
+
+func serveWithIssuer(path string) *httptest.ResponseRecorder {
+	response := httptest.NewRecorder()
+	newHandler(built, issuer).ServeHTTP(response, httptest.NewRequest("GET", path, nil))
+	return response
+}
+
+func TestConfig_HasWhatThePageNeedsToSignIn(t *testing.T) {
+	response := serveWithIssuer("/console.json")
+	want := `{"issuer":{"url":"https://issuer.example:8443/realms/one","clientId":"console","scopes":["openid","email"]}}`
+	if got := response.Body.String(); got != want {
+		t.Errorf("the configuration is %s, want %s", got, want)
+	}
+	if got := response.Header().Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control %q, want no-store", got)
+	}
+}
+
+// TestPolicy_AllowsOnlyConnectionsToTheIssuer checks that an issuer changes nothing else.
+func TestPolicy_AllowsOnlyConnectionsToTheIssuer(t *testing.T) {
+	const header = "Content-Security-Policy"
+	without := serve(built, httptest.NewRequest("GET", "/", nil)).Header().Get(header)
+	if !strings.Contains(without, "; connect-src 'self'; ") {
+		t.Errorf("without an issuer the page can connect to other origins: %s", without)
+	}
+	want := strings.Replace(without, "connect-src 'self'", "connect-src 'self' https://issuer.example:8443 https://tokens.example", 1)
+	if got := serveWithIssuer("/").Header().Get(header); got != want {
+		t.Errorf("with an issuer the policy is %s, want %s", got, want)
 	}
 }

@@ -17,7 +17,10 @@ export default defineConfig({
   server: {
     port: 5173,
     // Without authentication, the service accepts calls from pages of its own origin only.
-    proxy: { "^/kubeconnect\\.v1\\..*": { target: service, headers: { origin: service } } },
+    proxy: {
+      "^/kubeconnect\\.v1\\..*": { target: service, headers: { origin: service } },
+      "/console.json": service,
+    },
   },
   test: { environment: "happy-dom", include: ["test/**/*.test.{ts,tsx}"] },
 });

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
 // A silent connection to the API server is checked by a ping after idleSeconds, and closed after
@@ -33,7 +35,7 @@ func clusterConfig(s settings) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent = "kubeconnect"
+	config.UserAgent = version.UserAgent
 	// Compression costs the API server more than the network saves.
 	config.DisableCompression = true
 	return config, nil

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
 const kubeconfig = `
@@ -58,7 +60,7 @@ func TestClusterConfig_FollowsSettingsAndEnvironment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if config.Host != test.want || config.UserAgent != "kubeconnect" || !config.DisableCompression {
+			if config.Host != test.want || config.UserAgent != version.UserAgent || !config.DisableCompression {
 				t.Errorf("the cluster is %s, called by %s", config.Host, config.UserAgent)
 			}
 		})

@@ -14,6 +14,7 @@ gRPC-Web, on one port, with a console at /.
 
 Usage:
   kubeconnect [flags]
+  kubeconnect version [-o text|json]
 
 The cluster is selected by --kubeconfig or --context if given; otherwise, inside a cluster,
 it is that cluster, with the service account; otherwise by KUBECONFIG or the default kubeconfig.
@@ -38,6 +39,7 @@ func (s *settings) flagGroups(level *string) []flagGroup {
 		newFlagGroup("Cluster", s.addClusterFlags),
 		newFlagGroup("Address and TLS", s.addListenFlags),
 		newFlagGroup("Callers", s.addCallerFlags),
+		newFlagGroup("Sign-in to the console", s.oidc.addFlags),
 		newFlagGroup("Limits for callers", s.addLimitFlags),
 		newFlagGroup("Replicas", s.addReplicaFlags),
 		newFlagGroup("Caches", s.addCacheFlags),
@@ -141,4 +143,8 @@ func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
 		"a separate `address`, HOST:PORT, for metrics without authentication; none by default")
 	flags.StringVar(level, "log-level", "info",
 		"the minimum `level` of log lines on standard error: debug, info, warn or error")
+	flags.StringVar(&s.logFormat, "log-format", logText,
+		"the `format` of log lines: \"text\" or \"json\"")
+	flags.Float64Var(&s.logSample, "log-sample", 0.001,
+		"the `part` of successful calls that is logged, from 0 to 1; failed calls and changes are always")
 }

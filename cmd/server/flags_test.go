@@ -65,7 +65,7 @@ func defaultOf(t *testing.T, flag *pflag.Flag) string {
 	case flag.DefValue == "" || flag.DefValue == "[]":
 		return "none"
 	case flag.Value.Type() != "duration":
-		return flag.DefValue
+		return strings.Trim(flag.DefValue, "[]") // of a repeatable flag
 	}
 	duration, err := time.ParseDuration(flag.DefValue)
 	if err != nil {

@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"log/slog"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -100,32 +97,6 @@ func wantSerial(t *testing.T, pair *keyPair, want int64) {
 	if got := pair.current.Load().Leaf.SerialNumber.Int64(); got != want {
 		t.Errorf("the certificate has the number %d, want %d", got, want)
 	}
-}
-
-// capturedLog is the log output of a test.
-type capturedLog struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func captureLog(t *testing.T) *capturedLog {
-	t.Helper()
-	captured, before := &capturedLog{}, slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(captured, nil)))
-	t.Cleanup(func() { slog.SetDefault(before) })
-	return captured
-}
-
-func (l *capturedLog) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *capturedLog) count(words string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), words)
 }
 
 // TestKeyPair_ReloadsReplacedFiles uses fake time.

@@ -25,12 +25,15 @@ func main() {
 	}
 }
 
-// run serves until the context is done.
+// run runs a command: to serve until the context is done, or to print the version.
 func run(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == versionCommand {
+		return printVersion(os.Stdout, args[1:])
+	}
 	settings, err := readSettings(args, os.LookupEnv)
 	if err != nil {
 		return err
 	}
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: settings.logLevel})))
+	slog.SetDefault(slog.New(newLogHandler(os.Stderr, settings.logFormat, settings.logLevel)))
 	return serve(ctx, settings)
 }

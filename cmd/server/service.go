@@ -93,9 +93,10 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.Lacking = s.permissions.lacking
 	config.Limits = s.settings.limits
 	config.Metrics = s.metrics
-	config.Console = web.Handler()
+	config.Console = web.Handler(s.settings.oidc.console())
 	config.CORSOrigins = s.settings.corsOrigins
 	config.Replica = replicaName()
+	config.LogSample = s.settings.logSample
 	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
 }
 
@@ -125,5 +126,5 @@ func (s *service) start(ctx context.Context) (*running, error) {
 }
 
 func (s *service) collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory}
+	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, buildInfo()}
 }

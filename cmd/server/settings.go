@@ -27,6 +27,7 @@ type settings struct {
 	writeAs                  string
 	recheckInterval          time.Duration
 	reviews                  reviewSettings
+	oidc                     oidcSettings
 	certFile                 string
 	keyFile                  string
 	allowPlaintext           bool
@@ -46,6 +47,8 @@ type settings struct {
 	compress                 edge.Compression
 	metricsListen            string
 	logLevel                 slog.Level
+	logFormat                string
+	logSample                float64
 }
 
 const (
@@ -78,7 +81,8 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 		return s, err
 	}
 	s.liftLimits(flags)
-	if err := s.logLevel.UnmarshalText([]byte(level)); err != nil {
+	var known bool
+	if s.logLevel, known = logLevels[strings.ToLower(level)]; !known {
 		return s, fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
 	}
 	return s, s.check()
@@ -133,6 +137,12 @@ func (s settings) check() error {
 	if s.compress != edge.CompressNone && s.compress != edge.CompressGzip {
 		return fmt.Errorf("--compress %q: must be \"none\" or \"gzip\"", s.compress)
 	}
+	if s.logFormat != logText && s.logFormat != logJSON {
+		return fmt.Errorf("--log-format %q: must be \"text\" or \"json\"", s.logFormat)
+	}
+	if !(s.logSample >= 0 && s.logSample <= 1) { // NaN is neither
+		return fmt.Errorf("--log-sample %v: must be from 0 to 1", s.logSample)
+	}
 	if slices.Contains(s.preload, "") {
 		return errors.New("--preload: must name a resource, such as pods")
 	}
@@ -172,7 +182,7 @@ func (s settings) checkRights() error {
 	case slices.Contains(s.audiences, ""):
 		return errors.New("--auth-audience: must not be empty; omit the flag for the API server's own audience")
 	}
-	return s.reviews.check()
+	return errors.Join(s.reviews.check(), s.oidc.check(s.auth))
 }
 
 func (s settings) checkPeers() error {

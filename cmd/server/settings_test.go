@@ -21,12 +21,15 @@ var defaults = settings{
 	writeAs:                  "token",
 	recheckInterval:          10 * time.Second,
 	reviews:                  reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute},
+	oidc:                     oidcSettings{scopes: []string{"openid", "profile", "email"}},
 	cacheIdleTimeout:         10 * time.Minute,
 	limits:                   edge.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20},
 	maxStreamAge:             45 * time.Minute,
 	maxConnections:           4096,
 	maxConnectionsPerAddress: 2048,
 	compress:                 "none",
+	logFormat:                "text",
+	logSample:                0.001,
 }
 
 // unlimited are the limits without authentication.
@@ -57,6 +60,10 @@ var everyFlag = []struct {
 	{"tls-private-key-file", "key", func(s *settings) { s.keyFile = "key" }},
 	{"allow-plaintext", "true", func(s *settings) { s.allowPlaintext = true }},
 	{"cors-origin", "https://a.example,http://b.example:1", func(s *settings) { s.corsOrigins = []string{"https://a.example", "http://b.example:1"} }},
+	{"oidc-issuer-url", "https://issuer.example/a", func(s *settings) { s.oidc.issuerURL = "https://issuer.example/a" }},
+	{"oidc-client-id", "console", func(s *settings) { s.oidc.clientID = "console" }},
+	{"oidc-scopes", "openid,groups", func(s *settings) { s.oidc.scopes = []string{"openid", "groups"} }},
+	{"oidc-endpoint-origins", "https://tokens.example", func(s *settings) { s.oidc.endpointOrigins = []string{"https://tokens.example"} }},
 	{"caller-max-streams", "1", func(s *settings) { s.limits.Streams = 1 }},
 	{"credential-max-streams", "8", func(s *settings) { s.limits.CredentialStreams = 8 }},
 	{"caller-request-rate", "2", func(s *settings) { s.limits.Rate = 2 }},
@@ -75,6 +82,8 @@ var everyFlag = []struct {
 	{"memory-limit", "2Gi", func(s *settings) { s.memoryLimit = "2Gi" }},
 	{"compress", "gzip", func(s *settings) { s.compress = "gzip" }},
 	{"metrics-listen", "127.0.0.1:2", func(s *settings) { s.metricsListen = "127.0.0.1:2" }},
+	{"log-format", "json", func(s *settings) { s.logFormat = "json" }},
+	{"log-sample", "0.5", func(s *settings) { s.logSample = 0.5 }},
 	{"log-level", "debug", func(s *settings) { s.logLevel = slog.LevelDebug }},
 }
 
@@ -176,6 +185,10 @@ func TestSettings_InvalidValuesAreNamed(t *testing.T) {
 	}{
 		"an unknown flag":                          {args: "--nosuch", says: "--nosuch"},
 		"an argument":                              {args: "serve", says: `"serve"`},
+		"a level between two":                      {args: "--log-level debug-4", says: "--log-level"},
+		"a sample above 1":                         {args: "--log-sample 1.5", says: "--log-sample"},
+		"a sample that is not a number":            {args: "--log-sample NaN", says: "--log-sample"},
+		"an unknown log format":                    {args: "--log-format xml", says: "--log-format"},
 		"an unknown level":                         {args: "--log-level loud", says: "--log-level"},
 		"an unknown authentication":                {args: "--auth maybe", says: "--auth"},
 		"an invalid memory limit":                  {args: "--memory-limit much", says: "--memory-limit"},

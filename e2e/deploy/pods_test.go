@@ -44,6 +44,7 @@ func TestPods_FlagsAreAcceptedAndProbesSucceed(t *testing.T) {
 			"corsOrigins": []any{"https://a.example", "http://b.example:1"}, "cacheIdleTimeout": "1h30m", "keepManagedFields": true, "tokenGeneration": "restored: 2026-11-22", "uncached": []any{"secrets", "ingresses.networking.k8s.io"}, "cacheAggregated": []any{"metrics.example.com"},
 			"auth":   values{"audiences": []any{"https://one.example", "two"}, "recheckInterval": "1m30s"},
 			"limits": values{"streams": 3_000_000, "requestRate": 0, "requestBurst": 7, "calls": 9}, "connections": values{"max": 100, "maxPerAddress": 50},
+			"oidc":     values{"issuerURL": "https://issuer.example/a", "clientID": "console: 1", "scopes": []any{"openid", "groups"}, "endpointOrigins": []any{"https://tokens.example"}},
 			"compress": "gzip", "logLevel": "debug", "extraArgs": []any{"--log-level=warn", "--log-level=info"},
 		},
 	} {

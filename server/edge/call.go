@@ -18,7 +18,6 @@ const ResponsePatience = 2 * time.Minute
 // call is an HTTP request, from its headers until its handler has returned. It is owned by the
 // goroutine of the handler.
 type call struct {
-	began          time.Time
 	request        *http.Request
 	network        string // network of the client; see auth.PeerNetwork
 	control        *http.ResponseController
@@ -26,6 +25,7 @@ type call struct {
 	body           *body
 	releaseUnknown func() // releases the slot among requests of unknown callers
 	releases       []func()
+	record         callRecord
 }
 
 type callKey struct{}
@@ -33,7 +33,9 @@ type callKey struct{}
 func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 func newCall(w http.ResponseWriter, r *http.Request, network string) *call {
-	c := &call{began: time.Now(), network: network, control: http.NewResponseController(w), responseHeader: w.Header()}
+	c := &call{network: network, control: http.NewResponseController(w), responseHeader: w.Header()}
+	c.record.id, c.record.began = requestIDOf(r), time.Now()
+	c.responseHeader.Set(RequestIDHeader, c.record.id)
 	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	c.body = &body{ReadCloser: r.Body, received: func() {}}
 	if r.Body == http.NoBody {

@@ -25,6 +25,9 @@ type ChainConfig struct {
 	OnShutdown func(end func()) (remove func() bool)
 	// CORSOrigins are the other origins whose pages are allowed to call.
 	CORSOrigins []string
+	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
+	// from 0 to 1.
+	LogSample float64
 	// Replica is the name of this process in ReplicaHeader. Default: responses do not have it.
 	Replica string
 	// BodyPatience is the time within which a client must send its request. Default: 30 s.
@@ -46,7 +49,7 @@ func NewChain(config ChainConfig) *Chain {
 	return &Chain{
 		Callers:  NewCallers(config.Limits),
 		config:   config,
-		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience)),
+		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), newCallLog(config.LogSample)),
 	}
 }
 

@@ -45,7 +45,7 @@ func (g *gate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, hea
 		return ctx, nil
 	}
 	err = ConnectError(err)
-	g.metrics.refused(spec, c.began, err)
+	g.metrics.refused(spec, c, err)
 	g.refuse(c)
 	return nil, err
 }
@@ -55,13 +55,14 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	if err != nil {
 		return nil, err
 	}
+	name := CallerKey(calling.Identity)
+	c.record.caller = calling.Identity.Username
 	if g.replica != "" {
 		c.responseHeader.Set(ReplicaHeader, g.replica)
 	}
 	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken
 	}
-	name := CallerKey(calling.Identity)
 	if isStream(spec) {
 		err = g.openStream(c, name, CredentialKey(calling.Identity))
 	} else {

@@ -36,7 +36,7 @@ func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Pee
 	release, ok := g.watches.TryShare(c.network, 1)
 	if !ok {
 		err := ConnectError(&LimitError{Over: "too many watches of health are open, from your network or in all", Wait: refusedPatience})
-		g.metrics.refused(spec, c.began, err)
+		g.metrics.refused(spec, c, err)
 		g.refuse(c)
 		return nil, err
 	}

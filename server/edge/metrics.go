@@ -86,20 +86,26 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-func (m *Metrics) ended(spec connect.Spec, err error) {
+// ended counts a call, and records how it has ended.
+func (m *Metrics) ended(spec connect.Spec, c *call, err error) {
+	if connect.IsNotModifiedError(err) {
+		err = nil
+	}
+	c.record.ended(spec, err)
 	code := "ok"
-	if err != nil && !connect.IsNotModifiedError(err) {
+	if err != nil {
 		code = connect.CodeOf(err).String()
 	}
 	m.calls.WithLabelValues(spec.Procedure, code).Inc()
 }
 
 // refused counts a call that a gate has rejected, because interceptors do not see it.
-func (m *Metrics) refused(spec connect.Spec, began time.Time, err error) {
+func (m *Metrics) refused(spec connect.Spec, c *call, err error) {
 	if !isStream(spec) {
-		m.durations.WithLabelValues(spec.Procedure).Observe(time.Since(began).Seconds())
+		m.durations.WithLabelValues(spec.Procedure).Observe(time.Since(c.record.began).Seconds())
 	}
-	m.ended(spec, err)
+	c.record.isRefused = true
+	m.ended(spec, c, err)
 }
 
 // countCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
@@ -113,10 +119,11 @@ type countCalls struct {
 func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		call := callFrom(ctx)
+		call.record.describe(request.Any())
 		response, err := next(ctx, request)
-		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.began).Seconds())
+		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.record.began).Seconds())
 		call.sendWithin(ResponsePatience)
-		c.metrics.ended(request.Spec(), err)
+		c.metrics.ended(request.Spec(), call, err)
 		return response, err
 	}
 }
@@ -124,11 +131,12 @@ func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 // WrapStreamingHandler implements connect.Interceptor.
 func (c countCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		call := callFrom(ctx)
 		open := c.metrics.streams.WithLabelValues(conn.Spec().Procedure)
 		open.Inc()
 		defer open.Dec()
-		err := next(ctx, conn)
-		c.metrics.ended(conn.Spec(), err)
+		err := next(ctx, describingConn{conn, &call.record})
+		c.metrics.ended(conn.Spec(), call, err)
 		return err
 	}
 }

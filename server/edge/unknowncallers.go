@@ -37,13 +37,15 @@ type entrance struct {
 	unknown      *fairqueue.Queue
 	refused      *fairqueue.Queue
 	bodyPatience time.Duration
+	log          *callLog
 }
 
-func newEntrance(bodyPatience time.Duration) *entrance {
+func newEntrance(bodyPatience time.Duration, log *callLog) *entrance {
 	return &entrance{
 		unknown:      fairqueue.New(fairqueue.Limits{Total: maxUnknown, PerKey: maxUnknownOfNetwork}),
 		refused:      fairqueue.New(fairqueue.Limits{Total: maxRefused, PerKey: maxRefusedOfNetwork}),
 		bodyPatience: bodyPatience,
+		log:          log,
 	}
 }
 
@@ -63,9 +65,10 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 		}
 		c := newCall(w, r, network)
 		c.releaseUnknown = release
+		defer e.log.log(c)
 		defer c.end()
 		c.receiveWithin(e.bodyPatience)
-		next.ServeHTTP(w, c.request)
+		next.ServeHTTP(countingWriter{w, &c.record.bytes}, c.request)
 		if r.ProtoMajor == 2 {
 			_ = c.control.Flush() // net/http would flush only after the call has ended
 		}

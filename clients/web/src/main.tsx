@@ -1,3 +1,4 @@
+import { signIn } from "./app/answer.js"; // first: see there
 import "./styles/base.css";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
@@ -11,7 +12,7 @@ const root = document.getElementById("root");
 if (!root) throw new Error("the page has no element #root");
 createRoot(root).render(
   <StrictMode>
-    <SessionProvider>
+    <SessionProvider signIn={signIn}>
       <RouterProvider router={router} />
     </SessionProvider>
   </StrictMode>,

@@ -3,7 +3,7 @@ import { ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { AccessService } from "../../ts/src/gen/kubeconnect/v1/access_service_pb.js";
 import { ResourceService } from "../../ts/src/gen/kubeconnect/v1/resource_service_pb.js";
-import { Credentials, waitForSignIn } from "../src/app/credentials.js";
+import { Credentials, waitForSignIn, type Grant } from "../src/app/credentials.js";
 import { HiddenTab, pauseWhileHidden } from "../src/app/hiddentab.js";
 
 /** A client of a service that accepts the token "new" only. */
@@ -33,28 +33,28 @@ function clientWith(credentials: Credentials) {
 }
 
 test("a call with an expired token waits for the next token", async () => {
-  const credentials = new Credentials("old");
+  const credentials = new Credentials({ token: "old" });
   const changed = vi.fn();
   credentials.subscribe(changed);
   const identity = clientWith(credentials).whoAmI();
   await vi.waitFor(() => {
     expect(credentials.isExpired()).toBe(true);
   });
-  credentials.renew("new");
+  credentials.renew({ token: "new" });
   expect((await identity).username).toBe("ann");
   expect(credentials.isExpired()).toBe(false);
   expect(changed).toHaveBeenCalledTimes(2);
 });
 
 test("a stream with an expired token waits for the next token", async () => {
-  const credentials = new Credentials("old");
+  const credentials = new Credentials({ token: "old" });
   const counts = clientWith(credentials).watchCounts("pods");
   const unsubscribe = counts.subscribe(() => undefined);
   await vi.waitFor(() => {
     expect(credentials.isExpired()).toBe(true);
   });
   expect(counts.error).toBeUndefined();
-  credentials.renew("new");
+  credentials.renew({ token: "new" });
   await vi.waitFor(() => {
     expect(counts.snapshot?.total).toBe(3);
   });
@@ -62,7 +62,7 @@ test("a stream with an expired token waits for the next token", async () => {
 });
 
 test("a call that waits for a token can be cancelled", async () => {
-  const credentials = new Credentials("old");
+  const credentials = new Credentials({ token: "old" });
   const leaving = new AbortController();
   const identity = clientWith(credentials).whoAmI({ signal: leaving.signal });
   const rejected = expect(identity).rejects.toThrow("left");
@@ -74,10 +74,77 @@ test("a call that waits for a token can be cancelled", async () => {
 });
 
 test("the rejection of an earlier token does not matter", () => {
-  const credentials = new Credentials("old");
-  credentials.renew("new");
+  const credentials = new Credentials({ token: "old" });
+  credentials.renew({ token: "new" });
   credentials.rejected("old");
   expect(credentials.isExpired()).toBe(false);
+});
+
+/** Credentials whose token is renewed in a minute, with the requests for the next one. */
+function renewedCredentials(next: () => Promise<Grant>) {
+  const renew = vi.fn(next);
+  return { renew, credentials: new Credentials(renewable("old", renew)) };
+}
+
+function renewable(token: string, next: () => Promise<Grant>): Grant {
+  return { token, renewal: { at: Date.now() + 60_000, next } };
+}
+
+test("a token is renewed before it expires, and so is the next one", async () => {
+  const { credentials, renew } = renewedCredentials(() =>
+    Promise.resolve(renewable("next", () => Promise.resolve({ token: "last" }))),
+  );
+  const stop = credentials.keepRenewed();
+  await vi.advanceTimersByTimeAsync(59_000);
+  expect(renew).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(credentials.token()).toBe("next");
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(credentials.token()).toBe("last");
+  stop();
+});
+
+test("a renewal that fails is tried again, until the session ends", async () => {
+  const { credentials, renew } = renewedCredentials(() => Promise.reject(new Error("down")));
+  const stop = credentials.keepRenewed();
+  await vi.advanceTimersByTimeAsync(80_000);
+  expect(renew).toHaveBeenCalledTimes(3);
+  expect(credentials.isExpired()).toBe(false);
+  stop();
+  await vi.advanceTimersByTimeAsync(80_000);
+  expect(renew).toHaveBeenCalledTimes(3);
+});
+
+test("calls with a rejected token continue with the next one, without the user", async () => {
+  const { credentials, renew } = renewedCredentials(() => Promise.resolve({ token: "new" }));
+  const changed = vi.fn();
+  credentials.subscribe(changed);
+  const client = clientWith(credentials);
+  const identities = await Promise.all([client.whoAmI(), client.whoAmI()]);
+  expect(identities.map(({ username }) => username)).toEqual(["ann", "ann"]);
+  expect(renew).toHaveBeenCalledTimes(1);
+  expect(changed).not.toHaveBeenCalled();
+});
+
+test("a rejected token that cannot be renewed has expired", async () => {
+  const { credentials } = renewedCredentials(() => Promise.reject(new Error("refused")));
+  credentials.rejected("old");
+  expect(credentials.isExpired()).toBe(false);
+  await vi.waitFor(() => {
+    expect(credentials.isExpired()).toBe(true);
+  });
+});
+
+test("a next token that is rejected too is not renewed again", async () => {
+  const next = () => Promise.resolve(renewable("rejected", next));
+  const { credentials, renew } = renewedCredentials(next);
+  const identity = clientWith(credentials).whoAmI();
+  await vi.waitFor(() => {
+    expect(credentials.isExpired()).toBe(true);
+  });
+  expect(renew).toHaveBeenCalledTimes(1);
+  credentials.renew({ token: "new" });
+  expect((await identity).username).toBe("ann");
 });
 
 beforeEach(() => {

@@ -22,19 +22,21 @@ const violation = /Content[- ]Security[- ]Policy|TrustedHTML|TrustedScript/;
  * Opens an address in a browser with a new profile, calls `use` with the page, and closes the
  * browser. Throws if a script of any page of the browser has failed, or has violated the policies
  * of the page, or if a page has sent a request to another origin. The options are those of a
- * browser context.
+ * browser context, and `also`: another origin that pages may send requests to, with the hash of the
+ * key that it is trusted by.
  */
-export async function withPage(address, use, options = {}) {
+export async function withPage(address, use, { also, ...options } = {}) {
   const executablePath = process.env.CHROMIUM;
   if (!executablePath) throw new Error("set CHROMIUM to the path of a Chromium");
-  const browser = await chromium.launch({ executablePath, args: flags });
+  const args = also ? [...flags, `--ignore-certificate-errors-spki-list=${also.key}`] : flags;
+  const browser = await chromium.launch({ executablePath, args });
   try {
     const context = await browser.newContext({
       viewport: { width: 1440, height: 900 },
       ...options,
     });
     context.setDefaultTimeout(patienceMs);
-    const failures = failuresOf(context, new URL(address).origin);
+    const failures = failuresOf(context, [new URL(address).origin, also?.origin]);
     const page = await context.newPage();
     await page.goto(address);
     await use(page);
@@ -44,8 +46,11 @@ export async function withPage(address, use, options = {}) {
   }
 }
 
-/** Returns the failures of all pages of a browser context, to which later ones are added. */
-function failuresOf(context, origin) {
+/**
+ * Returns the failures of all pages of a browser context, to which later ones are added. Requests to
+ * other origins than these are failures.
+ */
+function failuresOf(context, origins) {
   const failures = [];
   context.on("weberror", (failure) => failures.push(failure.error()));
   context.on("console", (message) => {
@@ -53,7 +58,7 @@ function failuresOf(context, origin) {
   });
   context.on("request", (request) => {
     const url = new URL(request.url());
-    if (url.protocol !== "data:" && url.origin !== origin && url.origin !== "null") {
+    if (url.protocol !== "data:" && !origins.includes(url.origin) && url.origin !== "null") {
       failures.push(new Error(`request to another origin: ${url}`));
     }
   });

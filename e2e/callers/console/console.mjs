@@ -77,3 +77,25 @@ export async function signOut(page) {
   await page.getByRole("button", { name: "User menu of " }).click();
   await page.getByRole("button", { name: "Sign out" }).click();
 }
+
+/** Returns the places of the page that contain a secret, of all that scripts and users can read. */
+export function placesOf(page, secret) {
+  return page.evaluate(async (secret) => {
+    const fields = [...document.querySelectorAll("input, textarea")];
+    const places = {
+      address: location.href,
+      history: JSON.stringify([history.state, navigation.entries().map(({ url }) => url)]),
+      cookies: document.cookie,
+      localStorage: JSON.stringify({ ...localStorage }),
+      sessionStorage: JSON.stringify({ ...sessionStorage }),
+      databases: JSON.stringify(await indexedDB.databases()),
+      caches: JSON.stringify(await caches.keys()),
+      document: document.documentElement.outerHTML,
+      fields: fields.map((field) => field.value).join("\n"),
+      globals: Object.values(window)
+        .filter((value) => typeof value === "string")
+        .join("\n"),
+    };
+    return Object.keys(places).filter((place) => places[place].includes(secret));
+  }, secret);
+}

@@ -7,6 +7,7 @@ import { report } from "../report.mjs";
 import {
   enterToken,
   overflow,
+  placesOf,
   screenshot,
   signIn,
   signOut,
@@ -47,25 +48,3 @@ await withPage(`${address}/r/pods?ns=${namespace}`, async (page) => {
   await page.reload();
   report("asked again", { words: await untilAsked(page), address: page.url() });
 });
-
-/** Returns the places of the page that contain a secret, of all that scripts and users can read. */
-function placesOf(page, secret) {
-  return page.evaluate(async (secret) => {
-    const fields = [...document.querySelectorAll("input, textarea")];
-    const places = {
-      address: location.href,
-      history: JSON.stringify(history.state),
-      cookies: document.cookie,
-      localStorage: JSON.stringify({ ...localStorage }),
-      sessionStorage: JSON.stringify({ ...sessionStorage }),
-      databases: JSON.stringify(await indexedDB.databases()),
-      caches: JSON.stringify(await caches.keys()),
-      document: document.documentElement.outerHTML,
-      fields: fields.map((field) => field.value).join("\n"),
-      globals: Object.values(window)
-        .filter((value) => typeof value === "string")
-        .join("\n"),
-    };
-    return Object.keys(places).filter((place) => places[place].includes(secret));
-  }, secret);
-}

@@ -10,7 +10,8 @@ import {
   useSyncExternalStore,
   type ReactNode,
 } from "react";
-import { Credentials, waitForSignIn } from "./credentials.js";
+import app from "./app.module.css";
+import { Credentials, waitForSignIn, type Grant } from "./credentials.js";
 import { HiddenTab, pauseWhileHidden } from "./hiddentab.js";
 import { Replica } from "./replica.js";
 import { SignIn } from "./signin.js";
@@ -41,28 +42,43 @@ interface SignedIn {
   readonly client: Client;
   readonly identity: Identity;
   readonly credentials: Credentials;
+  readonly signOutOfIssuer: Grant["signOut"];
   readonly replica: Replica;
 }
 
-type State =
-  { readonly is: "checking" } | { readonly is: "signedOut"; readonly error?: string } | SignedIn;
+interface SignedOut {
+  readonly is: "signedOut";
+  /** Why a token is not accepted. */
+  readonly error?: string;
+  /** Why the sign-in with the issuer has failed. */
+  readonly issuerError?: string;
+  readonly signOutOfIssuer?: Grant["signOut"];
+}
+
+type State = { readonly is: "checking" } | SignedOut | SignedIn;
 
 const tab = new HiddenTab();
+
+interface ProviderProps {
+  /** The sign-in that a redirect of the issuer completes; undefined if there was none. */
+  readonly signIn: Promise<Grant> | undefined;
+  readonly children: ReactNode;
+}
 
 /**
  * Renders its children for a signed-in user. Without a token it first asks the service who the
  * caller is: it may authenticate by client certificate, or not at all.
  */
-export function SessionProvider({ children }: { readonly children: ReactNode }) {
+export function SessionProvider({ signIn, children }: ProviderProps) {
   const [state, setState] = useState<State>({ is: "checking" });
   useEffect(() => tab.follow(document), []);
   useEffect(() => {
     const leaving = new AbortController();
-    identify("", leaving.signal).then(setState, () => undefined);
+    start(signIn, leaving.signal).then(setState, () => undefined);
     return () => {
       leaving.abort();
     };
-  }, []);
+  }, [signIn]);
   if (state.is === "signedIn") {
     return (
       <SignedInSession state={state} setState={setState}>
@@ -70,15 +86,35 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
       </SignedInSession>
     );
   }
-  if (state.is === "checking") return null;
+  if (state.is === "checking") return signIn ? <Completing /> : null;
   return (
     <SignIn
-      error={state.error}
+      {...state}
       onToken={async (token) => {
-        setState(withReason(await identify(token)));
+        setState(withReason(await identify({ token })));
       }}
     />
   );
+}
+
+function Completing() {
+  return (
+    <main className={app.signIn}>
+      <p role="status">Signing in…</p>
+    </main>
+  );
+}
+
+async function start(signIn: Promise<Grant> | undefined, signal: AbortSignal): Promise<State> {
+  if (!signIn) return identify({ token: "" }, signal);
+  let grant: Grant;
+  try {
+    grant = await signIn;
+  } catch (error) {
+    return { is: "signedOut", issuerError: error instanceof Error ? error.message : String(error) };
+  }
+  const state = withReason(await identify(grant, signal));
+  return state.is === "signedOut" ? { is: "signedOut", issuerError: state.error ?? "" } : state;
 }
 
 /** Passes the session to the views, and covers them while the user must sign in again. */
@@ -91,10 +127,11 @@ function SignedInSession({
   readonly setState: (state: State) => void;
   readonly children: ReactNode;
 }) {
-  const { client, identity, credentials, replica } = state;
+  const { client, identity, credentials, replica, signOutOfIssuer } = state;
   const isExpired = useSyncExternalStore(credentials.subscribe, credentials.isExpired);
   const isPaused = useSyncExternalStore(tab.subscribe, tab.isPaused);
   const [error, setError] = useState<string>();
+  useEffect(credentials.keepRenewed, [credentials]);
   const session = useMemo(
     () => ({
       client,
@@ -103,17 +140,17 @@ function SignedInSession({
       isPaused,
       replica,
       signOut: () => {
-        setState({ is: "signedOut" });
+        setState({ is: "signedOut", signOutOfIssuer });
       },
     }),
-    [client, identity, isExpired, isPaused, replica, setState],
+    [client, identity, isExpired, isPaused, replica, setState, signOutOfIssuer],
   );
   const continueWith = async (token: string): Promise<void> => {
-    const next = withReason(await identify(token));
+    const next = withReason(await identify({ token }));
     setError(next.is === "signedOut" ? next.error : undefined);
     if (next.is !== "signedIn") return;
     const isSame = next.identity.username === identity.username && credentials.token() !== "";
-    if (isSame) credentials.renew(token);
+    if (isSame) credentials.renew({ token });
     else setState(next); // the views of another user start from the beginning
   };
   return (
@@ -124,18 +161,20 @@ function SignedInSession({
   );
 }
 
+/** Adds the reason why a user with a token is not signed in. */
 function withReason(state: State): State {
   if (state.is !== "signedOut") return state;
   return { ...state, error: state.error ?? "The token is not valid." };
 }
 
 /** Asks the service who the caller is, until it responds. Without a token it sends none. */
-async function identify(token: string, signal?: AbortSignal): Promise<State> {
+async function identify(grant: Grant, signal?: AbortSignal): Promise<State> {
+  const { token } = grant;
   for (;;) {
     try {
       const client = connect(window.location.origin, { ...(token !== "" && { token }) });
       const identity = await client.whoAmI({ signal });
-      return { is: "signedIn", identity, ...openClient(token) };
+      return { is: "signedIn", identity, ...openClient(grant) };
     } catch (error) {
       signal?.throwIfAborted();
       const failure = KubeconnectError.from(error);
@@ -149,13 +188,13 @@ async function identify(token: string, signal?: AbortSignal): Promise<State> {
 }
 
 /** Creates the client of the views. */
-function openClient(token: string): Pick<SignedIn, "client" | "credentials" | "replica"> {
-  const credentials = new Credentials(token);
+function openClient(grant: Grant): Omit<SignedIn, "is" | "identity"> {
+  const credentials = new Credentials(grant);
   const replica = new Replica();
   const interceptors = [pauseWhileHidden(tab), waitForSignIn(credentials), replica.observe];
   const client = connect(window.location.origin, {
     interceptors,
-    ...(token !== "" && { token: credentials.token }),
+    ...(grant.token !== "" && { token: credentials.token }),
   });
-  return { client, credentials, replica };
+  return { client, credentials, replica, signOutOfIssuer: grant.signOut };
 }

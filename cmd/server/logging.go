@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"k8s.io/klog/v2"
+)
+
+// The values of --log-format.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+// logLevels are the values of --log-level.
+var logLevels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// newLogHandler returns the handler of all log lines.
+func newLogHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: nameLevel}
+	if format == logJSON {
+		return slog.NewJSONHandler(w, options)
+	}
+	return slog.NewTextHandler(w, options)
+}
+
+// nameLevel replaces levels such as DEBUG+2 by those of --log-level.
+func nameLevel(groups []string, attribute slog.Attr) slog.Attr {
+	level, ok := attribute.Value.Any().(slog.Level)
+	if len(groups) > 0 || attribute.Key != slog.LevelKey || !ok {
+		return attribute
+	}
+	name := slog.LevelError
+	for _, above := range []slog.Level{slog.LevelError, slog.LevelWarn, slog.LevelInfo} {
+		if level < above {
+			name = above - 4
+		}
+	}
+	return slog.String(slog.LevelKey, name.String())
+}
+
+// client-go logs to slog's default handler. The logger is set once, before client-go runs, because
+// klog reads it without a lock.
+func init() {
+	unchanged := func(handler slog.Handler) slog.Handler { return handler }
+	klog.SetSlogLogger(slog.New(libraryHandler{unchanged}))
+}
+
+// libraryHandler forwards the records of client-go to the current default handler of slog. What
+// client-go reports as information, such as each connection that is closed, is for debugging only.
+type libraryHandler struct {
+	derive func(slog.Handler) slog.Handler // adds attributes and groups
+}
+
+func (h libraryHandler) current() slog.Handler { return h.derive(slog.Default().Handler()) }
+
+// levelOfLibrary returns the level of a record of client-go. Levels below debug, at which client-go
+// reports requests with their headers and bodies, are never logged.
+func levelOfLibrary(level slog.Level) slog.Level {
+	if level >= slog.LevelDebug && level < slog.LevelWarn {
+		return slog.LevelDebug
+	}
+	return level
+}
+
+// Enabled implements [slog.Handler].
+func (h libraryHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.current().Enabled(ctx, levelOfLibrary(level))
+}
+
+// Handle implements [slog.Handler].
+func (h libraryHandler) Handle(ctx context.Context, record slog.Record) error {
+	record.Level = levelOfLibrary(record.Level)
+	return h.current().Handle(ctx, record)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h libraryHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return libraryHandler{func(base slog.Handler) slog.Handler { return h.derive(base).WithAttrs(attributes) }}
+}
+
+// WithGroup implements [slog.Handler].
+func (h libraryHandler) WithGroup(name string) slog.Handler {
+	return libraryHandler{func(base slog.Handler) slog.Handler { return h.derive(base).WithGroup(name) }}
+}

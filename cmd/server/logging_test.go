@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"k8s.io/klog/v2"
+)
+
+func TestLog_LinesHaveTheChosenFormatAndOneScaleOfLevels(t *testing.T) {
+	for level, want := range map[slog.Level]string{
+		slog.LevelDebug - 4: "DEBUG", slog.LevelDebug: "DEBUG", slog.LevelDebug + 3: "DEBUG",
+		slog.LevelInfo: "INFO", slog.LevelInfo + 2: "INFO", slog.LevelWarn: "WARN", slog.LevelError + 1: "ERROR",
+	} {
+		var text, lines bytes.Buffer
+		all := slog.LevelDebug - 4
+		slog.New(newLogHandler(&text, logText, all)).Log(t.Context(), level, "said", "a", slog.GroupValue(slog.Any("level", level)))
+		slog.New(newLogHandler(&lines, logJSON, all)).Log(t.Context(), level, "said", "a", 1)
+		if !strings.Contains(text.String(), " level="+want+" msg=said") || !strings.Contains(text.String(), " a.level="+level.String()) {
+			t.Errorf("%v as text: %s", level, text.String())
+		}
+		var line struct {
+			Level, Msg string
+			A          int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil || line.Level != want || line.Msg != "said" || line.A != 1 {
+			t.Errorf("%v as JSON: %s %v", level, lines.String(), err)
+		}
+	}
+}
+
+func TestLog_OfClientGoIsForDebuggingUnlessItWarns(t *testing.T) {
+	for level, want := range map[slog.Level][]string{
+		slog.LevelInfo:  {"level=ERROR msg=broken"},
+		slog.LevelDebug: {"level=DEBUG msg=routine logger=reflector name=pods", "level=DEBUG msg=detail", "level=ERROR msg=broken"},
+	} {
+		logged := captureLogAt(t, level)
+		klog.LoggerWithName(klog.Background(), "reflector").Info("routine", "name", "pods")
+		klog.Background().V(2).Info("detail")
+		klog.Background().V(8).Info("a request", "body", "secret")
+		klog.ErrorS(nil, "broken")
+		for _, line := range want {
+			if !strings.Contains(logged.text.String(), line) {
+				t.Errorf("at level %v there is no %q: %s", level, line, logged.text.String())
+			}
+		}
+		if lines := strings.Count(logged.text.String(), "\n"); lines != len(want) {
+			t.Errorf("at level %v there are %d lines, want %d: %s", level, lines, len(want), logged.text.String())
+		}
+	}
+}

@@ -1,0 +1,60 @@
+// Package version has the version of this build.
+package version
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Number is the version of the service, its clients and its chart, which are released together.
+const Number = "0.1.0"
+
+// UserAgent is the user agent of the service at the API server.
+const UserAgent = "kubeconnect/" + Number
+
+// Info describes a build.
+type Info struct {
+	Version string `json:"version"`
+	// Revision is the commit of the build, with the suffix "-dirty" if files were changed since. It is
+	// empty if the build had no repository.
+	Revision string `json:"revision,omitempty"`
+	// Time is the time of the commit, in RFC 3339; empty if the build had no repository.
+	Time     string `json:"time,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Get returns the description of this build.
+func Get() Info {
+	info := Info{Version: Number, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		info.addSource(build.Settings)
+	}
+	return info
+}
+
+func (i *Info) addSource(settings []debug.BuildSetting) {
+	modified := ""
+	for _, setting := range settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			i.Revision = setting.Value
+		case setting.Key == "vcs.time":
+			i.Time = setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			modified = "-dirty"
+		}
+	}
+	if i.Revision != "" {
+		i.Revision += modified
+	}
+}
+
+// String returns the description as one line.
+func (i Info) String() string {
+	if i.Revision == "" {
+		return fmt.Sprintf("kubeconnect %s (%s, %s)", i.Version, i.Go, i.Platform)
+	}
+	return fmt.Sprintf("kubeconnect %s (commit %s of %s, %s, %s)", i.Version, i.Revision, i.Time, i.Go, i.Platform)
+}

@@ -1,0 +1,191 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+const (
+	// logInterval is the interval in which at most logBurst calls of one caller that fail with one
+	// code are logged each. The number of the others is logged at its end.
+	logInterval = 10 * time.Second
+	logBurst    = 10
+	// maxLogged bounds the pairs of callers and codes of one interval. Those above it are one pair.
+	maxLogged = 1000
+)
+
+// changes are the procedures that change the cluster. Each of their calls is logged.
+var changes = map[string]bool{
+	kubeconnectv1connect.ResourceServiceCreateProcedure:           true,
+	kubeconnectv1connect.ResourceServiceUpdateProcedure:           true,
+	kubeconnectv1connect.ResourceServicePatchProcedure:            true,
+	kubeconnectv1connect.ResourceServiceDeleteProcedure:           true,
+	kubeconnectv1connect.ResourceServiceDeleteCollectionProcedure: true,
+}
+
+// callLog logs ended calls to slog's default logger: each change, each call that has failed or was
+// rejected, and a part of the others. A caller whose calls fail again and again does not fill the log.
+// Its methods are safe for concurrent use.
+type callLog struct {
+	sample float64 // the part of other calls that is logged
+
+	mu     sync.Mutex // guards failed
+	failed map[failure]int
+}
+
+// failure is what failed calls have in common that are counted together.
+type failure struct{ caller, code string }
+
+func newCallLog(sample float64) *callLog { return &callLog{sample: sample} }
+
+// log logs an ended call.
+func (l *callLog) log(c *call) {
+	r := &c.record
+	switch {
+	case r.procedure == "":
+		return // not a call
+	case changes[r.procedure] && !r.isRefused:
+		l.write(c, slog.LevelInfo, "change")
+	case r.err != nil && !isNormal(r.err):
+		if l.admits(failure{callerOf(c), connect.CodeOf(r.err).String()}) {
+			l.write(c, levelOf(r.err), "call failed")
+		}
+	case rand.Float64() < l.sample:
+		l.write(c, slog.LevelInfo, "call")
+	default:
+		l.write(c, slog.LevelDebug, "call")
+	}
+}
+
+// isNormal reports whether calls end with an error in normal operation: their client has canceled
+// them, or they are to continue at another replica.
+func isNormal(err error) bool {
+	return connect.CodeOf(err) == connect.CodeCanceled || reasonOf(err) == string(ReasonMoved)
+}
+
+// levelOf returns the level of a failed call, by who has to act.
+func levelOf(err error) slog.Level {
+	switch connect.CodeOf(err) {
+	case connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss:
+		return slog.LevelError // a fault of the service
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo // the caller's own
+}
+
+func callerOf(c *call) string {
+	if c.record.caller != "" {
+		return c.record.caller
+	}
+	return c.network
+}
+
+// admits reports whether to log a failed call.
+func (l *callLog) admits(of failure) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.failed = map[failure]int{}
+		time.AfterFunc(logInterval, l.summarize)
+	}
+	if _, known := l.failed[of]; !known && len(l.failed) >= maxLogged {
+		of = failure{caller: "other callers"}
+	}
+	l.failed[of]++
+	return l.failed[of] <= logBurst
+}
+
+// summarize logs how many failed calls were not logged, and begins the next interval.
+func (l *callLog) summarize() {
+	l.mu.Lock()
+	failed := l.failed
+	l.failed = nil
+	l.mu.Unlock()
+	for of, count := range failed {
+		if count > logBurst {
+			slog.Warn("more calls failed", "caller", of.caller, "code", of.code, "calls", count-logBurst, "seconds", logInterval.Seconds())
+		}
+	}
+}
+
+func (l *callLog) write(c *call, level slog.Level, message string) {
+	ctx := context.Background() // that of the call has ended
+	if slog.Default().Enabled(ctx, level) {
+		slog.LogAttrs(ctx, level, message, c.attributes()...)
+	}
+}
+
+// attributes returns what is logged about a call. Nothing of it is from an object or a credential.
+func (c *call) attributes() []slog.Attr {
+	r := &c.record
+	source, _, _ := net.SplitHostPort(c.request.RemoteAddr)
+	attributes := []slog.Attr{
+		slog.String("procedure", r.procedure[strings.LastIndexByte(r.procedure, '.')+1:]),
+		slog.String("code", codeName(r.err)),
+		slog.Float64("seconds", time.Since(r.began).Round(time.Microsecond).Seconds()),
+		slog.Int64("bytes", r.bytes.Load()),
+		slog.String("source", source),
+		slog.String("request_id", r.id),
+	}
+	if objects := r.objects.Load(); objects > 0 {
+		attributes = append(attributes, slog.Int64("objects", objects))
+	}
+	if r.dryRun {
+		attributes = append(attributes, slog.Bool("dry_run", true))
+	}
+	for _, text := range []struct{ key, value string }{
+		{"caller", r.caller}, {"resource", r.about()}, {"namespace", r.namespace}, {"name", r.name},
+		{"reason", reasonOf(r.err)}, {"error", errorText(r)},
+	} {
+		if text.value != "" {
+			attributes = append(attributes, slog.String(text.key, text.value))
+		}
+	}
+	return attributes
+}
+
+func codeName(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return connect.CodeOf(err).String()
+}
+
+func reasonOf(err error) string {
+	var coded *connect.Error
+	if !errors.As(err, &coded) {
+		return ""
+	}
+	return statusOf(coded).GetReason()
+}
+
+// maxLoggedError is the maximum length of an error in the log.
+const maxLoggedError = 256
+
+// errorText returns the message of an error. That of an invalid object can quote the object, which may
+// be a Secret, and is omitted.
+func errorText(r *callRecord) string {
+	var coded *connect.Error
+	if !errors.As(r.err, &coded) {
+		return ""
+	}
+	switch metav1.StatusReason(reasonOf(r.err)) {
+	case metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest, "":
+		if changes[r.procedure] {
+			return ""
+		}
+	}
+	return cut(coded.Message(), maxLoggedError)
+}

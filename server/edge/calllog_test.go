@@ -1,0 +1,152 @@
+package edge
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
+)
+
+// written is what is logged during a test.
+type written struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+// take returns the lines since the last call.
+func (w *written) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.text.Reset()
+	return strings.Split(strings.TrimSuffix(w.text.String(), "\n"), "\n")
+}
+
+func captureLog(t *testing.T, level slog.Level) *written {
+	t.Helper()
+	lines, before := &written{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: level})))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return lines
+}
+
+// endedCall returns a call of a caller that has ended.
+func endedCall(t *testing.T, caller, procedure string, err error) *call {
+	t.Helper()
+	c := newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil), "192.0.2.0/24")
+	c.record.caller = caller
+	c.record.ended(connect.Spec{Procedure: procedure}, ConnectError(err))
+	return c
+}
+
+const (
+	listProcedure  = kubeconnectv1connect.ResourceServiceListProcedure
+	patchProcedure = kubeconnectv1connect.ResourceServicePatchProcedure
+)
+
+func TestCallLog_LevelsSayWhoHasToAct(t *testing.T) {
+	lines, l := captureLog(t, slog.LevelDebug), newCallLog(0)
+	for i, test := range []struct {
+		err  error
+		want string
+	}{
+		{nil, `level=DEBUG msg=call`},
+		{connect.NewError(connect.CodeCanceled, errors.New("canceled")), `level=DEBUG msg=call`},
+		{errStale, `level=DEBUG msg=call`},
+		{auth.ErrUnauthenticated, `level=INFO msg="call failed"`},
+		{&LimitError{Over: "limit"}, `level=WARN msg="call failed"`},
+		{informerhub.ErrClosed, `level=WARN msg="call failed"`},
+		{errors.New("a bug"), `level=ERROR msg="call failed"`},
+	} {
+		l.log(endedCall(t, fmt.Sprintf("caller-%d", i), listProcedure, test.err))
+		if got := lines.take(); len(got) != 1 || !strings.Contains(got[0], test.want) {
+			t.Errorf("%v: %q, want %s", test.err, got, test.want)
+		}
+	}
+	l.log(endedCall(t, "", "", nil)) // the request of a page
+	if got := lines.take(); got[0] != "" {
+		t.Errorf("a request that is no call: %q", got)
+	}
+}
+
+func TestCallLog_SamplesCallsThatSucceed(t *testing.T) {
+	lines := captureLog(t, slog.LevelInfo)
+	for sample, want := range map[float64]int{0: 0, 1: 50} {
+		l := newCallLog(sample)
+		for range 50 {
+			l.log(endedCall(t, "jane", listProcedure, nil))
+		}
+		if got := strings.Count(strings.Join(lines.take(), "\n"), "msg=call"); got != want {
+			t.Errorf("with the sample %v %d lines, want %d", sample, got, want)
+		}
+	}
+}
+
+// TestCallLog_FailuresOfOneCallerDoNotFillTheLog uses fake time.
+func TestCallLog_FailuresOfOneCallerDoNotFillTheLog(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		lines, l := captureLog(t, slog.LevelInfo), newCallLog(0)
+		for range 100 {
+			l.log(endedCall(t, "noisy", listProcedure, auth.ErrUnauthenticated))
+			l.log(endedCall(t, "noisy", patchProcedure, nil))
+		}
+		l.log(endedCall(t, "noisy", listProcedure, &LimitError{Over: "limit"}))
+		l.log(endedCall(t, "calm", listProcedure, auth.ErrUnauthenticated))
+		text := strings.Join(lines.take(), "\n")
+		for words, want := range map[string]int{
+			"code=unauthenticated": logBurst + 1, "code=resource_exhausted": 1, "caller=calm": 1, "msg=change": 100,
+		} {
+			if got := strings.Count(text, words); got != want {
+				t.Errorf("%d lines with %s, want %d", got, words, want)
+			}
+		}
+		time.Sleep(logInterval)
+		synctest.Wait()
+		if got := lines.take(); len(got) != 1 || !strings.Contains(got[0], `msg="more calls failed" caller=noisy code=unauthenticated calls=90`) {
+			t.Errorf("after the interval: %q", got)
+		}
+		l.log(endedCall(t, "noisy", listProcedure, auth.ErrUnauthenticated))
+		if got := lines.take(); !strings.Contains(got[0], "caller=noisy") {
+			t.Errorf("in the next interval: %q", got)
+		}
+		time.Sleep(logInterval)
+	})
+}
+
+// TestCallLog_ManyCallersDoNotFillTheMemory uses fake time.
+func TestCallLog_ManyCallersDoNotFillTheMemory(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		lines, l := captureLog(t, slog.LevelInfo), newCallLog(0)
+		for i := range maxLogged + 100 {
+			l.log(endedCall(t, fmt.Sprintf("caller-%d", i), listProcedure, auth.ErrUnauthenticated))
+		}
+		if len(l.failed) > maxLogged+1 {
+			t.Errorf("%d callers are kept", len(l.failed))
+		}
+		time.Sleep(logInterval)
+		synctest.Wait()
+		if text := strings.Join(lines.take(), "\n"); !strings.Contains(text, `msg="more calls failed" caller="other callers"`) {
+			t.Error("the others are not counted")
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// callRecord is what is logged about a call. The goroutine of the call's handler owns the fields until
+// the last one of the first group, and writes them before other goroutines work on the call.
+type callRecord struct {
+	id        string // see RequestIDHeader
+	caller    string // empty until the caller is authenticated
+	procedure string // empty if the request is not a call
+	resource  string // as the request names it
+	namespace string
+	name      string
+	dryRun    bool
+	err       error // nil if the call succeeded
+	isRefused bool  // before its request was read
+	began     time.Time
+
+	resolved atomic.Pointer[string] // the resource as the cluster serves it; see NoteResource
+	objects  atomic.Int64           // in the responses; see NoteObjects
+	bytes    atomic.Int64           // of the responses, without headers
+}
+
+// noted returns a name from a request, shortened, without the memory of the rest.
+func noted(name string) string { return strings.Clone(CutName(name)) }
+
+// ended records how a call has ended.
+func (r *callRecord) ended(spec connect.Spec, err error) { r.procedure, r.err = spec.Procedure, err }
+
+// describe records what a request is about.
+func (r *callRecord) describe(message any) {
+	if of, ok := message.(interface{ GetResource() string }); ok {
+		r.resource = noted(of.GetResource())
+	}
+	if of, ok := message.(interface{ GetNamespace() string }); ok {
+		r.namespace = noted(of.GetNamespace())
+	}
+	if of, ok := message.(interface{ GetName() string }); ok {
+		r.name = noted(of.GetName())
+	}
+	if of, ok := message.(interface{ GetDryRun() bool }); ok {
+		r.dryRun = of.GetDryRun()
+	}
+	if many, ok := message.(*kubeconnectv1.WatchManyRequest); ok {
+		r.resource = resourcesOf(many)
+	}
+}
+
+// maxNotedResources is the maximum number of resources of one call in the log.
+const maxNotedResources = 3
+
+// resourcesOf returns the first resources of a WatchMany.
+func resourcesOf(request *kubeconnectv1.WatchManyRequest) string {
+	var names []string
+	for _, watch := range request.GetWatches() {
+		names = append(names, watch.GetResource())
+	}
+	for _, counts := range request.GetCounts() {
+		names = append(names, counts.GetResource())
+	}
+	if len(names) > maxNotedResources {
+		names = append(names[:maxNotedResources], "…")
+	}
+	return noted(strings.Join(names, ","))
+}
+
+// recordOf returns the record of a call; one that is not logged outside of a call.
+func recordOf(ctx context.Context) *callRecord {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return &c.record
+	}
+	return &callRecord{}
+}
+
+// NoteResource records the resource that a call is about, as the cluster serves it, if the request names
+// it so. It can be called concurrently.
+func NoteResource(ctx context.Context, name, resource string) {
+	if r := recordOf(ctx); r.resource == name {
+		r.resolved.Store(&resource)
+	}
+}
+
+// about returns the resource that the call is about, as precisely as it is known.
+func (r *callRecord) about() string {
+	if resolved := r.resolved.Load(); resolved != nil {
+		return *resolved
+	}
+	return r.resource
+}
+
+// NoteObjects adds to the number of objects in the responses of a call. It can be called concurrently.
+func NoteObjects(ctx context.Context, objects int) { recordOf(ctx).objects.Add(int64(objects)) }
+
+// RequestID returns the ID of the request of a call; empty outside of a call.
+func RequestID(ctx context.Context) string { return recordOf(ctx).id }
+
+// countingWriter counts the bytes of a response.
+type countingWriter struct {
+	http.ResponseWriter
+	bytes *atomic.Int64
+}
+
+// Write implements io.Writer.
+func (w countingWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes.Add(int64(n))
+	return n, err
+}
+
+// Flush implements http.Flusher.
+func (w countingWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// Unwrap returns the writer for [http.ResponseController].
+func (w countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// describingConn records the request of a stream.
+type describingConn struct {
+	connect.StreamingHandlerConn
+	record *callRecord
+}
+
+// Receive implements connect.StreamingHandlerConn.
+func (c describingConn) Receive(message any) error {
+	err := c.StreamingHandlerConn.Receive(message)
+	if err == nil {
+		c.record.describe(message)
+	}
+	return err
+}

@@ -1,0 +1,34 @@
+package edge
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+)
+
+// RequestIDHeader is the header with the ID of a request. The service uses the ID that a client sends,
+// if it is valid, and otherwise a new one. It is in each response, in the log, and in the API
+// server's audit log where the request is passed on.
+const RequestIDHeader = "X-Request-Id"
+
+// maxRequestID is the maximum length of an ID, as the API server's Audit-ID has.
+const maxRequestID = 64
+
+// requestIDOf returns the ID that a client has sent, or a new one.
+func requestIDOf(r *http.Request) string {
+	if sent := r.Header.Get(RequestIDHeader); isRequestID(sent) {
+		return strings.Clone(sent) // the headers are released before the call ends
+	}
+	return strings.ToLower(rand.Text())
+}
+
+// isRequestID reports whether an ID can be written to a log as it is.
+func isRequestID(id string) bool {
+	for _, c := range []byte(id) {
+		isAlphanumeric := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !isAlphanumeric && !strings.ContainsRune("-_.:", rune(c)) {
+			return false
+		}
+	}
+	return id != "" && len(id) <= maxRequestID
+}

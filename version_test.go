@@ -1,0 +1,31 @@
+package kubeconnect_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/internal/version"
+)
+
+func TestVersion_IsTheSameInAllPackages(t *testing.T) {
+	for file, pattern := range map[string]string{
+		"deploy/kubeconnect/Chart.yaml":              `(?m)^(?:v|appV)ersion: "?([^"\n]+)"?$`,
+		"clients/python/src/kubeconnect/_version.py": `__version__ = "([^"]+)"`,
+		"clients/ts/package.json":                    `"version": "([^"]+)"`,
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s has no version", file)
+		}
+		for _, match := range found {
+			if match[1] != version.Number {
+				t.Errorf("%s has the version %s, want %s", file, match[1], version.Number)
+			}
+		}
+	}
+}
