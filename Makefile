@@ -76,6 +76,13 @@ bin/grpcurl: tools/go.mod tools/go.sum
 	$(say) 'tools: build grpcurl (the first time this takes some minutes)'
 	@$(GO) build -modfile=tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
 
+# The runtimes of JavaScript in which a test runs the TypeScript client, as far as they exist for this
+# machine.
+.cache/runtimes/.installed: tools/runtimes/install.sh tools/runtimes/package.json tools/runtimes/package-lock.json
+	$(say) 'e2e: install Node.js 20 and 22, Deno and Bun for a test of the TypeScript client'
+	@NPM='$(NPM)' sh tools/runtimes/install.sh $(@D)
+	@touch $@
+
 # The OpenID issuer that the tests of the console sign in with.
 .PHONY: bin/issuer
 bin/issuer:
@@ -84,7 +91,7 @@ bin/issuer:
 
 # Builds everything that the end-to-end tests run before the first of them starts.
 .PHONY: e2e-programs
-e2e-programs: build bin/grpcurl bin/issuer .venv/.installed
+e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.installed
 	$(say) 'e2e: compile the tests'
 	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
 	@cd e2e/deploy && $(GO) test -race -c -o /dev/null ./...

@@ -74,6 +74,35 @@ func TestSignIn_ContinuesAfterTheTokenHasExpired(t *testing.T) {
 	browser.Ends(ctx)
 }
 
+// TestSignIn_AnotherUserSeesNothingOfTheFormer signs in as another user after the token has expired.
+func TestSignIn_AnotherUserSeesNothingOfTheFormer(t *testing.T) {
+	t.Parallel()
+	const life = 3 * kit.CredentialLife / 2 // a browser is slow to start
+	ctx, service := kit.DeadlineAfter(t, kit.WaitTimeout+life), kit.StartForCallers(t)
+	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
+	createPod(ctx, t, namespace, "one", nil)
+	former, other := kit.NewAccount(ctx, t, namespace, "former"), kit.NewAccount(ctx, t, namespace, "other")
+	for role, caller := range map[string]kit.Account{"former": former, "other": other} {
+		caller.GrantIn(namespace, role, kit.Rule("pods", "list", "watch", "delete"))
+	}
+	token, expiring := other.Token(), former.ExpiringToken(time.Now().Add(life))
+	browser := startConsole(t, "signin-other.mjs", service.Address, namespace, expiring, token, "one")
+
+	var page struct {
+		User string
+		Rows int
+	}
+	browser.Step(ctx, "selected", &page)
+	if page.User != former.User() || page.Rows != 1 {
+		t.Fatalf("%s has selected %d rows, want 1", page.User, page.Rows)
+	}
+	browser.Step(ctx, "another user", &page)
+	if page.User != other.User() || page.Rows != 0 {
+		t.Errorf("%d rows are selected for %s, want 0 for %s", page.Rows, page.User, other.User())
+	}
+	browser.Ends(ctx)
+}
+
 func TestSignIn_ShowsThePermissionErrorUntilAGrant(t *testing.T) {
 	t.Parallel()
 	ctx, service := kit.Deadline(t), kit.StartForCallers(t)

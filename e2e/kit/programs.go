@@ -57,21 +57,21 @@ func stepOf(line string) string {
 // of the checkout, in which the client is installed.
 func PythonProgram(t *testing.T, path ...string) []string {
 	t.Helper()
-	return []string{pythonPath(t), callerPath(t, path...)}
+	return []string{pythonPath(t), CallerPath(t, path...)}
 }
 
 // PythonExample returns a command that runs an example of the Python client, and the path of the
 // folder of the examples.
 func PythonExample(t *testing.T, file string) (command []string, folder string) {
 	t.Helper()
-	folder = checkoutPath(t, "clients", "python", "examples")
+	folder = CheckoutPath(t, "clients", "python", "examples")
 	return []string{pythonPath(t), filepath.Join(folder, file)}, folder
 }
 
 // KopfExample returns a command that runs an example for kopf in a namespace.
 func KopfExample(t *testing.T, file, kubeconfig, namespace string) []string {
 	t.Helper()
-	path := checkoutPath(t, "clients", "python", "examples", file)
+	path := CheckoutPath(t, "clients", "python", "examples", file)
 	return []string{
 		"env", "KUBECONFIG=" + kubeconfig,
 		pythonPath(t), "-m", "kopf", "run", "--standalone", "--namespace", namespace, path,
@@ -83,22 +83,23 @@ func pythonPath(t *testing.T) string {
 	if python := os.Getenv("PYTHON"); python != "" {
 		return python
 	}
-	return checkoutPath(t, ".venv", "bin", "python")
+	return CheckoutPath(t, ".venv", "bin", "python")
 }
 
 // NodeProgram returns a command that runs a program with Node.js.
 func NodeProgram(t *testing.T, path ...string) []string {
 	t.Helper()
-	return []string{"node", callerPath(t, path...)}
+	return []string{"node", CallerPath(t, path...)}
 }
 
-// callerPath returns the path of a program in e2e/callers.
-func callerPath(t *testing.T, path ...string) string {
+// CallerPath returns the path of a program in e2e/callers.
+func CallerPath(t *testing.T, path ...string) string {
 	t.Helper()
-	return checkoutPath(t, append([]string{"e2e", "callers"}, path...)...)
+	return CheckoutPath(t, append([]string{"e2e", "callers"}, path...)...)
 }
 
-func checkoutPath(t *testing.T, elements ...string) string {
+// CheckoutPath returns the absolute path of a file of the checkout.
+func CheckoutPath(t *testing.T, elements ...string) string {
 	t.Helper()
 	path, err := harness.Path(elements...)
 	if err != nil {

@@ -3,7 +3,6 @@ import type { CallOptions } from "./call.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import type {
   CacheState as CacheStateMessage,
-  FailedGroupVersion as FailedGroupMessage,
   GetSchemaResponse,
   ListResourceTypesResponse,
   ResourceType as ResourceTypeMessage,
@@ -62,10 +61,13 @@ export interface ResourceType {
   readonly cache: CacheState | undefined;
 }
 
-/** A version of an API group for which discovery failed, with the reason. */
-export type FailedGroupVersion = Readonly<
-  Pick<FailedGroupMessage, "group" | "version" | "message">
->;
+/** A version of an API group for which discovery failed. */
+export interface FailedGroupVersion {
+  readonly group: string;
+  readonly version: string;
+  /** The error, human-readable. */
+  readonly message: string;
+}
 
 /** The resources that the cluster serves. */
 export interface ResourceTypesResult {

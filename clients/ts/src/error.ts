@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { withAdvice } from "./advice.js";
 import { StatusSchema, type Status } from "./gen/kubeconnect/v1/status_pb.js";
 import { codeOf } from "./statuscode.js";
 
@@ -16,8 +17,8 @@ const closedMessage = "the client is closed";
 
 /**
  * The error of all failed calls. Most errors are instances of a subclass for their reason, such as
- * NotFoundError; only errors without a class of their own are instances of this class alone. A call that was cancelled by the caller's signal fails with the
- * signal's reason instead, like fetch.
+ * NotFoundError; only errors without a class of their own are instances of this class alone. A call
+ * that was cancelled by the caller's signal fails with the signal's reason instead, like fetch.
  */
 export class KubeconnectError extends Error {
   override readonly name: string = "KubeconnectError";
@@ -51,8 +52,9 @@ export class KubeconnectError extends Error {
     }
     const connectError = ConnectError.from(error);
     const status = connectError.findDetails(StatusSchema)[0];
-    const { code, rawMessage } = connectError;
-    return KubeconnectError.#of(code, status?.message || rawMessage, status, connectError);
+    const { code, rawMessage, cause } = connectError;
+    const message = status?.message || withAdvice(rawMessage, cause);
+    return KubeconnectError.#of(code, message, status, connectError);
   }
 
   /** Returns the same error with another message. */
@@ -77,7 +79,11 @@ export class KubeconnectError extends Error {
     return KubeconnectError.#of(Code.DataLoss, status.message, status);
   }
 
-  /** Returns the error of a part of a stream, as that of a call of its own. */
+  /**
+   * Returns the error of a part of a stream, as that of a call of its own.
+   *
+   * @internal
+   */
   static ofCall(status: Status): KubeconnectError {
     return KubeconnectError.#of(codeOf(status), status.message, status);
   }

@@ -15,7 +15,7 @@ export interface EventStreamOptions extends StreamOptions, ReconnectOptions {
 }
 
 /** What all batches have. */
-interface Batch extends BatchStatus {
+export interface StreamBatch extends BatchStatus {
   readonly events: readonly WatchEvent<unknown>[];
   readonly resumeToken: string;
 }
@@ -33,7 +33,7 @@ interface Batch extends BatchStatus {
  * also throws if the first stream cannot be opened, unless the service sends a retry delay. If
  * the token of a stream has expired, the stream is opened again, once, with a new token.
  */
-export abstract class EventStream<B extends Batch, E> implements AsyncIterable<E> {
+export abstract class EventStream<B extends StreamBatch, E> implements AsyncIterable<E> {
   readonly #options: EventStreamOptions & ReconnectLimits;
   readonly #connection: ConnectionTracker;
   readonly #retry: RetryPolicy;

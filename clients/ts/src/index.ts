@@ -74,7 +74,7 @@ export {
   type StatusCause,
 } from "./error.js";
 export type { WatchBatch, WatchEvent } from "./event.js";
-export type { EventStream, EventStreamOptions } from "./eventstream.js";
+export type { EventStream, EventStreamOptions, StreamBatch } from "./eventstream.js";
 export type { Freshness } from "./freshness.js";
 export { GetResult, type GetOptions } from "./get.js";
 export type { Identity } from "./identity.js";
@@ -83,7 +83,7 @@ export type { Joined, JoinedObjects } from "./joined.js";
 export { List, type ListAll, type ListOptions, type ListPage } from "./list.js";
 export { LiveCounts, type WatchCountsOptions } from "./livecounts.js";
 export { LivePage, type LivePageOptions, type PageRange, type PageSnapshot } from "./livepage.js";
-export type { LiveStore, LiveStoreOptions } from "./livestore.js";
+export type { LiveStore, LiveStoreOptions, LiveUpdate } from "./livestore.js";
 export { Log, type LogOptions, type LogStream } from "./log.js";
 export { LogLine, type LogEvent, type LogEventType } from "./logline.js";
 export { LogLines, type LineFilter, type LogLinesOptions } from "./loglines.js";
@@ -118,6 +118,8 @@ export { Watch, type WatchOptions, type WatchSelection } from "./watch.js";
 export {
   WatchMany,
   type PerWatch,
+  type WatchedValue,
+  type WatchKey,
   type WatchManyBatch,
   type WatchManyEvent,
   type WatchManyOptions,

@@ -16,7 +16,7 @@ import type {
 } from "./gen/kubeconnect/v1/watch_counts_pb.js";
 import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { keptList, keptState, keptValue } from "./kept.js";
-import { LiveStore, type LiveStoreOptions, type Update } from "./livestore.js";
+import { LiveStore, type LiveStoreOptions, type LiveUpdate } from "./livestore.js";
 import { required } from "./message.js";
 import { countsPart, type PartRequest } from "./part.js";
 import type { SharedStreams } from "./sharedstreams.js";
@@ -57,7 +57,7 @@ export class LiveCounts<A extends readonly Aggregate[]> extends LiveStore<Counts
     return this.#request;
   }
 
-  protected override read({ counts }: WatchManyResponse): Update<Counts<A>> {
+  protected override read({ counts }: WatchManyResponse): LiveUpdate<Counts<A>> {
     const response = required(counts, "the response of counts");
     this.info.read(response);
     // A stream begins with messages without numbers while the service is not ready to count.

@@ -7,7 +7,7 @@ import {
 } from "./gen/kubeconnect/v1/watch_pb.js";
 import { joinFields, type JoinOptions } from "./join.js";
 import { keptState } from "./kept.js";
-import { LiveStore, type LiveStoreOptions, type Update } from "./livestore.js";
+import { LiveStore, type LiveStoreOptions, type LiveUpdate } from "./livestore.js";
 import { required } from "./message.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
 import { PageObjects } from "./pageobjects.js";
@@ -177,7 +177,7 @@ export class LivePage<T = KubeValue> extends LiveStore<PageSnapshot<T>, PageUpda
 }
 
 /** The state after a message, with the token of the snapshot. */
-interface PageUpdate<T> extends Update<PageSnapshot<T>> {
+interface PageUpdate<T> extends LiveUpdate<PageSnapshot<T>> {
   readonly resumeToken: string;
   /** The range of the snapshot; undefined if it is that of the earlier one. */
   readonly range?: PageRange;

@@ -21,7 +21,7 @@ import { StreamInfo } from "./streaminfo.js";
 export interface LiveStoreOptions extends StreamOptions, ReconnectOptions {}
 
 /** The state after a message of the service. */
-export interface Update<S> extends BatchStatus {
+export interface LiveUpdate<S> extends BatchStatus {
   /** The earlier one if nothing in it has changed. */
   readonly snapshot: S | undefined;
   /** Whether to call the listeners although the snapshot is the earlier one. */
@@ -45,7 +45,7 @@ export interface Update<S> extends BatchStatus {
  */
 export abstract class LiveStore<
   S extends object,
-  U extends Update<S> = Update<S>,
+  U extends LiveUpdate<S> = LiveUpdate<S>,
 > implements AsyncIterable<S> {
   /** What the service has last reported about the store. */
   protected readonly info = new StreamInfo();

@@ -6,16 +6,14 @@
 import { readFile } from "node:fs/promises";
 import type { SecureClientSessionOptions } from "node:http2";
 import type { Interceptor } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  Http2SessionManager,
-} from "@connectrpc/connect-node";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { parseAddress } from "./address.js";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
-import { retryReads } from "./retryreads.js";
+import { grpcTransport } from "./grpctransport.js";
+import { NodeSession, streamWindow } from "./nodesession.js";
 import { NodeTransport } from "./nodetransport.js";
+import { retryReads } from "./retryreads.js";
 
 export * from "./index.js";
 
@@ -64,7 +62,7 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
   const token = tokenOf(options);
   const tokens = token === undefined ? [] : [bearer(baseUrl, token)];
   const connections = new NodeTransport(() => {
-    const session = new Http2SessionManager(baseUrl, pings, { ...tls, ...sessionOptions });
+    const session = new NodeSession(baseUrl, pings, { ...tls, ...sessionOptions });
     const transportOptions = {
       baseUrl,
       sessionManager: session,
@@ -73,7 +71,7 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
     };
     const transport =
       protocol === "grpc"
-        ? createGrpcTransport(transportOptions)
+        ? grpcTransport(transportOptions)
         : createConnectTransport({ ...transportOptions, httpVersion: "2", useBinaryFormat: true });
     return { transport, session };
   });
@@ -96,7 +94,9 @@ const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 };
  * gRPC sends errors in trailers. The service bounds its errors to 8 KiB; errors of proxies may be
  * longer. A single header of more than 64 KiB cannot be received, whatever the settings.
  */
-const sessionOptions = { settings: { maxHeaderListSize: 1 << 20 } };
+const sessionOptions = {
+  settings: { maxHeaderListSize: 1 << 20, initialWindowSize: streamWindow },
+};
 
 function tokenOf({ token, tokenFile }: NodeOptions): BearerToken | undefined {
   if (tokenFile === undefined) return token;

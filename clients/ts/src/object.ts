@@ -1,14 +1,20 @@
-import type {
-  Object$ as ObjectMessage,
-  Resource as ResourceMessage,
-} from "./gen/kubeconnect/v1/object_pb.js";
+import type { Object$ as ObjectMessage } from "./gen/kubeconnect/v1/object_pb.js";
 import { joinedFrom, type JoinedObjects } from "./joined.js";
 import { ObjectState } from "./objectstate.js";
 
 /** A resource and its kind. */
-export type Resource = Readonly<
-  Pick<ResourceMessage, "group" | "version" | "kind" | "plural" | "namespaced">
->;
+export interface Resource {
+  /** The API group; empty for the core group. */
+  readonly group: string;
+  /** The API version, such as "v1". */
+  readonly version: string;
+  /** The kind, such as "Deployment". */
+  readonly kind: string;
+  /** The plural name, such as "deployments". */
+  readonly plural: string;
+  /** Whether each object belongs to a namespace. */
+  readonly namespaced: boolean;
+}
 
 /** The name of one object. */
 export interface ObjectName {

@@ -37,12 +37,10 @@ export type ObjectOf<R extends string> = R extends keyof ResourceTypes
  * An object to write, of the type `T` that its kind has when it is read. What the API server sets or
  * adds may be missing: the kind, the status, and all fields of the metadata.
  */
-export type Manifest<T> = Omit<T, SetByServer> &
+export type Manifest<T> = Omit<T, "apiVersion" | "kind" | "metadata" | "status"> &
   Partial<Pick<T, Extract<keyof T, "apiVersion" | "kind" | "status">>> & {
     metadata?: T extends { metadata: infer M } ? Partial<M> : object;
   };
-
-type SetByServer = "apiVersion" | "kind" | "metadata" | "status";
 
 /** The body of a write of an object of type `T`: a Manifest, an object that was read, or text. */
 export type BodyOfType<T> = Manifest<T> | KubeObject<T> | string | Uint8Array;

@@ -42,12 +42,13 @@ export function failWhenSilent<B>(
       for (;;) {
         // A timer costs less than a tenth of an abort signal, which matters for every message.
         const timer = setTimeout(onSilence, limitMs);
-        const next = await batches.next().finally(() => {
+        let next: IteratorResult<B>;
+        try {
+          next = await batches.next();
+        } finally {
           clearTimeout(timer);
-        });
-        if (next.done) {
-          return;
         }
+        if (next.done) return;
         limitMs = quietMs;
         yield next.value;
       }

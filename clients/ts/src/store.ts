@@ -4,7 +4,7 @@ import { EventReader } from "./eventreader.js";
 import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { keptState } from "./kept.js";
 import { callListener } from "./listener.js";
-import { LiveStore, type LiveStoreOptions, type Update } from "./livestore.js";
+import { LiveStore, type LiveStoreOptions, type LiveUpdate } from "./livestore.js";
 import { required } from "./message.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
 import { ObjectIndex } from "./objectindex.js";
@@ -45,7 +45,7 @@ export interface StoreSnapshot<T = KubeValue> {
 }
 
 /** The state after a message, with what the message has changed. */
-interface StoreUpdate<T> extends Update<StoreSnapshot<T>> {
+interface StoreUpdate<T> extends LiveUpdate<StoreSnapshot<T>> {
   readonly changes: Changes<KubeObject<T>>;
 }
 

@@ -1,10 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { unary, type CallOptions } from "./call.js";
-import type {
-  GetTableResponse,
-  TableColumn as ColumnMessage,
-  TableRow as RowMessage,
-} from "./gen/kubeconnect/v1/table_pb.js";
+import type { GetTableResponse, TableRow as RowMessage } from "./gen/kubeconnect/v1/table_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import type { Resource } from "./object.js";
 import type { ObjectHead } from "./objectstate.js";
@@ -25,9 +21,18 @@ export interface TableOptions extends CallOptions {
 }
 
 /** A column of a table. */
-export type TableColumn = Readonly<
-  Pick<ColumnMessage, "name" | "type" | "format" | "description" | "priority">
->;
+export interface TableColumn {
+  /** The heading. */
+  readonly name: string;
+  /** OpenAPI's type: "string", "integer", "number", "boolean", "array", "date". */
+  readonly type: string;
+  /** OpenAPI's format: "name" is the object's name. */
+  readonly format: string;
+  /** A description, human-readable. */
+  readonly description: string;
+  /** 0 for a column that is always shown; greater for one of wide output, as of `kubectl -o wide`. */
+  readonly priority: number;
+}
 
 /** A row of a table: one object. */
 export interface TableRow extends ObjectHead {

@@ -6,7 +6,9 @@ export function newest(known: string, next: string): string {
   if (!decimal.test(known) || !decimal.test(next)) {
     return next || known;
   }
-  return BigInt(known) > BigInt(next) ? known : next;
+  // As numbers they may be too large, and a BigInt costs ten times as much.
+  const isGreater = known.length === next.length ? known > next : known.length > next.length;
+  return isGreater ? known : next;
 }
 
 /** The format of versions that can be compared. */

@@ -27,26 +27,27 @@ export type WatchManyOptions = EventStreamOptions;
 
 /** The events of one message, all of one of several watches. */
 export type WatchManyBatch<V> = {
-  [K in Key<V>]: WatchBatch<Value<V[K]>> & {
+  [K in WatchKey<V>]: WatchBatch<WatchedValue<V[K]>> & {
     /** The key of the watch. */
     readonly watch: K;
     /** Whether each watch has delivered an event, and none is within a snapshot. */
     readonly synced: boolean;
   };
-}[Key<V>];
+}[WatchKey<V>];
 
 /** The key of a watch, and one of its events. */
 export type WatchManyEvent<V> = {
-  [K in Key<V>]: readonly [watch: K, event: WatchEvent<Value<V[K]>>];
-}[Key<V>];
+  [K in WatchKey<V>]: readonly [watch: K, event: WatchEvent<WatchedValue<V[K]>>];
+}[WatchKey<V>];
 
 /** A value for each watch that has one. */
-export type PerWatch<V, T> = Readonly<Partial<Record<Key<V>, T>>>;
+export type PerWatch<V, T> = Readonly<Partial<Record<WatchKey<V>, T>>>;
 
-type Key<V> = keyof V & string;
+/** The keys of several watches. */
+export type WatchKey<V> = keyof V & string;
 
 /** The type of a watch's values. Without a type argument the compiler infers unknown. */
-type Value<T> = unknown extends T ? KubeValue : T;
+export type WatchedValue<T> = unknown extends T ? KubeValue : T;
 
 /**
  * Several watches in one stream, which lasts: see EventStream. Each watch begins with RESET, its

@@ -1,13 +1,13 @@
 /**
- * A client for browsers, over Connect-Web.
+ * A client for browsers, over fetch.
  *
  * @module
  */
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-web";
+import type { Interceptor } from "@connectrpc/connect";
 import { parseAddress } from "./address.js";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
+import { createFetchTransport } from "./fetchtransport.js";
 import { retryReads } from "./retryreads.js";
 
 export * from "./index.js";
@@ -38,11 +38,9 @@ export interface WebOptions {
 export function connect(address: string, options: WebOptions = {}): Client {
   const { token, timeoutMs = 30_000, interceptors = [] } = options;
   const baseUrl = parseAddress(address);
-  const transport = createConnectTransport({
+  const transport = createFetchTransport({
     baseUrl,
-    useBinaryFormat: true,
-    fetch: fetchOrUnavailable,
-    ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
+    defaultTimeoutMs: timeoutMs,
     interceptors: [
       retryReads(timeoutMs),
       ...interceptors,
@@ -50,20 +48,4 @@ export function connect(address: string, options: WebOptions = {}): Client {
     ],
   });
   return createClient(transport);
-}
-
-/**
- * fetch, with an error of the connection as Code.Unavailable: fetch itself throws a TypeError, whose
- * message differs between browsers.
- */
-async function fetchOrUnavailable(
-  ...[input, init]: Parameters<typeof fetch>
-): Promise<Awaited<ReturnType<typeof fetch>>> {
-  try {
-    return await fetch(input, init);
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    const message = `the service cannot be reached: ${error.message}`;
-    throw new ConnectError(message, Code.Unavailable, undefined, undefined, error);
-  }
 }

@@ -40,6 +40,38 @@ const cases: readonly { code: Code; reason?: string; classes: readonly ClassName
   { code: Code.Unknown, classes: [] },
 ];
 
+/** What a connection can report, and what the message of the error says. */
+const unclear: readonly { message: string; cause?: Error; wanted: RegExp }[] = [
+  { message: "HTTP 405", wanted: /^HTTP 405: .* not one of kubeconnect; check the address/ },
+  { message: "HTTP 405 of the service", wanted: /^HTTP 405 of the service$/ },
+  {
+    message: "SSL routines",
+    cause: Object.assign(new Error(), { code: "ERR_SSL_WRONG_VERSION_NUMBER" }),
+    wanted: /does not use TLS .* use http:/,
+  },
+  {
+    message: "fetch failed",
+    cause: new TypeError("fetch failed", {
+      cause: Object.assign(new Error(), { code: "DEPTH_ZERO_SELF_SIGNED_CERT" }),
+    }),
+    wanted: /pass the certificate of its authority as tls\.ca/,
+  },
+  {
+    message: "refused",
+    cause: Object.assign(new Error(), { code: "ECONNREFUSED" }),
+    wanted: /^refused$/,
+  },
+];
+
+suite("the error of a connection", () => {
+  for (const { message, cause, wanted } of unclear) {
+    test(`"${message}" says what to do`, () => {
+      const error = new ConnectError(message, Code.Internal, undefined, undefined, cause);
+      assert.match(KubeconnectError.from(error).message, wanted);
+    });
+  }
+});
+
 suite("the error of a call", () => {
   for (const { code, reason = "", classes } of cases) {
     const name = classes[0] ?? "KubeconnectError";

@@ -5,39 +5,43 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 /**
- * The bounds of the gzipped bytes of each entry with its dependencies, slightly above the present
- * sizes. About half of the code of ./web and ./node, and most of ./helpers and ./react, is
- * @bufbuild/protobuf, which encodes and decodes by reflection: a bundler cannot remove the parts of
- * it that the messages of kubeconnect do not use. The generated descriptors of all messages are a
- * tenth. The aim for ./web is 40 KB: lower a bound when its entry becomes smaller.
+ * The bounds of the gzipped bytes of entries that are loaded together, with their dependencies, slightly
+ * above the present sizes. The aim for ./web is 40 KB: lower a bound when its entries become smaller.
+ *
+ * Of the 50 KB of ./web, about 13 are the generated descriptors of all messages with what reads them,
+ * 13 the rest of @bufbuild/protobuf, which encodes and decodes by reflection, and 4 the Connect
+ * protocol. A bundler cannot remove the parts that a page does not call. Only another generator of code
+ * for messages would reach the aim.
  */
 const bounds = new Map([
-  [".", 52_500],
-  ["./web", 60_500],
-  ["./node", 68_500],
-  ["./react", 23_500],
-  ["./helpers", 21_000],
+  [".", 48_000],
+  ["./web", 52_000],
+  ["./node", 69_500],
+  ["./web ./react", 55_000],
+  ["./helpers", 3_000],
 ]);
 
-suite("the gzipped size of the entry", () => {
-  for (const [entry, bound] of bounds) {
-    test(entry, async (t) => {
-      const size = gzipSync(await bundle(entry), { level: 9 }).length;
-      report(t, [entry, size, bound]);
-      assert.ok(size <= bound, `${entry} has ${size} bytes gzipped, more than ${bound}`);
-      assert.ok(size > bound / 2, `${entry} has only ${size} bytes gzipped: lower the bound`);
+suite("the gzipped size of", () => {
+  for (const [entries, bound] of bounds) {
+    test(entries, async (t) => {
+      const size = gzipSync(await bundle(entries.split(" ")), { level: 9 }).length;
+      report(t, [entries, size, bound]);
+      assert.ok(size <= bound, `${entries}: ${size} bytes gzipped, more than ${bound}`);
+      assert.ok(size > bound * 0.9, `${entries}: only ${size} bytes gzipped: lower the bound`);
     });
   }
 });
 
-/** Returns the minified code of an entry with its dependencies, but without React. */
-async function bundle(entry: string): Promise<Uint8Array> {
-  const name = entry === "." ? "index" : entry.slice("./".length);
+/** Returns the minified code of entries with their dependencies, but without React. */
+async function bundle(entries: readonly string[]): Promise<Uint8Array> {
+  const names = entries.map((entry) => (entry === "." ? "index" : entry.slice("./".length)));
   const { outputFiles } = await build({
-    absWorkingDir: fileURLToPath(new URL("..", import.meta.url)),
-    entryPoints: [`src/${name}.ts`],
+    stdin: {
+      contents: names.map((name) => `export * from "./src/${name}.ts";`).join("\n"),
+      resolveDir: fileURLToPath(new URL("..", import.meta.url)),
+    },
     external: ["react", "react/jsx-runtime"],
-    platform: name === "node" ? "node" : "browser",
+    platform: names.includes("node") ? "node" : "browser",
     bundle: true,
     minify: true,
     format: "esm",
@@ -51,7 +55,7 @@ async function bundle(entry: string): Promise<Uint8Array> {
 }
 
 /** Prints a row of the table of sizes. */
-function report(t: TestContext, [entry, size, bound]: [string, number, number]): void {
+function report(t: TestContext, [entries, size, bound]: [string, number, number]): void {
   const columns = [size, bound].map((bytes) => bytes.toLocaleString("en").padStart(7));
-  t.diagnostic(`${entry.padEnd(10)} ${columns[0]} bytes gzipped of at most ${columns[1]}`);
+  t.diagnostic(`${entries.padEnd(13)} ${columns[0]} bytes gzipped of at most ${columns[1]}`);
 }

@@ -123,7 +123,7 @@ suite("the command line", () => {
     ["no command", [], 2, /error: no command\nTry: /],
     ["another command", ["kinds"], 2, /error: unknown command: kinds/],
     ["no address", ["types"], 2, /error: --address is required/],
-    ["an invalid address", ["types", "--address", "localhost:80"], 2, /error: invalid address/],
+    ["an invalid address", ["types", "--address", "ftp://host"], 2, /error: invalid address/],
     ["an unknown option", ["types", "--adress", "x"], 2, /error: Unknown option '--adress'/],
     [
       "an unreachable service",

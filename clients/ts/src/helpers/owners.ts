@@ -1,5 +1,4 @@
 import type { Client } from "../client.js";
-import { NotFoundError } from "../error.js";
 import type { GetOptions } from "../get.js";
 import { kindResource } from "../kindresource.js";
 import type { KubeObject } from "../object.js";
@@ -77,7 +76,12 @@ async function read(
     const found = await client.get<object>(resource, { namespace, name }, options);
     return found.uid === uid ? found : undefined;
   } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
+}
+
+/** Whether an error is a NotFoundError: by its name, so that the helpers need no other code. */
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && error.name === "NotFoundError";
 }

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { parseAddress } from "../address.js";
 import { KubeconnectError } from "../error.js";
 import { connect, type NodeClient } from "../node.js";
 import { clusterTypes } from "./clustertypes.js";
@@ -12,7 +13,7 @@ of the client, so that client.list("widgets.example.com") has objects of type Wi
 built-in resources are in the package.
 
 Options:
-  --address ADDRESS   the service, such as http://localhost:8080 (required)
+  --address ADDRESS   the service, such as localhost:8080 or https://host:port (required)
   --resource NAME     only this resource, named as in kubectl: widgets.example.com, or
                       widgets.v1beta1.example.com for another version; can be repeated
   -o, --output FILE   write to this file, such as types.d.ts (default: standard output)
@@ -94,11 +95,17 @@ async function connectTo(options: Options): Promise<NodeClient> {
     throw new UsageError(given === "" ? "no command" : `unknown command: ${given}`);
   }
   if (address === undefined) throw new UsageError("--address is required");
-  if (!/^https?:\/\//.test(address) || !URL.canParse(address)) {
-    throw new UsageError(`invalid address: ${address}; it is a URL such as http://localhost:8080`);
-  }
+  checkAddress(address);
   const tls = caFile === undefined ? undefined : { ca: await readFile(caFile) };
   return connect(address, { tokenFile, tls });
+}
+
+function checkAddress(address: string): void {
+  try {
+    parseAddress(address);
+  } catch (error) {
+    throw new UsageError(messageOf(error), { cause: error });
+  }
 }
 
 /** Adds the address to an error of the connection. */

@@ -39,6 +39,8 @@ export function useSession(): Session {
 
 interface SignedIn {
   readonly is: "signedIn";
+  /** Another one for each client, so that the views of another user have nothing of the former. */
+  readonly id: number;
   readonly client: Client;
   readonly identity: Identity;
   readonly credentials: Credentials;
@@ -58,6 +60,9 @@ interface SignedOut {
 type State = { readonly is: "checking" } | SignedOut | SignedIn;
 
 const tab = new HiddenTab();
+
+/** The number of clients that were opened. */
+let opened = 0;
 
 interface ProviderProps {
   /** The sign-in that a redirect of the issuer completes; undefined if there was none. */
@@ -81,7 +86,7 @@ export function SessionProvider({ signIn, children }: ProviderProps) {
   }, [signIn]);
   if (state.is === "signedIn") {
     return (
-      <SignedInSession state={state} setState={setState}>
+      <SignedInSession key={state.id} state={state} setState={setState}>
         {children}
       </SignedInSession>
     );
@@ -196,5 +201,5 @@ function openClient(grant: Grant): Omit<SignedIn, "is" | "identity"> {
     interceptors,
     ...(grant.token !== "" && { token: credentials.token }),
   });
-  return { client, credentials, replica, signOutOfIssuer: grant.signOut };
+  return { id: ++opened, client, credentials, replica, signOutOfIssuer: grant.signOut };
 }
