@@ -228,11 +228,16 @@ generate: clients/node_modules/.installed .venv/.installed ## Regenerate the cod
 	@cd clients && $(NPM) run --silent generate
 
 ADDRESS ?= http://127.0.0.1:8080
+# The tests that bring the console into the states that the cluster of `make run` does not have.
+STATES = TestConsole_IsAccessibleWithoutPermissions|TestConnection_SaysThatTheDataIsOutdated
 
 .PHONY: screenshots
 screenshots: clients/node_modules/.installed ## Write docs/screenshots from the cluster of `make run`, which serves at ADDRESS.
 	@mkdir -p docs/screenshots
 	@CHROMIUM=$$(sh tools/browser.sh) node e2e/callers/console/shots.mjs $(ADDRESS) docs/screenshots
+	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -count=1 -run '$(STATES)' ./e2e/console
+	@for state in forbidden-table stale-object; do \
+		cp e2e/artifacts/$$state-desktop-light.png docs/screenshots/$$state.png; done
 
 .PHONY: docs
 docs: .venv/.installed clients/node_modules/.installed ## Write the references of the clients to .cache/docs/python and .cache/docs/ts.

@@ -143,6 +143,7 @@ func (h *handler) serveConfig(w http.ResponseWriter) {
 }
 
 func (h *handler) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
+	w.Header().Set("Vary", "Accept")
 	asset, ok := h.assets[name]
 	switch {
 	case ok:
@@ -154,7 +155,25 @@ func (h *handler) serveAsset(w http.ResponseWriter, r *http.Request, name string
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(asset.content))
 	case name == "/index.html":
 		http.Error(w, "the console is not in this binary: run `make build`", http.StatusServiceUnavailable)
+	case isNavigation(r) && h.assets["/index.html"].content != nil:
+		h.serveNotFound(w, r)
 	default:
 		http.Error(w, "the console has no such file", http.StatusNotFound)
+	}
+}
+
+// isNavigation reports whether a person opens the address in a browser: scripts, styles and images
+// are not requested as HTML.
+func isNavigation(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// serveNotFound serves the page with status 404. The page says that its address is unknown.
+func (h *handler) serveNotFound(w http.ResponseWriter, r *http.Request) {
+	page := h.assets["/index.html"]
+	w.Header().Set("Content-Type", page.contentType)
+	w.WriteHeader(http.StatusNotFound)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(page.content)
 	}
 }

@@ -69,6 +69,35 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+func TestAnUnknownAddressIsThePageForPeople(t *testing.T) {
+	for name, test := range map[string]struct {
+		files                      fstest.MapFS
+		method, path, accept, body string
+	}{
+		"a browser gets the page":             {built, "GET", "/pods", "text/html,*/*;q=0.8", "<!doctype html>"},
+		"nothing of the address is in it":     {built, "GET", "/<script>", "text/html", "<!doctype html>"},
+		"HEAD has no body":                    {built, "HEAD", "/pods", "text/html", ""},
+		"a script gets a message":             {built, "GET", "/pods", "*/*", "the console has no such file\n"},
+		"so does a browser without the build": {notBuilt, "GET", "/pods", "text/html", "the console has no such file\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := httptest.NewRequest(test.method, "/", nil)
+			request.URL.Path = test.path
+			request.Header.Set("Accept", test.accept)
+			response := serve(test.files, request)
+			if response.Code != http.StatusNotFound {
+				t.Errorf("status %d, want 404", response.Code)
+			}
+			if got := response.Body.String(); got != test.body {
+				t.Errorf("body %q, want %q", got, test.body)
+			}
+			if got := response.Header().Get("Vary"); got != "Accept" {
+				t.Errorf("Vary %q, want Accept", got)
+			}
+		})
+	}
+}
+
 func TestAnUnchangedFileIsNotSentAgain(t *testing.T) {
 	etag := serve(built, httptest.NewRequest("GET", "/app.js", nil)).Header().Get("ETag")
 	if etag == "" {

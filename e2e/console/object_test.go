@@ -34,7 +34,7 @@ func TestObject_ExplainsAPodAndPerformsActions(t *testing.T) {
 	}
 	kit.ScaleDeployment(ctx, t, namespace, "web", 4)
 	browser.Step(ctx, "deleted", &page)
-	kit.WantWords(t, page.Words, "pods", "replicasets.apps")
+	kit.WantWords(t, page.Words, "Pods", "ReplicaSets")
 	deployments := kit.Cluster(t).Client.AppsV1().Deployments(namespace)
 	if _, err := deployments.Get(ctx, "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the deleted deployment: %v", err)

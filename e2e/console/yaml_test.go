@@ -16,7 +16,7 @@ import (
 
 func TestYAML_ExplainsErrorsAndConflictsAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	ctx, service := kit.Deadline(t), harness.StartService(t, kit.Cluster(t).Kubeconfig, "--keep-managed-fields")
+	ctx, service := kit.Deadline(t), harness.StartService(t, kit.Cluster(t).Kubeconfig)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 	createPod(ctx, t, namespace, "one", kit.Labels{"team": "red"})
 	browser := startConsole(t, "yaml.mjs", service.Address, namespace, "one", artifacts(t))

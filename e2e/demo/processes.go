@@ -114,7 +114,8 @@ func (g *group) startService(ctx context.Context, kubeconfig, listen, logFile st
 	if err != nil {
 		return "", err
 	}
-	command := exec.Command("bin/kubeconnect", "--kubeconfig", kubeconfig, "--listen", listen, "--auth", "none")
+	command := exec.Command("bin/kubeconnect", "--kubeconfig", kubeconfig, "--listen", listen,
+		"--auth", "none", "--keep-managed-fields") // the console says who has changed a field
 	lines, err := g.follow(command, command.StderrPipe)
 	if err != nil {
 		return "", err

@@ -1,13 +1,14 @@
 import { Code, type Client, type KubeObject, type KubeValue } from "@kubeconnect/client";
 import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { actionsOf, refusalOf } from "../src/actions/catalog.js";
+import { actionsOf } from "../src/actions/catalog.js";
 import { jobOf } from "../src/actions/cronjob.js";
 import { countDependents } from "../src/actions/delete.js";
 import { drain, type DrainStep } from "../src/actions/drain.js";
 import { planDrain } from "../src/actions/drainplan.js";
 import { parseLabels } from "../src/actions/labels.js";
 import { revisionsOf } from "../src/actions/rollback.js";
+import { refusalOf } from "../src/model/refusal.js";
 import { submit } from "../src/yaml/submit.js";
 
 function value(fields: object, metadata: object = {}): KubeValue {
@@ -157,9 +158,9 @@ describe("actionsOf", () => {
 
   test("a refusal names the first permission that is missing", () => {
     const [scale] = actionsOf(object("deployments", "apps", value({})));
-    const refusal = scale && refusalOf(scale, [{ allowed: false, reason: "no role" }]);
+    const refusal = scale && refusalOf(scale.checks, [{ allowed: false, reason: "no role" }]);
     expect(refusal).toBe("You are not allowed to patch deployments.apps/scale in shop: no role");
-    expect(scale && refusalOf(scale, [{ allowed: true, reason: "" }])).toBeUndefined();
+    expect(scale && refusalOf(scale.checks, [{ allowed: true, reason: "" }])).toBeUndefined();
   });
 });
 

@@ -4,6 +4,7 @@ import { Replica } from "../src/app/replica.js";
 import { breadcrumbs } from "../src/model/breadcrumbs.js";
 import { healthDetail, healthOf, healthText, type StreamState } from "../src/model/connection.js";
 import { formatBytes, formatCpu, formatShare } from "../src/model/quantity.js";
+import { actionLabel } from "../src/palette/actions.js";
 import { namesFilter, objectSearch } from "../src/palette/search.js";
 import { recentEntry, recentText } from "../src/palette/recent.js";
 import { sectionsFor, type Entry } from "../src/palette/entries.js";
@@ -174,6 +175,17 @@ test("the palette shows what matches, and recent entries without a text", () => 
     ["Types", "Pods"],
     ["Objects", "pod", "x-pod"],
   ]);
+  const resources = [entry("HorizontalPodAutoscalers", "/r/hpa"), entry("Deployments", "/r/d")];
+  const actions = [entry("Scale web…", "scale"), entry("Delete web…", "delete")];
+  const chosen = (text: string) =>
+    sectionsFor(text, { ...offer, types: resources, actions, objects: [] })[0]?.entries[0]?.label;
+  expect(chosen("scale")).toBe("Scale web…");
+  expect(chosen("de")).toBe("Deployments");
+});
+
+test("an action of the palette has the name of its object", () => {
+  expect(actionLabel("Scale…", "web")).toBe("Scale web…");
+  expect(actionLabel("Cordon", "node-1")).toBe("Cordon node-1");
 });
 
 test("recent entries are read back, unless they lead elsewhere", () => {

@@ -1,4 +1,5 @@
-import type { LogEvent } from "@kubeconnect/client";
+import { ConnectError } from "@connectrpc/connect";
+import { Code, KubeconnectError, type LogEvent } from "@kubeconnect/client";
 import { describe, expect, test } from "vitest";
 import { RowBuffer, type NewRow } from "../src/logs/buffer.js";
 import { connectionNote } from "../src/logs/feed.js";
@@ -7,7 +8,7 @@ import { plainText } from "../src/logs/plain.js";
 import { noteRow } from "../src/logs/row.js";
 import { Finder, nextMatch, partsOf } from "../src/logs/search.js";
 import { defaultSettings, queryOf } from "../src/logs/settings.js";
-import { colorsOf, fileText, labelsOf } from "../src/logs/sources.js";
+import { colorsOf, fileText, labelsOf, nameColumns } from "../src/logs/sources.js";
 import { containersOf, podsOfSearch } from "../src/logs/target.js";
 
 describe("levelOf", () => {
@@ -88,6 +89,41 @@ describe("RowBuffer", () => {
   });
 });
 
+describe("repeated notes", () => {
+  const failed: NewRow = { kind: "note", source: "a/b", tone: "bad", text: "cannot be read" };
+  const waiting: NewRow = { ...failed, tone: "info", text: "no log yet" };
+  const timesOf = (buffer: RowBuffer) =>
+    buffer.rows().map((row) => (row.kind === "note" ? (row.times ?? 1) : "line"));
+
+  test("are counted, also when two notes alternate", () => {
+    const buffer = new RowBuffer(10);
+    buffer.push(failed, waiting);
+    const before = buffer.rows();
+    buffer.push(failed, waiting, failed);
+    expect(timesOf(buffer)).toEqual([3, 2]);
+    expect(before[0]).not.toHaveProperty("times");
+  });
+
+  test("are notes of their own after a line of the container, and for each container", () => {
+    const buffer = new RowBuffer(10);
+    buffer.push(failed, { ...failed, source: "a/other" }, line("text"), failed);
+    expect(timesOf(buffer)).toEqual([1, 1, "line", 1]);
+  });
+
+  test("are notes of their own when the first one was dropped or taken", () => {
+    const buffer = new RowBuffer(10);
+    buffer.push(failed);
+    for (let i = 0; i < 12; i++) buffer.push({ ...line(String(i)), source: "a/other" });
+    buffer.push(failed);
+    expect(timesOf(buffer).at(-1)).toBe(1);
+    buffer.push(...buffer.take(), failed);
+    expect(timesOf(buffer).at(-1)).toBe(2);
+    buffer.take();
+    buffer.push(failed);
+    expect(timesOf(buffer)).toEqual([1]);
+  });
+});
+
 describe("search", () => {
   test("splits a text at its matches", () => {
     expect(partsOf("An error: ERROR", "error").map((part) => [part.text, part.isMatch])).toEqual([
@@ -132,6 +168,12 @@ describe("sources", () => {
     expect([...labelsOf(["web-0/a", "web-1/a"]).values()]).toEqual(["0", "1"]);
   });
 
+  test("have as many columns as the longest label, up to a bound", () => {
+    expect(nameColumns(labelsOf(["web-0/a", "web-10/a"]))).toBe(2);
+    expect(nameColumns(new Map([["x", "a".repeat(40)]]))).toBe(16);
+    expect(nameColumns(new Map())).toBe(0);
+  });
+
   test("writes only lines to a file", () => {
     const note = { kind: "note", source: "", text: "connection lost" };
     expect(fileText([{ ...line("x"), timestamp: "T" }, note])).toBe("T a/b x\n");
@@ -163,6 +205,8 @@ test("the connection is noted when it is lost, and when it is back", () => {
   expect(connectionNote(undefined, { state: "connected", since })).toBeUndefined();
   expect(connectionNote({ state: "connected", since }, lost)?.tone).toBe("bad");
   expect(connectionNote(lost, { state: "connected", since })?.tone).toBe("info");
+  const error = KubeconnectError.from(new ConnectError("not valid", Code.InvalidArgument));
+  expect(connectionNote(undefined, { ...lost, error })).toBeUndefined();
 });
 
 test("the query has what the user has chosen", () => {

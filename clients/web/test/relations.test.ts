@@ -13,7 +13,7 @@ function object(kind: string, name: string, value: object = {}, namespace = "n")
   return {
     ...identity,
     resource: { ...resource, namespaced: true },
-    value,
+    value: { metadata: {}, ...value },
   } as unknown as KubeObject;
 }
 
@@ -182,14 +182,15 @@ test("the backends of ingresses and routes are services", () => {
   expect(backendsOf({ spec: { rules: [{ backendRefs }] } })).toEqual(["b"]);
 });
 
+function pod(container: object) {
+  const spec = { containers: [{ name: "app" }] };
+  return { metadata: {}, spec, status: { phase: "Running", containerStatuses: [container] } };
+}
+
 test.each([
-  ["Pod", { status: { phase: "Running", containerStatuses: [{ ready: true }] } }, "ok", "Running"],
-  [
-    "Pod",
-    { status: { containerStatuses: [{ state: { waiting: { reason: "CrashLoopBackOff" } } }] } },
-    "bad",
-    "CrashLoopBackOff",
-  ],
+  ["Pod", pod({ ready: true, state: { running: {} } }), "ok", "Running"],
+  ["Pod", pod({ ready: false, state: { running: {} } }), "warn", "Running"],
+  ["Pod", pod({ state: { waiting: { reason: "CrashLoopBackOff" } } }), "bad", "CrashLoopBackOff"],
   ["Deployment", { spec: { replicas: 3 }, status: { readyReplicas: 1 } }, "warn", "1/3 ready"],
   ["PersistentVolumeClaim", { status: { phase: "Pending" } }, "warn", "Pending"],
   ["Node", { status: { conditions: [{ type: "Ready", status: "False" }] } }, "bad", "not Ready"],

@@ -2,6 +2,7 @@ import type { ResourceType } from "@kubeconnect/client";
 import { expect, test } from "vitest";
 import { resourceName } from "../src/model/resource.js";
 import {
+  countText,
   countedTypes,
   groupTypes,
   isLive,
@@ -77,4 +78,10 @@ test("a word names a type as in kubectl, or by its begin", () => {
   expect(typeOfWord("deployments.apps", types)).toBe(deployments);
   expect(typeOfWord("netw", types)).toBe(policies);
   expect(typeOfWord("web", types)).toBeUndefined();
+});
+
+test("a number of objects is in words", () => {
+  expect(countText(1, "secrets", [secrets])).toBe("1 Secret");
+  expect(countText(1200, "deployments.apps", [deployments])).toBe("1,200 Deployments");
+  expect(countText(2, "unknown.example.com", [])).toBe("2 unknown.example.com");
 });

@@ -41,6 +41,7 @@ export function pagesOf({ namespace, deployment, pod, logging, custom, labels })
     palette: ["/", palette],
     help: ["/", help],
     "user-menu": ["/", userMenu],
+    "no-such-address": ["/nothing-here", heading("There is no such page")],
     "no-such-page": ["/service/nothing-here", heading("There is no such page")],
   };
 }

@@ -15,6 +15,11 @@ await withPage(`${address}/?ns=${namespace}`, async (page) => {
   await goTo(page, `pods ${pods[1]}`, pods[1]);
   await page.getByRole("heading", { name: pods[1] }).waitFor();
   report("object", { address: page.url() });
+  await goTo(page, "delete", `Delete ${pods[1]}…`);
+  const deletion = page.getByRole("dialog", { name: `Delete Pod ${pods[1]}?` });
+  await deletion.waitFor();
+  await press(page, "Escape");
+  await deletion.waitFor({ state: "hidden" });
 
   await goTo(page, "pods", "Pods");
   await untilOrder(page, pods);

@@ -27,6 +27,9 @@ const shots = {
   relations: [`${object}&tab=relations`, /\d+ related objects/, "light"],
   nodes: ["/r/nodes", "Age", "light"],
   service: ["/service", "Caches", "light"],
+  logs: [`${failing}?tab=logs`, "exit code", "light"],
+  empty: [`/r/pods?ns=${namespace}&q=no-such-pod`, "Clear the filters", "light"],
+  error: [`/r/pods?ns=${namespace}&filter=object.spec.`, "Clear the filter", "light"],
 };
 
 await withPage(
@@ -37,6 +40,7 @@ await withPage(
       await open(page, address, [path, untilSays(words)]);
       await screenshot(page, folder, file);
     }
+    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
     await open(page, address, [`/r/${resource}?ns=${namespace}`, untilSays("Age")]);
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: /^Go to/ }).fill(`pods ${name}`);

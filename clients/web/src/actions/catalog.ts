@@ -1,4 +1,4 @@
-import type { AccessCheck, AccessDecision, KubeObject } from "@kubeconnect/client";
+import type { AccessCheck, KubeObject } from "@kubeconnect/client";
 import { isRestartable } from "../model/restart.js";
 import { targetOf, type Target } from "./target.js";
 
@@ -88,19 +88,4 @@ function cronJobActions({ value }: KubeObject, target: Target): readonly Action[
       ? patchAction("resume", "Resume", target)
       : patchAction("suspend", "Suspend", target),
   ];
-}
-
-/** Returns why the caller may not perform an action; undefined if it is allowed. */
-export function refusalOf(
-  { checks }: Pick<Action, "checks">,
-  decisions: readonly AccessDecision[],
-): string | undefined {
-  const index = decisions.findIndex((each) => !each.allowed);
-  const check = checks[index];
-  if (!check) return undefined;
-  const { verb, resource, subresource, namespace } = check;
-  const what = `${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
-  const where = namespace ? ` in ${namespace}` : "";
-  const reason = decisions[index]?.reason;
-  return `You are not allowed to ${what}${where}${reason ? `: ${reason}` : ""}`;
 }

@@ -32,6 +32,20 @@ export interface Dependents {
   readonly count: number | undefined;
 }
 
+const warnings: Readonly<Record<string, string>> = {
+  namespaces:
+    "Everything in the namespace is deleted, also what is not counted here. This cannot be undone.",
+  "customresourcedefinitions.apiextensions.k8s.io":
+    "All objects of this kind are deleted, too. This cannot be undone.",
+  persistentvolumeclaims:
+    "Its volume, with the data, is deleted if the reclaim policy is Delete. This cannot be undone.",
+};
+
+/** Returns what cannot be seen from the number of dependents; undefined for most resources. */
+export function deletionWarning({ resource }: Target): string | undefined {
+  return warnings[resource];
+}
+
 const pods = "pods";
 /** The resources of which objects are owned, by the resource of the owner. */
 const owned: Record<string, readonly string[]> = {

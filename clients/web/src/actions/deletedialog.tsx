@@ -1,10 +1,13 @@
 import { KubeconnectError, type PropagationPolicy } from "@kubeconnect/client";
 import { useClient, useMutation } from "@kubeconnect/client/react";
 import { useEffect, useId, useState } from "react";
+import { labelOf, useCatalog } from "../app/catalog.js";
+import { countText } from "../model/types.js";
+import { Notice } from "../ui/notice.js";
 import ui from "../ui/ui.module.css";
 import styles from "./actions.module.css";
 import { Confirm } from "./confirm.js";
-import { countDependents, remove, type Dependents } from "./delete.js";
+import { countDependents, deletionWarning, remove, type Dependents } from "./delete.js";
 import type { DialogProps } from "./dialogs.js";
 import { targetOf } from "./target.js";
 
@@ -23,6 +26,7 @@ export function DeleteDialog({ object, onClose }: DialogProps) {
   const isPod = object.resource.plural === "pods" && !object.resource.group;
   const ids = { policy: useId(), grace: useId() };
   const target = targetOf(object);
+  const warning = deletionWarning(target);
   const { mutateAsync, pending, error } = useMutation(() =>
     remove(client, target, {
       propagationPolicy: policy,
@@ -42,23 +46,26 @@ export function DeleteDialog({ object, onClose }: DialogProps) {
       onClose={onClose}
     >
       <Consequences target={target} isKept={policy === "orphan"} />
-      <div className={styles.row}>
-        <label htmlFor={ids.policy}>Owned objects</label>
-        <select
-          id={ids.policy}
-          className={ui.field}
-          value={policy}
-          onChange={(event) => {
-            setPolicy(event.target.value as PropagationPolicy);
-          }}
-        >
-          {policies.map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </div>
+      {warning && <Notice tone="warn" title={warning} />}
+      {target.resource !== "namespaces" && ( // what is in a namespace is not owned by it
+        <div className={styles.row}>
+          <label htmlFor={ids.policy}>Owned objects</label>
+          <select
+            id={ids.policy}
+            className={ui.field}
+            value={policy}
+            onChange={(event) => {
+              setPolicy(event.target.value as PropagationPolicy);
+            }}
+          >
+            {policies.map(([value, text]) => (
+              <option key={value} value={value}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
       {isPod && (
         <div className={styles.row}>
           <label htmlFor={ids.grace}>Grace period in seconds</label>
@@ -88,6 +95,7 @@ function Consequences({
   readonly isKept: boolean;
 }) {
   const client = useClient();
+  const catalog = useCatalog();
   const [found, setFound] = useState<readonly Dependents[] | string>();
   useEffect(() => {
     const leaving = new AbortController();
@@ -113,7 +121,9 @@ function Consequences({
       <ul className={styles.counts}>
         {found.map(({ resource, count }) => (
           <li key={resource}>
-            {count === undefined ? `${resource}: you may not count them` : `${count} ${resource}`}
+            {count === undefined
+              ? `${labelOf(catalog, resource)}: you may not count them`
+              : countText(count, resource, catalog.all)}
           </li>
         ))}
       </ul>

@@ -1,12 +1,11 @@
+import { isLabelName, isLabelValue } from "../model/labelsyntax.js";
+
 /** The labels to set, and with null those to remove. */
 export interface LabelChanges {
   readonly changes: Readonly<Record<string, string | null>>;
   /** What is wrong with the text. */
   readonly problem?: string;
 }
-
-const namePattern = /^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
-const valuePattern = /^([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?$/;
 
 /** Returns how labels, one in a line, differ from those that an object has. */
 export function parseLabels(text: string, before: Readonly<Record<string, string>>): LabelChanges {
@@ -15,9 +14,8 @@ export function parseLabels(text: string, before: Readonly<Record<string, string
     if (!line) continue;
     const at = line.indexOf("=");
     const [name, value] = at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
-    if (!namePattern.test(name))
-      return { changes: {}, problem: `"${name}" is not the name of a label` };
-    if (!valuePattern.test(value))
+    if (!isLabelName(name)) return { changes: {}, problem: `"${name}" is not the name of a label` };
+    if (!isLabelValue(value))
       return { changes: {}, problem: `"${value}" is not the value of a label` };
     after[name] = value;
   }

@@ -1,11 +1,13 @@
 import type { KubeObject } from "@kubeconnect/client";
 import { useId, useRef, useState, type KeyboardEvent } from "react";
+import { refusalOf } from "../model/refusal.js";
 import { Button } from "../ui/button.js";
 import { useAccess } from "./access.js";
 import styles from "./actions.module.css";
-import { actionsOf, refusalOf, type Action, type ActionId } from "./catalog.js";
+import { actionsOf, type Action, type ActionId } from "./catalog.js";
 import { ActionDialog } from "./dialogs.js";
 import { isImmediate, useImmediate } from "./immediate.js";
+import { useShowObject } from "./shown.js";
 
 /** The actions on an object: those that the caller may perform, and why not for the others. */
 export function ActionMenu({ object }: { readonly object: KubeObject }) {
@@ -23,6 +25,7 @@ export function ActionMenu({ object }: { readonly object: KubeObject }) {
     if (isImmediate(action)) immediate.perform(action);
     else setDialog(action);
   };
+  useShowObject(object, start);
   return (
     <div className={styles.actions}>
       <span role="status" className={styles.message} data-failed={immediate.error !== undefined}>
@@ -85,7 +88,8 @@ function Menu({
     >
       {actions.map((action, index) => {
         const own = decisions?.slice(first, (first += action.checks.length));
-        const refusal = error?.message ?? (own ? refusalOf(action, own) : "Checking permissions…");
+        const refusal =
+          error?.message ?? (own ? refusalOf(action.checks, own) : "Checking permissions…");
         return (
           <button
             key={action.id}

@@ -11,6 +11,8 @@ const refreshMs = 5 * 60_000;
 
 /** The resource types that the views offer. */
 export interface Catalog {
+  /** All types that the cluster serves. */
+  readonly all: readonly ResourceType[];
   /** The live types that the caller may list in the chosen namespace. */
   readonly types: readonly ResourceType[];
   readonly failed: readonly FailedGroupVersion[];
@@ -22,7 +24,7 @@ export interface Catalog {
   readonly retry: () => void;
 }
 
-const nothing = { types: [], failed: [], namespaces: [], loaded: false, error: undefined };
+const nothing = { all: [], types: [], failed: [], namespaces: [], loaded: false, error: undefined };
 
 const CatalogContext = createContext<Catalog | undefined>(undefined);
 
@@ -38,8 +40,8 @@ export function mayList({ types }: Pick<Catalog, "types">, name: string): boolea
 }
 
 /** Returns the label of a resource from an address. */
-export function labelOf({ types }: Pick<Catalog, "types">, name: string): string {
-  const type = types.find(({ resource }) => resourceName(resource) === name);
+export function labelOf({ all }: Pick<Catalog, "all">, name: string): string {
+  const type = all.find(({ resource }) => resourceName(resource) === name);
   return type ? typeLabel(type) : name;
 }
 
@@ -58,7 +60,13 @@ export function CatalogProvider({ children }: { readonly children: ReactNode }) 
     const read = async (): Promise<void> => {
       const { types, failedGroupVersions } = await client.resourceTypes(leaving);
       const found = await listable(client, types.filter(isLive), namespace, leaving.signal);
-      setState({ ...found, failed: failedGroupVersions, loaded: true, error: undefined });
+      setState({
+        ...found,
+        all: types,
+        failed: failedGroupVersions,
+        loaded: true,
+        error: undefined,
+      });
     };
     const start = (): void => {
       read().catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { Outlet, useNavigate, useRouter } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
+import { Palette } from "../palette/palette.js"; // loaded at once: typed text must not be lost
 import { CatalogProvider } from "./catalog.js";
 import { HealthProvider } from "./connection.js";
 import styles from "./app.module.css";
@@ -7,7 +8,6 @@ import { useShortcuts } from "./shortcuts.js";
 import { Sidebar } from "./sidebar.js";
 import { TopBar } from "./topbar.js";
 
-const Palette = lazy(async () => ({ default: (await import("../palette/palette.js")).Palette }));
 const Help = lazy(async () => ({ default: (await import("./help.js")).Help }));
 
 /** What is open over the view. */
@@ -66,10 +66,8 @@ function Frame() {
           </Suspense>
         </main>
       </div>
-      <Suspense fallback={null}>
-        {overlay === "palette" && <Palette onClose={close} onHelp={openHelp} />}
-        {overlay === "help" && <Help onClose={close} />}
-      </Suspense>
+      {overlay === "palette" && <Palette onClose={close} onHelp={openHelp} />}
+      <Suspense fallback={null}>{overlay === "help" && <Help onClose={close} />}</Suspense>
     </div>
   );
 }

@@ -31,8 +31,11 @@ export const shortcuts: readonly { readonly title: string; readonly list: readon
       title: "Tables",
       list: [
         { keys: ["j", "k"], does: "Move down, up" },
+        { keys: ["Home", "End"], does: "Go to the first, the last object" },
         { keys: ["Enter"], does: "Open the object" },
         { keys: ["Space", "x"], does: "Select or deselect the object" },
+        { keys: ["Shift J", "Shift K"], does: "Select also the next, the previous object" },
+        { keys: ["Esc"], does: "Deselect all" },
         { keys: ["/"], does: "Search" },
       ],
     },
@@ -40,6 +43,8 @@ export const shortcuts: readonly { readonly title: string; readonly list: readon
       title: "Logs",
       list: [
         { keys: ["/"], does: "Search" },
+        { keys: ["Enter", "Shift Enter"], does: "Go to the next, the previous match" },
+        { keys: ["j", "k"], does: "Select the next, the previous line" },
         { keys: ["Space"], does: "Pause or continue" },
         { keys: ["G", "End"], does: "Go to the end" },
         { keys: ["c"], does: "Copy the line" },

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button.js";
 import styles from "./app.module.css";
 import { useSession } from "./session.js";
+import { useCanSignOut } from "./signout.js";
 import { setTheme, useTheme, type Theme } from "./theme.js";
 
 const themes: Readonly<Record<Theme, string>> = { auto: "System", light: "Light", dark: "Dark" };
@@ -57,6 +58,7 @@ export function UserMenu({ onHelp }: { readonly onHelp: () => void }) {
 function UserPanel({ onHelp }: { readonly onHelp: () => void }) {
   const { identity, signOut } = useSession();
   const theme = useTheme();
+  const canSignOut = useCanSignOut();
   return (
     <div className={styles.userPanel}>
       <p>
@@ -89,7 +91,7 @@ function UserPanel({ onHelp }: { readonly onHelp: () => void }) {
         <Button onClick={onHelp}>
           Shortcuts <kbd>?</kbd>
         </Button>
-        <Button onClick={signOut}>Sign out</Button>
+        {canSignOut && <Button onClick={signOut}>Sign out</Button>}
       </div>
     </div>
   );

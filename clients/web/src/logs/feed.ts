@@ -1,4 +1,5 @@
 import {
+  Code,
   KubeconnectError,
   type Client,
   type ConnectionState,
@@ -183,16 +184,26 @@ export class LogFeed {
   }
 }
 
-/** Returns the note about a connection that was lost or is back. */
+/** Refusals, after which the logs end. */
+const refusals: ReadonlySet<Code> = new Set([
+  Code.InvalidArgument,
+  Code.NotFound,
+  Code.PermissionDenied,
+  Code.Unauthenticated,
+]);
+
+/** Returns the note about a connection that was lost or is back. A refusal is no loss. */
 export function connectionNote(
   earlier: ConnectionState | undefined,
-  { state, since }: ConnectionState,
+  connection: ConnectionState,
 ): NoteRow | undefined {
-  if (state === "lost") {
+  if (connection.state === "lost") {
+    const { since, error } = connection;
+    if (refusals.has(error.code)) return undefined;
     const text = `connection lost; the last message was at ${since.toLocaleTimeString()}`;
     return { kind: "note", source: "", tone: "bad", text };
   }
-  if (state === "connected" && earlier?.state === "lost") {
+  if (connection.state === "connected" && earlier?.state === "lost") {
     const text = "connected again; the logs continue after the last line";
     return { kind: "note", source: "", tone: "info", text };
   }

@@ -1,4 +1,4 @@
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import type { LogsSearch } from "../app/router.js";
 import { Empty } from "../ui/notice.js";
 import styles from "./logs.module.css";
@@ -27,7 +27,7 @@ export function LogsPage() {
   return (
     <div className={styles.page}>
       <h1 className={styles.head}>
-        Logs of {of ?? `${labels ?? ""} in ${ns ?? "all namespaces"}`}
+        Logs of {of ? <Workload of={of} /> : `${labels ?? ""} in ${ns ?? "all namespaces"}`}
       </h1>
       <LogView
         key={JSON.stringify(pods)}
@@ -41,6 +41,16 @@ export function LogsPage() {
         }}
       />
     </div>
+  );
+}
+
+/** The object whose pods are read: "deployments/NAMESPACE/NAME". */
+function Workload({ of }: { readonly of: string }) {
+  const [resource = "", namespace = "", name = ""] = of.split("/");
+  return (
+    <Link to="/o/$resource/$namespace/$name" params={{ resource, namespace, name }} title={of}>
+      {name}
+    </Link>
   );
 }
 

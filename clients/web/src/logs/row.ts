@@ -27,6 +27,8 @@ export interface NoteRow {
   readonly source: string;
   readonly tone: "info" | "warn" | "bad";
   readonly text: string;
+  /** How often it has happened; undefined for once. */
+  readonly times?: number;
 }
 
 /** A row of the log view. The id is its place among all rows that were ever read. */

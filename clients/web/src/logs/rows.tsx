@@ -1,17 +1,20 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
 import {
   useEffect,
   useImperativeHandle,
   useLayoutEffect,
   useRef,
   useState,
+  type CSSProperties,
   type KeyboardEvent,
   type Ref,
+  type RefObject,
 } from "react";
-import type { LineRow, Row } from "./row.js";
-import { partsOf } from "./search.js";
-import type { LogSettings } from "./settings.js";
+import { copy, RowContent } from "./line.js";
 import styles from "./logs.module.css";
+import type { Row } from "./row.js";
+import type { LogSettings } from "./settings.js";
+import { nameColumns } from "./sources.js";
+import { useFixedRows, useMeasuredRows, type RowWindow } from "./window.js";
 
 /** What the log view can make the list do. */
 export interface LogRowsHandle {
@@ -35,61 +38,64 @@ interface Props {
   readonly labels: ReadonlyMap<string, string> | undefined;
 }
 
-const rowHeight = 20;
+/** What remains when the list is rendered in the other way. */
+interface Place {
+  readonly selected: number | undefined;
+  readonly onSelect: (id: number) => void;
+  /** The id of the first visible row. */
+  readonly top: RefObject<number | undefined>;
+}
 
 /** The rows of logs, of which only the visible ones are in the document. */
-export function LogRows({ ref, rows, isFollowed, onLeaveEnd, settings, query, ...rest }: Props) {
+export function LogRows(props: Props) {
+  const [selected, onSelect] = useState<number>();
+  const top = useRef<number>(undefined);
+  const List = props.settings.wrap ? WrappedRows : FixedRows;
+  return <List {...props} selected={selected} onSelect={onSelect} top={top} />;
+}
+
+function FixedRows(props: Props & Place) {
   const scroller = useRef<HTMLDivElement>(null);
-  const [selected, setSelected] = useState<number>();
-  const { wrap } = settings;
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
-    getItemKey: (index) => rows[index]?.id ?? index,
-    overscan: 20,
-  });
-  const last = rows.length - 1;
-  const indexOf = (id: number) => indexOfId(rows, id);
+  const window = useFixedRows(scroller, props.rows.length);
+  return <List {...props} scroller={scroller} window={window} />;
+}
+
+function WrappedRows(props: Props & Place) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const window = useMeasuredRows(scroller, props.rows);
+  return <List {...props} scroller={scroller} window={window} />;
+}
+
+interface ListProps extends Props, Place {
+  readonly scroller: RefObject<HTMLDivElement | null>;
+  readonly window: RowWindow;
+}
+
+function List(props: ListProps) {
+  const { ref, rows, isFollowed, onLeaveEnd, settings, query, present, colors, labels } = props;
+  const { scroller, window, selected, onSelect } = props;
+  usePlace(props);
   useImperativeHandle(ref, () => ({
     scrollTo: (id) => {
-      setSelected(id);
-      virtual.scrollToIndex(indexOf(id), { align: "center" });
+      onSelect(id);
+      window.scrollTo(indexOfId(rows, id), "center");
     },
     scrollToEnd: () => {
-      virtual.scrollToIndex(rows.length - 1, { align: "end" });
+      window.scrollTo(rows.length - 1, "end");
     },
   }));
-  useLayoutEffect(() => {
-    if (isFollowed && last >= 0) virtual.scrollToIndex(last, { align: "end" });
-  }, [virtual, isFollowed, last, rows, wrap]);
-  useEffect(() => {
-    virtual.measure();
-  }, [virtual, wrap]);
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) {
-      const from = selected === undefined ? rows.length : indexOf(selected);
-      const row = rows[Math.min(last, Math.max(0, from + step))];
-      if (!row) return;
-      event.preventDefault();
-      onLeaveEnd();
-      setSelected(row.id);
-      virtual.scrollToIndex(indexOf(row.id), { align: "auto" });
-    }
-    const row = selected === undefined ? undefined : rows[indexOf(selected)];
-    if (event.key === "c" && !event.ctrlKey && !event.metaKey && row) copy(row);
-  };
   return (
     <div
       ref={scroller}
       className={styles.rows}
-      data-wrap={wrap}
+      data-wrap={settings.wrap}
       role="log"
       aria-live="off"
       aria-label="Lines of the logs"
       tabIndex={0}
-      onKeyDown={onKeyDown}
+      onKeyDown={(event) => {
+        onKeyDown(event, props);
+      }}
       onWheel={({ deltaY }) => {
         if (deltaY < 0 && isFollowed && isScrollable(scroller.current)) onLeaveEnd();
       }}
@@ -100,29 +106,74 @@ export function LogRows({ ref, rows, isFollowed, onLeaveEnd, settings, query, ..
         if (target === currentTarget && isFollowed) onLeaveEnd(); // the scroll bar
       }}
     >
-      <div className={styles.sizer} style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map(({ index, key, start }) => {
+      <div className={styles.sizer} style={{ height: window.height, ...nameWidth(labels) }}>
+        {window.placed.map(({ index, start }) => {
           const row = rows[index];
           if (!row) return null;
           return (
             <div
-              key={key}
-              ref={wrap ? virtual.measureElement : undefined}
+              key={row.id}
+              ref={window.measure}
               data-index={index}
               className={styles.row}
               style={{ transform: `translateY(${start}px)` }}
-              aria-current={row.id === (selected ?? rest.present) ? "true" : undefined}
+              aria-current={row.id === (selected ?? present) ? "true" : undefined}
               onClick={() => {
-                setSelected(row.id);
+                onSelect(row.id);
               }}
             >
-              <RowContent row={row} times={settings.times} query={query} {...rest} />
+              <RowContent
+                row={row}
+                times={settings.times}
+                query={query}
+                colors={colors}
+                labels={labels}
+              />
             </div>
           );
         })}
       </div>
     </div>
   );
+}
+
+/** Returns the width of the column with the names of the containers, which all rows inherit. */
+function nameWidth(labels: Props["labels"]): CSSProperties {
+  if (!labels) return {};
+  return { "--names": `${nameColumns(labels)}ch` } as CSSProperties;
+}
+
+/** Keeps the list at its end while it is followed, and else at the row where it was. */
+function usePlace({ rows, isFollowed, window: { first, scrollTo }, top }: ListProps): void {
+  const atFirst = useRef({ rows, isFollowed, scrollTo, top });
+  useLayoutEffect(() => {
+    const { rows, isFollowed, scrollTo, top } = atFirst.current;
+    if (!isFollowed && top.current !== undefined) scrollTo(indexOfId(rows, top.current), "start");
+  }, []);
+  useLayoutEffect(() => {
+    if (isFollowed && rows.length > 0) scrollTo(rows.length - 1, "end");
+  }, [scrollTo, isFollowed, rows]);
+  useEffect(() => {
+    top.current = rows[first]?.id;
+  }, [rows, first, top]);
+}
+
+/** Selects another row, or copies the selected one. */
+function onKeyDown(event: KeyboardEvent, props: ListProps): void {
+  const { rows, selected, onSelect, onLeaveEnd, window } = props;
+  const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+  const at = selected === undefined ? undefined : indexOfId(rows, selected);
+  if (step !== undefined) {
+    const next = Math.min(rows.length - 1, Math.max(0, (at ?? rows.length) + step));
+    const row = rows[next];
+    if (!row) return;
+    event.preventDefault();
+    onLeaveEnd();
+    onSelect(row.id);
+    window.scrollTo(next, "nearest");
+  }
+  const row = at === undefined ? undefined : rows[at];
+  if (event.key === "c" && !event.ctrlKey && !event.metaKey && row) copy(row);
 }
 
 function isScrollable(element: HTMLElement | null): boolean {
@@ -138,87 +189,4 @@ function indexOfId(rows: readonly Row[], id: number): number {
     else high = middle;
   }
   return low;
-}
-
-function copy({ text }: Row): void {
-  void navigator.clipboard.writeText(text);
-}
-
-type ContentProps = Pick<Props, "query" | "colors" | "labels"> & {
-  readonly row: Row;
-  readonly times: boolean;
-};
-
-function RowContent({ row, times, query, colors, labels }: ContentProps) {
-  const source = labels?.get(row.source) ?? row.source;
-  if (row.kind === "note") {
-    return (
-      <span className={styles.note} data-tone={row.tone}>
-        {source && `${source}: `}
-        {row.text}
-      </span>
-    );
-  }
-  return (
-    <>
-      {times && <Time timestamp={row.timestamp} />}
-      {labels && (
-        <span className={styles.name} data-color={colors.get(row.source)} title={row.source}>
-          {source}
-        </span>
-      )}
-      <LevelMark row={row} />
-      <span className={styles.text} data-level={row.level} data-context={row.context}>
-        <Text text={row.text} query={query} />
-        {row.cut && <span className={styles.cut}> (continues)</span>}
-      </span>
-      <button
-        type="button"
-        className={styles.copy}
-        tabIndex={-1}
-        title="Copy the line (c)"
-        onClick={() => {
-          copy(row);
-        }}
-      >
-        Copy
-      </button>
-    </>
-  );
-}
-
-function Time({ timestamp }: { readonly timestamp: string }) {
-  const date = new Date(timestamp);
-  return (
-    <time className={styles.time} dateTime={timestamp} title={timestamp}>
-      {clock.format(date)}
-    </time>
-  );
-}
-
-const clock = new Intl.DateTimeFormat("en-GB", {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  fractionalSecondDigits: 3,
-});
-
-const marks = { error: "E", warn: "W", info: "I", debug: "D" } as const;
-
-/** The letter of the level, and "--" as grep prints it where lines were omitted. */
-function LevelMark({ row: { level, gap } }: { readonly row: LineRow }) {
-  return (
-    <span className={styles.level} data-level={level} title={gap ? omitted : level}>
-      {gap ? "--" : level && marks[level]}
-    </span>
-  );
-}
-
-const omitted = "lines before this one are not shown, because they do not match the filter";
-
-function Text({ text, query }: { readonly text: string; readonly query: string }) {
-  if (query === "") return text;
-  return partsOf(text, query).map(({ text: part, isMatch }, index) =>
-    isMatch ? <mark key={index}>{part}</mark> : part,
-  );
 }

@@ -64,59 +64,71 @@ interface Props {
 
 /** The choices of which lines to read and how to show them. The children are further buttons. */
 export function Settings({ settings, containers, onChange, children }: Props) {
+  const [isOpen, setOpen] = useState(false);
   const change = (changed: Partial<LogSettings>) => {
     onChange({ ...settings, ...changed });
   };
   return (
     <div className={styles.bar} role="toolbar" aria-label="Lines to read">
-      {containers.length > 1 && (
+      <Button
+        className={styles.more}
+        aria-expanded={isOpen}
+        onClick={() => {
+          setOpen(!isOpen);
+        }}
+      >
+        Options
+      </Button>
+      <div className={styles.options} data-open={isOpen}>
+        {containers.length > 1 && (
+          <Choice
+            label="Container"
+            value={settings.container ?? ""}
+            options={[["", "all"], ...containers.map((name): [string, string] => [name, name])]}
+            onChange={(container) => {
+              change({ container: container || undefined });
+            }}
+          />
+        )}
         <Choice
-          label="Container"
-          value={settings.container ?? ""}
-          options={[["", "all"], ...containers.map((name): [string, string] => [name, name])]}
-          onChange={(container) => {
-            change({ container: container || undefined });
+          label="Since"
+          value={settings.since}
+          options={sinceOptions}
+          onChange={(since) => {
+            change({ since });
           }}
         />
-      )}
-      <Choice
-        label="Since"
-        value={settings.since}
-        options={sinceOptions}
-        onChange={(since) => {
-          change({ since });
-        }}
-      />
-      <Choice
-        label="Tail"
-        value={settings.tail}
-        options={tailOptions}
-        onChange={(tail) => {
-          change({ tail });
-        }}
-      />
-      <Filter settings={settings} onChange={change} />
-      <Toggle
-        label="Previous run"
-        checked={settings.previous}
-        onChange={(previous) => {
-          change({ previous });
-        }}
-      />
-      <Toggle
-        label="Wrap"
-        checked={settings.wrap}
-        onChange={(wrap) => {
-          change({ wrap });
-        }}
-      />
-      <Toggle
-        label="Times"
-        checked={settings.times}
-        onChange={(times) => {
-          change({ times });
-        }}
-      />
+        <Choice
+          label="Tail"
+          value={settings.tail}
+          options={tailOptions}
+          onChange={(tail) => {
+            change({ tail });
+          }}
+        />
+        <Filter settings={settings} onChange={change} />
+        <Toggle
+          label="Previous run"
+          checked={settings.previous}
+          onChange={(previous) => {
+            change({ previous });
+          }}
+        />
+        <Toggle
+          label="Wrap"
+          checked={settings.wrap}
+          onChange={(wrap) => {
+            change({ wrap });
+          }}
+        />
+        <Toggle
+          label="Times"
+          checked={settings.times}
+          onChange={(times) => {
+            change({ times });
+          }}
+        />
+      </div>
       <span className={styles.grow} />
       {children}
     </div>

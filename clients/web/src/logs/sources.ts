@@ -39,6 +39,13 @@ export function labelsOf(sources: readonly string[]): ReadonlyMap<string, string
   );
 }
 
+const longestName = 16;
+
+/** Returns how many characters the column of the labels has, so that most of them fit. */
+export function nameColumns(labels: ReadonlyMap<string, string>): number {
+  return Math.min(longestName, Math.max(0, ...[...labels.values()].map(({ length }) => length)));
+}
+
 const podOf = (source: string): string => source.split("/")[0] ?? source;
 const containerOf = (source: string): string => source.split("/")[1] ?? source;
 

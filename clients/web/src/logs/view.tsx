@@ -64,7 +64,12 @@ export function LogView({ pods, containers = [], container, find = "", onFind }:
   return (
     <section className={styles.view} aria-label="Logs">
       <Settings settings={settings} containers={containers} onChange={setSettings}>
-        <Button onClick={togglePause} aria-pressed={snapshot.paused} title="Space">
+        <Button
+          className={styles.pause}
+          onClick={togglePause}
+          aria-pressed={snapshot.paused}
+          title="Space"
+        >
           {snapshot.paused ? "Resume" : "Pause"}
         </Button>
         <Button
@@ -224,7 +229,7 @@ function NoRows({
   if (ended || connection?.state === "connected" || sources.length > 0) {
     return (
       <Empty>
-        <p>There are no lines{settings.filter ? " that match the filter" : ""} yet.</p>
+        <p>{noRowsText(settings)}</p>
         {settings.since !== "" && (
           <p>Only recent lines are read: choose “all” to see older ones.</p>
         )}
@@ -232,6 +237,12 @@ function NoRows({
     );
   }
   return <Empty>Opening the logs…</Empty>;
+}
+
+function noRowsText({ previous, filter }: LogSettings): string {
+  const match = filter ? " that match the filter" : "";
+  if (previous) return `No container has lines${match} of a previous run.`;
+  return `There are no lines${match} yet.`;
 }
 
 /** Lets the browser save the rows as a file. */

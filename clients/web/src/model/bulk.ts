@@ -1,4 +1,5 @@
 import { Code, KubeconnectError } from "@kubeconnect/client";
+import { isLabelName, isLabelValue } from "./labelsyntax.js";
 import type { RowName } from "./rowselection.js";
 
 /** Why an action on one object failed. */
@@ -61,15 +62,12 @@ export function labelsOf(text: string): Record<string, string | null> | undefine
   const parts = text.split(/[\s,]+/).filter(Boolean);
   const labels: Record<string, string | null> = {};
   for (const part of parts) {
-    const [, key = "", value] = labelChange.exec(part) ?? [];
-    if (!key) return undefined;
+    const [, key = "", value] = /^([^=]+?)(?:-|=(.*))$/.exec(part) ?? [];
+    if (!isLabelName(key) || !isLabelValue(value ?? "")) return undefined;
     labels[key] = value ?? null;
   }
   return parts.length > 0 ? labels : undefined;
 }
-
-const word = "[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?";
-const labelChange = new RegExp(`^((?:[a-z0-9.-]+/)?${word})(?:=((?:${word})?)|-)$`);
 
 /** Returns what happens to other objects when objects of a resource are deleted. */
 export function deletionConsequence(resource: string): string {

@@ -127,6 +127,13 @@ export function typeLabel({ resource: { kind, plural } }: Pick<ResourceType, "re
   return same > 0 ? kind.slice(0, same) + plural.slice(same) : kind;
 }
 
+/** Returns a number of objects in words: "1 Secret", "5 Deployments". */
+export function countText(count: number, name: string, types: readonly ResourceType[]): string {
+  const type = types.find(({ resource }) => resourceName(resource) === name);
+  const word = type && (count === 1 ? type.resource.kind : typeLabel(type));
+  return `${count.toLocaleString("en")} ${word ?? name}`;
+}
+
 /** Returns the texts by which a type is found: those that kubectl accepts. */
 export function typeNames(type: ResourceType): readonly string[] {
   const { resource, singular, shortNames } = type;

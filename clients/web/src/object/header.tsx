@@ -20,25 +20,23 @@ export function Header({
   const { namespace, name, value, resource } = object;
   return (
     <header className={styles.header}>
-      <div className={styles.title}>
-        <p className={styles.kind}>
-          <Link to="/r/$resource" params={{ resource: resourceName(resource) }}>
-            {resource.kind}
-          </Link>
-          {namespace && (
-            <>
-              {" in "}
-              <Link
-                to="/o/$resource/$namespace/$name"
-                params={{ resource: "namespaces", namespace: "-", name: namespace }}
-              >
-                {namespace}
-              </Link>
-            </>
-          )}
-        </p>
-        <h1>{name}</h1>
-      </div>
+      <p className={styles.kind}>
+        <Link to="/r/$resource" params={{ resource: resourceName(resource) }}>
+          {resource.kind}
+        </Link>
+        {namespace && (
+          <>
+            {" in "}
+            <Link
+              to="/o/$resource/$namespace/$name"
+              params={{ resource: "namespaces", namespace: "-", name: namespace }}
+            >
+              {namespace}
+            </Link>
+          </>
+        )}
+      </p>
+      <h1>{name}</h1>
       <div className={styles.state}>
         <span aria-live="polite">
           {isDeleted ? (

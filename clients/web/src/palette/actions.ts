@@ -1,7 +1,12 @@
 import { useLocation, useNavigate } from "@tanstack/react-router";
+import { useAccess } from "../actions/access.js";
+import { actionsOf } from "../actions/catalog.js";
+import { useShownObject } from "../actions/shown.js";
 import { useSession } from "../app/session.js";
+import { useCanSignOut } from "../app/signout.js";
 import { useSetNamespace } from "../app/namespace.js";
 import { setTheme } from "../app/theme.js";
+import { refusalOf } from "../model/refusal.js";
 import { noNamespace } from "../model/resource.js";
 import type { Entry } from "./entries.js";
 
@@ -19,8 +24,10 @@ export function useActions(onHelp: () => void): readonly Entry[] {
   const { signOut } = useSession();
   const setNamespace = useSetNamespace();
   const logs = useLogsEntries();
+  const canSignOut = useCanSignOut();
   return [
     ...logs,
+    ...useObjectActions(),
     action("Show all namespaces", "Namespace", () => {
       setNamespace(undefined);
     }),
@@ -34,7 +41,7 @@ export function useActions(onHelp: () => void): readonly Entry[] {
       setTheme("auto");
     }),
     action("Keyboard shortcuts", "Help", onHelp),
-    action("Sign out", "Session", signOut),
+    ...(canSignOut ? [action("Sign out", "Session", signOut)] : []),
     { ...action("Overview", "View", () => undefined), does: { href: "/" } },
     { ...action("State of the service", "View", () => undefined), does: { href: "/service" } },
   ];
@@ -42,6 +49,28 @@ export function useActions(onHelp: () => void): readonly Entry[] {
 
 function action(label: string, hint: string, run: () => void): Entry {
   return { id: `action ${label}`, label, hint, texts: [label], does: { action: run } };
+}
+
+/** Returns the actions on the object that is shown, as far as the caller may perform them. */
+function useObjectActions(): readonly Entry[] {
+  const shown = useShownObject();
+  const actions = shown ? actionsOf(shown.object) : [];
+  const { value: decisions = [] } = useAccess(actions.flatMap(({ checks }) => checks));
+  let first = 0;
+  return actions.flatMap(({ id, label, checks }) => {
+    const own = decisions.slice(first, (first += checks.length));
+    if (!shown || own.length === 0 || refusalOf(checks, own)) return [];
+    const { name, resource } = shown.object;
+    const start = () => {
+      shown.start(id);
+    };
+    return [action(actionLabel(label, name), resource.kind, start)];
+  });
+}
+
+/** Returns the label of an action with the name of its object: "Scale web…". */
+export function actionLabel(label: string, name: string): string {
+  return label.endsWith("…") ? `${label.slice(0, -1)} ${name}…` : `${label} ${name}`;
 }
 
 /** Returns the logs of the object that is shown, if it has some. */

@@ -70,12 +70,19 @@ export function sectionsFor(text: string, offer: Offer): readonly Section[] {
   }
   const best = (entries: readonly Entry[]) =>
     fuzzyRank(query, entries, ({ texts }) => texts).slice(0, limit);
-  return withEntries([
-    { title: "Types", entries: best(offer.types) },
+  const types = { title: "Types", entries: best(offer.types) };
+  const actions = { title: "Actions", entries: best(offer.actions) };
+  const others = [
     { title: "Objects", entries: ranked(query, offer.objects) },
     { title: "Namespaces", entries: best(offer.namespaces) },
-    { title: "Actions", entries: best(offer.actions) },
-  ]);
+  ];
+  const isAction = beginsWith(query, actions.entries) && !beginsWith(query, types.entries);
+  return withEntries(isAction ? [actions, types, ...others] : [types, ...others, actions]);
+}
+
+/** Whether a text is the begin of a label. */
+function beginsWith(query: string, entries: readonly Entry[]): boolean {
+  return entries.some(({ label }) => label.toLowerCase().startsWith(query.toLowerCase()));
 }
 
 /** Orders objects by the last word, because the first one can be their type. None is omitted. */

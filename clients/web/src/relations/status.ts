@@ -1,3 +1,5 @@
+import type { KubeValue } from "@kubeconnect/client";
+import { podStatus, podStatusPaths } from "../model/podstatus.js";
 import type { Tone } from "../ui/chip.js";
 
 /** What a node of the graph says about its object. */
@@ -12,21 +14,12 @@ interface Condition {
   readonly reason?: string;
 }
 
-interface ContainerStatus {
-  readonly ready?: boolean;
-  readonly state?: {
-    readonly waiting?: { readonly reason?: string };
-    readonly terminated?: { readonly reason?: string; readonly exitCode?: number };
-  };
-}
-
 interface StatusValue {
   readonly metadata?: { readonly deletionTimestamp?: string };
   readonly spec?: { readonly replicas?: number; readonly type?: string };
   readonly status?: {
     readonly phase?: string;
     readonly conditions?: readonly Condition[];
-    readonly containerStatuses?: readonly ContainerStatus[];
     readonly readyReplicas?: number;
     readonly numberReady?: number;
     readonly desiredNumberScheduled?: number;
@@ -41,15 +34,9 @@ interface StatusValue {
 
 /** The paths that `statusOf` reads. */
 export const statusFields = [
-  "metadata.deletionTimestamp",
+  ...podStatusPaths,
   "spec.replicas",
   "spec.type",
-  "status.phase",
-  "status.conditions[*].type",
-  "status.conditions[*].status",
-  "status.conditions[*].reason",
-  "status.containerStatuses[*].ready",
-  "status.containerStatuses[*].state",
   "status.readyReplicas",
   "status.numberReady",
   "status.desiredNumberScheduled",
@@ -59,7 +46,7 @@ export const statusFields = [
   "status.currentReplicas",
   "status.currentHealthy",
   "status.desiredHealthy",
-] as const;
+];
 
 const none: NodeStatus = { tone: "neutral", text: "" };
 
@@ -70,7 +57,7 @@ export function statusOf(kind: string, value: unknown): NodeStatus {
   if (object.metadata?.deletionTimestamp) return { tone: "warn", text: "being deleted" };
   switch (kind) {
     case "Pod":
-      return podStatus(object);
+      return podState(value as KubeValue);
     case "Deployment":
     case "StatefulSet":
     case "ReplicaSet":
@@ -91,24 +78,10 @@ export function statusOf(kind: string, value: unknown): NodeStatus {
   }
 }
 
-function podStatus({ status = {} }: StatusValue): NodeStatus {
-  const containers = status.containerStatuses ?? [];
-  const { phase = "Pending" } = status;
-  const waiting = containers.map(({ state }) => state?.waiting?.reason).find(isProblem);
-  if (waiting) return { tone: "bad", text: waiting };
-  if (phase === "Failed") return { tone: "bad", text: phase };
-  if (phase === "Succeeded") return { tone: "neutral", text: phase };
-  const ready = containers.filter(({ ready }) => ready).length;
-  const isReady = phase === "Running" && ready === containers.length;
-  if (isReady) return { tone: "ok", text: "Running" };
-  return {
-    tone: "warn",
-    text: phase === "Running" ? `${ready}/${containers.length} ready` : phase,
-  };
-}
-
-function isProblem(reason: string | undefined): boolean {
-  return reason !== undefined && !["ContainerCreating", "PodInitializing"].includes(reason);
+/** A pod has the same status as in tables. */
+function podState(pod: KubeValue): NodeStatus {
+  const { status, tone } = podStatus(pod);
+  return { tone, text: status };
 }
 
 function readyStatus(ready: number, wanted: number, word = "ready"): NodeStatus {

@@ -47,15 +47,24 @@ function Relations({ object, kinds }: { readonly object: KubeObject; readonly ki
           <span>The cluster, or the service, is unreachable at present.</span>
         </Notice>
       )}
-      {graph.failures.length > 0 && (
-        <Notice title="Some kinds cannot be read">
-          {graph.failures.map((failure) => (
-            <span key={failure}>{failure}</span>
-          ))}
-        </Notice>
-      )}
+      {graph.failures.length > 0 && <Failures failures={graph.failures} />}
       {isList ? <Lists graph={graph} /> : <GraphView graph={graph} />}
     </section>
+  );
+}
+
+/** Says which kinds cannot be read. Why is shown on demand: the graph needs the place. */
+function Failures({ failures }: { readonly failures: readonly string[] }) {
+  const kinds = failures.map((failure) => failure.split(":", 1).join(""));
+  return (
+    <Notice title={`These kinds cannot be read: ${kinds.join(", ")}`}>
+      <details>
+        <summary>Why</summary>
+        {failures.map((failure) => (
+          <p key={failure}>{failure}</p>
+        ))}
+      </details>
+    </Notice>
   );
 }
 

@@ -1,6 +1,7 @@
-import type { AccessDecision, Client } from "@kubeconnect/client";
+import type { Client } from "@kubeconnect/client";
 import { lazy, Suspense, useState } from "react";
 import { useLoaded } from "../app/useloaded.js";
+import { refusalOf } from "../model/refusal.js";
 import { isRestartable } from "../model/restart.js";
 import { namespacesOf, type RowName, type RowSelection } from "../model/rowselection.js";
 import { Button } from "../ui/button.js";
@@ -72,7 +73,6 @@ interface Denied {
 }
 
 const checkedNamespaces = 50;
-const checkedVerbs = ["delete", "patch"] as const;
 
 /** Asks whether the caller may delete and change the selected objects, in all their namespaces. */
 function useDenied(resource: string, selection: RowSelection): Denied {
@@ -93,25 +93,11 @@ async function checkAll(
   signal: AbortSignal,
 ) {
   const checked = namespaces.length > checkedNamespaces ? [""] : namespaces;
-  const checks = checkedVerbs.flatMap((verb) =>
-    checked.map((namespace) => ({ verb, resource, namespace })),
-  );
-  const decisions = await client.checkAccess(checks, { signal });
-  const reasonOf = (verb: string) => {
-    const index = decisions.findIndex((each, at) => checks[at]?.verb === verb && !each.allowed);
-    return denialOf(verb, resource, checks[index]?.namespace, decisions[index]);
+  const checksOf = (verb: string) => checked.map((namespace) => ({ verb, resource, namespace }));
+  const [deletes, patches] = [checksOf("delete"), checksOf("patch")];
+  const decisions = await client.checkAccess([...deletes, ...patches], { signal });
+  return {
+    delete: refusalOf(deletes, decisions.slice(0, deletes.length)),
+    patch: refusalOf(patches, decisions.slice(deletes.length)),
   };
-  return { delete: reasonOf("delete"), patch: reasonOf("patch") };
-}
-
-function denialOf(
-  verb: string,
-  resource: string,
-  namespace: string | undefined,
-  decision: AccessDecision | undefined,
-): string | undefined {
-  if (!decision) return undefined;
-  const place = namespace ? ` in ${namespace}` : "";
-  const reason = decision.reason ? `: ${decision.reason}` : "";
-  return `You may not ${verb} ${resource}${place}${reason}`;
 }

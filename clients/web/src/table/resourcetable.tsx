@@ -173,9 +173,10 @@ function useColumns(kind: TableKind, { ns, cols }: TableSearch) {
 /** Puts the status beside the name, where a small screen shows it without scrolling. */
 function statusFirst(columns: readonly Column[]): readonly Column[] {
   const isFirst = ({ id }: Column) => id === "name" || id === "status";
-  const narrow = columns.filter(isFirst).map((column) => ({ ...column, width: 118 }));
-  const name = narrow.map((column) => (column.id === "name" ? { ...column, width: 168 } : column));
-  return [...name, ...columns.filter((column) => !isFirst(column))];
+  const narrow = columns
+    .filter(isFirst)
+    .map((column) => ({ ...column, width: column.id === "name" ? 168 : 142 }));
+  return [...narrow, ...columns.filter((column) => !isFirst(column))];
 }
 
 /** Begins at the top when the selection or the order changes. */

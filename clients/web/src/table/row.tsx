@@ -92,8 +92,14 @@ export const Placeholder = memo(function Placeholder({ index }: { readonly index
 
 function CellContent({ cell: { text, tone, since } }: { readonly cell: Cell }) {
   if (since) return <Age since={since} />;
-  if (tone && text) return <Chip tone={tone}>{text}</Chip>;
   const shown = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  if (tone && text) {
+    return (
+      <Chip tone={tone} title={shown}>
+        {shown}
+      </Chip>
+    );
+  }
   return <span title={shown}>{shown}</span>;
 }
 

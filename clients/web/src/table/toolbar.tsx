@@ -1,8 +1,8 @@
 import type { KubeconnectError } from "@kubeconnect/client";
 import { lazy, useEffect, useRef } from "react";
+import { labelOf, useCatalog } from "../app/catalog.js";
 import type { TableSearch } from "../app/router.js";
 import type { Column } from "../model/columns/column.js";
-import { pluralOf } from "../model/resource.js";
 import type { ExportSource } from "./export.js";
 import { FilterInput } from "./filterinput.js";
 import { Popover } from "./popover.js";
@@ -41,7 +41,7 @@ export function Toolbar(props: ToolbarProps) {
   return (
     <div className={styles.toolbar}>
       <h1 title={resource}>
-        {pluralOf(resource)}{" "}
+        {labelOf(useCatalog(), resource)}{" "}
         <span className={styles.total}>{view.loaded && count(view.total)}</span>
       </h1>
       <TextInput

@@ -1,4 +1,5 @@
 import type { Client, ResourceType } from "@kubeconnect/client";
+import { useCatalog } from "../app/catalog.js";
 import { useLoaded } from "../app/useloaded.js";
 import { kindColumns, plainColumns } from "../model/columns/index.js";
 import type { KindColumns } from "../model/columns/column.js";
@@ -17,23 +18,17 @@ export interface TableKind extends KindColumns {
  * the service says that it does not exist when it is read.
  */
 export function useTableKind(resource: string): TableKind | undefined {
-  const known = kindColumns(resource);
-  const { value, error } = useLoaded(known ? undefined : resource, (client, signal) =>
-    loadKind(client, resource, signal),
+  const { all, loaded, error } = useCatalog();
+  const type = kindColumns(resource) ? undefined : all.find((each) => isNamed(each, resource));
+  const name = type ? resourceName(type.resource) : resource;
+  const known = kindColumns(name);
+  const printer = useLoaded(known || !type ? undefined : name, (client, signal) =>
+    type ? loadPrinterColumns(client, type, signal) : Promise.resolve(plainColumns),
   );
-  if (known) return { resource, ...known };
-  return error ? { resource, namespaced: true, columns: plainColumns } : value;
-}
-
-async function loadKind(client: Client, name: string, signal: AbortSignal): Promise<TableKind> {
-  const { types } = await client.resourceTypes({ signal });
-  const type = types.find((each) => isNamed(each, name));
-  if (!type) return { resource: name, namespaced: true, columns: plainColumns };
-  const resource = resourceName(type.resource);
-  const known = kindColumns(resource);
-  if (known) return { resource, ...known };
-  const { namespaced } = type.resource;
-  return { resource, namespaced, columns: await loadPrinterColumns(client, type, signal) };
+  if (known) return { resource: name, ...known };
+  const namespaced = type?.resource.namespaced ?? true;
+  const columns = type || !(loaded || error) ? printer.value : plainColumns;
+  return columns && { resource: name, namespaced, columns };
 }
 
 /** Reports whether a name, in the syntax of kubectl, is one of the names of a resource. */

@@ -1,14 +1,5 @@
+import { formatAge } from "@kubeconnect/client/helpers";
 import { useSyncExternalStore } from "react";
-
-/** Returns a duration in its largest unit, rounded down: "12s", "4m", "3h", "5d". */
-export function shortDuration(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  if (seconds < 120) return `${seconds}s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 120) return `${minutes}m`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
-}
 
 /** The time, which all ages on the page share. It advances once a second while the page is visible. */
 const clock = (() => {
@@ -41,7 +32,8 @@ export const useNow = (): number => useSyncExternalStore(clock.subscribe, clock.
 /** The age of something that has a time in RFC 3339; the time itself is the tooltip. */
 export function Age({ since }: { readonly since: string | undefined }) {
   const text = useSyncExternalStore(clock.subscribe, () =>
-    since ? shortDuration(clock.now() - Date.parse(since)) : "",
+    // The clock of the cluster may be ahead.
+    since ? formatAge(Math.max(0, clock.now() - Date.parse(since))) : "",
   );
   if (!since) return null;
   return (

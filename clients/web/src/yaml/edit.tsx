@@ -5,6 +5,7 @@ import { EditorView } from "@codemirror/view";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { parseDocument } from "yaml";
 import { targetOf } from "../actions/target.js";
+import { readToChange } from "../object/readmanaged.js";
 import { Button } from "../ui/button.js";
 import { Notice } from "../ui/notice.js";
 import { Diverged } from "./diverged.js";
@@ -195,7 +196,7 @@ function LiveChanges({
   readonly onRebase: (draft: Draft) => void;
 }) {
   const isOutdated = draft.base.resourceVersion !== live.resourceVersion;
-  const value = useManaged(live, isOutdated);
+  const value = useManaged(live, isOutdated, readToChange);
   const found = useMemo(() => {
     const mine = objectOf(draft.text);
     return mine && isOutdated ? divergence(draft.base.value, mine, value) : undefined;

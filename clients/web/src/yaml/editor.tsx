@@ -10,6 +10,7 @@ import styles from "./yaml.module.css";
 
 /** What all editors and views of YAML have. */
 export const basics: Extension = [
+  EditorView.lineWrapping, // a text that scrolls sideways hides its indentation
   lineNumbers(),
   foldGutter(),
   codeFolding(),

@@ -6,7 +6,8 @@ import {
   type KubeValue,
 } from "@kubeconnect/client";
 import { parse } from "yaml";
-import { nameOf, targetOf } from "../actions/target.js";
+import { targetOf } from "../actions/target.js";
+import { readToChange } from "../object/readmanaged.js";
 import { divergence, rebase, type Divergence } from "./rebase.js";
 
 /** What has become of an edited text. */
@@ -54,8 +55,7 @@ export async function submit(
       } catch (error) {
         const isConflict = KubeconnectError.from(error).code === Code.Aborted;
         if (!isConflict || attempt === maxAttempts) throw error;
-        const options = { consistency: "latest", signal } as const;
-        const live = await client.get(resource, nameOf({ resource, ...name }), options);
+        const live = await readToChange(client, { resource, ...name }, signal);
         const found = divergence(base.value, parse(body), live.value);
         if (live.uid !== draft.base.uid || !isStatusOnly(found)) {
           return { is: "diverged", divergence: found, live };

@@ -6,7 +6,7 @@ import { tags } from "@lezer/highlight";
 // The tokens of base.css are inherited by the shadow root, so that one theme is light and dark.
 const look = EditorView.theme({
   "&": { height: "100%", fontSize: "12px", color: "var(--text)", backgroundColor: "var(--bg)" },
-  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  "&.cm-focused": { outline: "none" }, // the host has it: the gutter would cover a part of it
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55", overflow: "auto" },
   ".cm-content": { caretColor: "var(--text)" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },

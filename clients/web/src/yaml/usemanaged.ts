@@ -1,10 +1,11 @@
 import type { KubeObject, KubeValue } from "@kubeconnect/client";
 import { useMemo } from "react";
+import type { ReadObject } from "../object/readmanaged.js";
 import { useManagedFields } from "../object/usemanagedfields.js";
 
 /** Returns the value of an object, with its managed fields as soon as they are wanted and read. */
-export function useManaged(object: KubeObject, isWanted: boolean): KubeValue {
-  const managedFields = useManagedFields(object, isWanted);
+export function useManaged(object: KubeObject, isWanted: boolean, read?: ReadObject): KubeValue {
+  const managedFields = useManagedFields(object, isWanted, read);
   return useMemo(() => {
     if (managedFields.length === 0) return object.value;
     return withManagedFields(object.value, managedFields);

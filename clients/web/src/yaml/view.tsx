@@ -1,10 +1,10 @@
-import type { KubeObject } from "@kubeconnect/client";
+import type { KubeObject, KubeValue } from "@kubeconnect/client";
 import type { EditorView } from "@codemirror/view";
 import { openSearchPanel } from "@codemirror/search";
 import { useEffect, useMemo, useState } from "react";
 import { useAccess } from "../actions/access.js";
-import { refusalOf } from "../actions/catalog.js";
 import { targetOf } from "../actions/target.js";
+import { refusalOf } from "../model/refusal.js";
 import { plural } from "../model/summary/types.js";
 import { Button } from "../ui/button.js";
 import { basics, Editor, viewing } from "./editor.js";
@@ -60,6 +60,9 @@ export function YamlView({
           Download
         </Button>
         <Toggle label="Managed fields" isOn={managedFields} onChange={setManagedFields} />
+        {managedFields && !hasManagedFields(value) && (
+          <span className={styles.dim}>The service does not keep them.</span>
+        )}
         {hasSecrets && (
           <Toggle label="Show values" isOn={areSecretsShown} onChange={setSecretsShown} />
         )}
@@ -89,6 +92,10 @@ export function YamlView({
   );
 }
 
+function hasManagedFields({ metadata }: KubeValue): boolean {
+  return "managedFields" in metadata;
+}
+
 function EditButton({
   object,
   onEdit,
@@ -99,7 +106,7 @@ function EditButton({
   const checks = [{ verb: "update", ...targetOf(object) }];
   const { value: decisions } = useAccess(checks);
   if (!onEdit) return null;
-  const refusal = decisions && refusalOf({ checks }, decisions);
+  const refusal = decisions && refusalOf(checks, decisions);
   return (
     <>
       <Button

@@ -42,7 +42,7 @@ const nodes: readonly Column[] = [
   {
     id: "status",
     title: "Status",
-    width: 150,
+    width: 210,
     paths: ["status.conditions[*].type", "status.conditions[*].status", "spec.unschedulable"],
     cell: nodeStatus,
   },

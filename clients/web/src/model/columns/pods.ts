@@ -6,7 +6,7 @@ const columns: readonly Column[] = [
   {
     id: "status",
     title: "Status",
-    width: 132,
+    width: 160,
     paths: podStatusPaths,
     sortPath: "status.phase",
     cell: (pod) => {

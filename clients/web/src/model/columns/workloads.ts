@@ -1,6 +1,6 @@
+import { formatAge } from "@kubeconnect/client/helpers";
 import type { KubeValue } from "@kubeconnect/client";
 import type { Tone } from "../../ui/chip.js";
-import { shortDuration } from "../../ui/age.js";
 import { ageColumn, pathColumn } from "./common.js";
 import {
   conditionOf,
@@ -100,7 +100,7 @@ function jobDuration(job: KubeValue): Cell {
   if (!startTime) return { text: "" };
   if (!completionTime) return { text: stringOf(startTime), since: stringOf(startTime) };
   const ms = Date.parse(stringOf(completionTime)) - Date.parse(stringOf(startTime));
-  return { text: shortDuration(ms) };
+  return { text: formatAge(ms) };
 }
 
 function jobCompletions(job: KubeValue): Cell {
