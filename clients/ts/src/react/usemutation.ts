@@ -67,7 +67,11 @@ export function useMutation<V = void, R = unknown, T = KubeValue>(
         if (last.current === call) setState(state);
       };
       const { fn, optimistic } = latest.current;
-      const write = showWhileWriting(overlays, optimistic?.(variables), () => fn(variables));
+      const write = showWhileWriting(
+        overlays,
+        () => optimistic?.(variables),
+        () => fn(variables),
+      );
       show({ ...idle, pending: true });
       write.then(
         (result) => {
@@ -94,13 +98,17 @@ export function useMutation<V = void, R = unknown, T = KubeValue>(
 
 const idle = { pending: false, error: undefined, result: undefined };
 
-/** Writes, and shows the change meanwhile, by the rule of UseMutationOptions. */
+/**
+ * Writes, and shows the change meanwhile, by the rule of UseMutationOptions. Rejects without writing
+ * if `optimistic` throws.
+ */
 async function showWhileWriting<R, T>(
   overlays: Overlays,
-  optimistic: Optimistic<T> | undefined,
+  optimistic: () => Optimistic<T> | undefined,
   write: () => Promise<R>,
 ): Promise<R> {
-  const overlay: AddedOverlay | undefined = optimistic && overlays.add(optimistic);
+  const shown = optimistic();
+  const overlay: AddedOverlay | undefined = shown && overlays.add(shown);
   try {
     const result = await write();
     overlay?.written(writtenVersion(result));

@@ -123,6 +123,33 @@ suite("an optimistic change", () => {
   });
 });
 
+test("nothing is written if the optimistic change throws", async () => {
+  const writes: string[] = [];
+  let mutate: (label: string) => void = () => undefined;
+  function State(): ReactNode {
+    const mutation = useMutation(
+      (label: string) => {
+        writes.push(label);
+        return Promise.resolve();
+      },
+      {
+        optimistic: () => {
+          throw new Error("no such row");
+        },
+      },
+    );
+    mutate = mutation.mutate;
+    return <p>{`${mutation.pending} ${mutation.error?.message}`}</p>;
+  }
+  renderWith(service().client, <State />);
+  act(() => {
+    mutate("new");
+  });
+  await settle();
+  expect(text()).toBe("false no such row");
+  expect(writes).toEqual([]);
+});
+
 test("an object of useResource shows the change too", async () => {
   const fake = service();
   const write = createWrite();

@@ -85,7 +85,7 @@ function Loaded({
       )}
       {isStale && (
         <Notice tone="warn" title="This may be outdated">
-          The connection is lost. The page continues by itself when it is back.
+          The service is unreachable, or does not reach the API server. The page continues by itself.
         </Notice>
       )}
       {error && (
