@@ -85,7 +85,8 @@ function Loaded({
       )}
       {isStale && (
         <Notice tone="warn" title="This may be outdated">
-          The service is unreachable, or does not reach the API server. The page continues by itself.
+          The service is unreachable, or does not reach the API server. The page continues by
+          itself.
         </Notice>
       )}
       {error && (
