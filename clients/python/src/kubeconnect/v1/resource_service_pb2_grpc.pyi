@@ -250,6 +250,14 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     long as the response would differ in nothing but the last_contact_time of its freshness, and in
     the resource_version of a list, a count or a table without a next page.
 
+    Each response has the header X-Request-Id, which is also in the log of the service: the ID that the
+    request has in the same header, if that has 1 to 64 letters, digits or "-_.:", and otherwise a new
+    one.
+
+    Each response to an authenticated caller has the header Kubeconnect-Replica: the host name of the
+    replica that has served it, which is its pod, and a random suffix of its process. Another value
+    means that the replica was restarted, or that another one serves.
+
     Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
     there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
     PERMISSION_DENIED (the cluster does not allow the request), INVALID_ARGUMENT (the
@@ -538,6 +546,14 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     protocol. Its response has an ETag. With that in If-None-Match, the service responds with 304 as
     long as the response would differ in nothing but the last_contact_time of its freshness, and in
     the resource_version of a list, a count or a table without a next page.
+
+    Each response has the header X-Request-Id, which is also in the log of the service: the ID that the
+    request has in the same header, if that has 1 to 64 letters, digits or "-_.:", and otherwise a new
+    one.
+
+    Each response to an authenticated caller has the header Kubeconnect-Replica: the host name of the
+    replica that has served it, which is its pod, and a random suffix of its process. Another value
+    means that the replica was restarted, or that another one serves.
 
     Errors have a kubeconnect.v1.Status as a detail, with few exceptions that are listed
     there. Any RPC can return: UNAUTHENTICATED (missing or invalid credentials),
