@@ -21,12 +21,10 @@ import {
 } from "@connectrpc/connect";
 import {
   compressedFlag,
-  createEnvelopeReadableStream,
   createMethodUrl,
   encodeEnvelope,
   runStreamingCall,
   runUnaryCall,
-  type EnvelopedMessage,
 } from "@connectrpc/connect/protocol";
 import {
   endStreamFlag,
@@ -36,6 +34,7 @@ import {
   trailerDemux,
   validateResponse,
 } from "@connectrpc/connect/protocol-connect";
+import { Envelopes, type Envelope } from "./envelopes.js";
 
 /** Options of a transport over fetch. */
 export interface FetchTransportOptions {
@@ -122,7 +121,9 @@ async function sendStream<I extends DescMessage, O extends DescMessage>(
   const { headers: header, body } = response;
   if (!body) throw new ConnectError("the response has no body", Code.Internal);
   const trailer = new Headers();
-  const message = messagesOf(method.output, body, { header, trailer, signal });
+  const reader = body.getReader();
+  whenAborted(signal, () => void reader.cancel().catch(() => undefined));
+  const message = messagesOf(method.output, reader, { header, trailer, signal });
   return { stream: true, service, method, header, trailer, message };
 }
 
@@ -148,26 +149,37 @@ async function validated({ methodKind }: DescMethod, response: Response) {
 /** Iterates over the messages of a stream, and adds its trailers when it has ended. */
 async function* messagesOf<O extends DescMessage>(
   schema: O,
-  body: ReadableStream<Uint8Array>,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
   { header, trailer, signal }: { header: Headers; trailer: Headers; signal: AbortSignal },
 ): AsyncGenerator<MessageShape<O>> {
-  const reader = createEnvelopeReadableStream(body).getReader();
-  let ended = false;
+  const received = new Envelopes();
+  let hasEnded = false;
   for (;;) {
-    const { done, value: envelope } = await reader.read().catch(fail);
+    const { done, value: piece } = await reader.read().catch(fail);
     if (done) break;
-    if ((envelope.flags & endStreamFlag) !== 0) {
-      addAll(trailer, endOf(envelope, header));
-      ended = true;
-    } else {
-      yield parse(schema, dataOf(envelope));
+    for (const envelope of received.read(piece)) {
+      if ((envelope.flags & endStreamFlag) !== 0) {
+        addAll(trailer, endOf(envelope, header));
+        hasEnded = true;
+      } else {
+        yield parse(schema, dataOf(envelope));
+      }
     }
   }
   signal.throwIfAborted(); // a stream that is aborted early ends without an error in some runtimes
-  if (!ended) throw new ConnectError("the stream ended early", Code.Unavailable);
+  if (!hasEnded) throw new ConnectError("the stream ended early", Code.Unavailable);
 }
 
-function dataOf({ flags, data }: EnvelopedMessage): Uint8Array {
+/**
+ * Calls a function when the signal aborts. In Node.js, fetch itself does not cancel a response after its
+ * signal if there was a garbage collection between them.
+ */
+function whenAborted(signal: AbortSignal, cancel: () => void): void {
+  if (signal.aborted) cancel();
+  else signal.addEventListener("abort", cancel, { once: true });
+}
+
+function dataOf({ flags, data }: Envelope): Uint8Array {
   if ((flags & compressedFlag) === 0) return data;
   throw new ConnectError(
     "the service sent a compressed message, which this client did not accept",
@@ -176,7 +188,7 @@ function dataOf({ flags, data }: EnvelopedMessage): Uint8Array {
 }
 
 /** Returns the trailers at the end of a stream. Throws the error with which the stream has ended. */
-function endOf(envelope: EnvelopedMessage, header: Headers): Headers {
+function endOf(envelope: Envelope, header: Headers): Headers {
   const { metadata, error } = endStreamFromJson(dataOf(envelope));
   if (!error) return metadata;
   addAll(error.metadata, header);

@@ -30,6 +30,7 @@ import {
   validateResponseWithCompression,
   validateTrailer,
 } from "@connectrpc/connect/protocol-grpc";
+import { Envelopes } from "./envelopes.js";
 
 interface GrpcOptions {
   readonly baseUrl: string;
@@ -160,44 +161,6 @@ async function only<M>(messages: AsyncIterable<M>): Promise<M> {
   if (count !== 1) throw new ConnectError(`protocol error: ${count} messages`, Code.Unimplemented);
   return last as M;
 }
-
-/** Splits a response into its messages. Each of them has a prefix: its flags, and its length. */
-class Envelopes {
-  /** What was received of the next message. */
-  #pieces: Uint8Array[] = [];
-  #size = 0;
-  /** The size up to which nothing can be read. */
-  #needed = prefixLength;
-
-  /** Returns the messages that a piece completes. They are copies, and do not hold the piece. */
-  *read(piece: Uint8Array): Generator<{ flags: number; data: Uint8Array<ArrayBuffer> }> {
-    this.#pieces.push(piece);
-    this.#size += piece.length;
-    while (this.#size >= this.#needed) {
-      const [first = piece, ...more] = this.#pieces;
-      const received = more.length === 0 ? first : Buffer.concat(this.#pieces);
-      this.#pieces = [received];
-      const prefix = new DataView(received.buffer, received.byteOffset, prefixLength);
-      this.#needed = prefixLength + prefix.getUint32(1);
-      if (this.#size < this.#needed) return;
-      const data = new Uint8Array(received.subarray(prefixLength, this.#needed));
-      const rest = received.subarray(this.#needed);
-      this.#pieces = rest.length > 0 ? [rest] : []; // an empty one would hold what was received
-      this.#size = rest.length;
-      this.#needed = prefixLength;
-      yield { flags: prefix.getUint8(0), data };
-    }
-  }
-
-  /** Throws if the response has ended within a message. */
-  end(): void {
-    if (this.#size > 0) {
-      throw new ConnectError("protocol error: premature end of stream", Code.Internal);
-    }
-  }
-}
-
-const prefixLength = 5;
 
 /** The prefix of a message cannot have a greater length. */
 const noLimit = 0xffffffff;
