@@ -13,6 +13,7 @@ import { createClient, type Client } from "./client.js";
 import { grpcTransport } from "./grpctransport.js";
 import { NodeSession, streamWindow } from "./nodesession.js";
 import { NodeTransport } from "./nodetransport.js";
+import { retryRefused } from "./refused.js";
 import { retryReads } from "./retryreads.js";
 
 export * from "./index.js";
@@ -66,7 +67,7 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
     const transportOptions = {
       baseUrl,
       sessionManager: session,
-      interceptors: [retryReads(timeoutMs), ...interceptors, ...tokens],
+      interceptors: [retryReads(timeoutMs), ...interceptors, ...tokens, retryRefused],
       ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
     };
     const transport =

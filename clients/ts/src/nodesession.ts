@@ -16,13 +16,24 @@ const connectionWindow = 4 << 20;
  * asynchronous steps, and Node.js makes a piece of every TLS record and every HTTP/2 frame.
  */
 export class NodeSession extends Http2SessionManager {
+  readonly #prepared = new WeakSet<ClientHttp2Session>();
+
   override async request(
     ...parameters: Parameters<Http2SessionManager["request"]>
   ): Promise<ClientHttp2Stream> {
     const stream = await super.request(...parameters);
-    (stream.session as ClientHttp2Session).setLocalWindowSize(connectionWindow);
+    this.#prepare(stream.session as ClientHttp2Session);
     const pieces = new Pieces(stream);
     return Object.assign(stream, { [Symbol.asyncIterator]: () => pieces });
+  }
+
+  #prepare(session: ClientHttp2Session): void {
+    if (this.#prepared.has(session)) return;
+    this.#prepared.add(session);
+    session.setLocalWindowSize(connectionWindow);
+    // Connect removes its own listener from a destroyed connection before Node.js emits the error, which would
+    // end the program. The streams of the connection have the error too.
+    session.on("error", () => undefined);
   }
 }
 
