@@ -74,6 +74,7 @@ func newStorm(ctx context.Context, t *testing.T, protocol string) *storm {
 	s.control.Patch("control", map[string]any{"data": map[string]any{"round": ""}})
 	reliable := harness.StartService(t, kit.Cluster(t).Kubeconfig)
 	s.program = startProgram(t, kit.NodeProgram(t, "node", "livestorm.mjs"), protocol, "http://"+s.link.Address(), reliable.Address, s.namespaces[0])
+	s.program.Step(ctx, "ready", &struct{}{})
 	return s
 }
 

@@ -2,9 +2,9 @@
 //
 // node livestorm.mjs PROTOCOL ADDRESS CONTROL_ADDRESS NAMESPACE
 //
-// ADDRESS may fail at any time; CONTROL_ADDRESS is reliable. When the ConfigMap "control" has a new
-// `data.round`, the program compares what it follows with lists, and reports "checked" when all are equal.
-// Ends, without closing its client, when the round is "end".
+// ADDRESS may fail at any time after the program has reported "ready"; CONTROL_ADDRESS is reliable. When the
+// ConfigMap "control" has a new `data.round`, the program compares what it follows with lists, and reports
+// "checked" when all are equal. Ends, without closing its client, when the round is "end".
 
 import { connect } from "@kubeconnect/client/node";
 import { connect as connectWeb } from "@kubeconnect/client/web";
@@ -69,7 +69,9 @@ async function equalsList(store, { patches, ...selection }) {
   const { objects } = await control
     .list("configmaps", { ...selection, minResourceVersion: target })
     .all();
-  return String(linesOf(store.list())) === String(linesOf(objects));
+  return (
+    store.snapshot !== undefined && String(linesOf(store.list())) === String(linesOf(objects))
+  );
 }
 
 async function equalsPage(page, selection) {
@@ -151,10 +153,12 @@ function begin() {
 async function check(round) {
   clearInterval(storm);
   let different = followed;
+  let reported = followed.length;
   while (different.length > 0) {
     const equal = await Promise.all(different.map(({ equals }) => equals()));
     different = different.filter((_, i) => !equal[i]);
-    if (different.length > 0) {
+    if (different.length > 0 && different.length < reported) {
+      reported = different.length;
       report("different", {
         round,
         names: different.map(
@@ -163,13 +167,17 @@ async function check(round) {
         ),
         pending: [...pending.keys()],
       });
-      await new Promise((resolve) => setTimeout(resolve, 200));
     }
+    if (different.length > 0) await new Promise((resolve) => setTimeout(resolve, 200));
   }
   report("checked", { round, checkedCount, problems, pending: [...pending.keys()] });
 }
 
+// A client gives up if its first stream fails, because the address may be wrong.
+const first = await client.store("configmaps", { labelSelector }).open();
+report("ready", {});
 begin();
+first.close();
 for await (const event of control.watch("configmaps", { namespace, name: "control" })) {
   const { data, metadata } = event.object?.value ?? {};
   if (!data || event.type === "DELETED") continue;
