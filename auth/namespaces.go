@@ -59,6 +59,18 @@ func (a *Authorizer) Namespaces(ctx context.Context, identity Identity, attribut
 	return a.confirm(ctx, caller, attributes, candidates)
 }
 
+// Among returns those of some namespaces in which a caller is allowed to perform an action on a
+// namespaced resource; the namespace of attributes is ignored. It costs a review for each of them
+// whose decision is not cached. After an error nothing is known.
+//
+// It is for a caller that is allowed to perform one action in all namespaces, and another one only in
+// some: the first permission does not imply that for a single namespace.
+func (a *Authorizer) Among(
+	ctx context.Context, identity Identity, attributes Attributes, namespaces []string,
+) (Namespaces, error) {
+	return a.confirm(ctx, a.reviews.caller(identity), attributes, namespaces)
+}
+
 func (a *Authorizer) candidatesFor(ctx context.Context, caller caller, attributes Attributes) ([]string, error) {
 	waitCtx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

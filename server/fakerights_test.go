@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,8 @@ type fakeRights struct {
 	refused error // the error of the credential
 	may     auth.Namespaces
 	of      map[string]auth.Namespaces // by resource, instead of may; nil for none
+	ofVerb  map[string]auth.Namespaces // by verb, instead of may
+	notIn   map[string][]string        // by verb, the namespaces in which it is denied although it is allowed in all
 	away    bool                       // the cluster cannot be asked
 	asked   []auth.Attributes
 	changed chan struct{}
@@ -57,7 +60,17 @@ func (f *fakeRights) Namespaces(_ context.Context, _ auth.Identity, attributes a
 	if f.of != nil {
 		return f.of[attributes.Resource], nil
 	}
+	if may, ok := f.ofVerb[attributes.Verb]; ok {
+		return may, nil
+	}
 	return f.may, nil
+}
+
+func (f *fakeRights) Among(_ context.Context, _ auth.Identity, attributes auth.Attributes, namespaces []string) (auth.Namespaces, error) {
+	may, err := f.Namespaces(context.Background(), auth.Identity{}, attributes)
+	return auth.Namespaces{Names: slices.DeleteFunc(slices.Clone(namespaces), func(namespace string) bool {
+		return !may.Contains(namespace) || slices.Contains(f.notIn[attributes.Verb], namespace)
+	})}, err
 }
 
 func (f *fakeRights) Changed() <-chan struct{} {

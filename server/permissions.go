@@ -18,6 +18,7 @@ import (
 type Authorizer interface {
 	Authorize(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Decision, error)
 	Namespaces(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Namespaces, error)
+	Among(ctx context.Context, identity auth.Identity, attributes auth.Attributes, namespaces []string) (auth.Namespaces, error)
 	Changed() <-chan struct{}
 }
 
@@ -123,30 +124,46 @@ func (r rights) changed(identity auth.Identity) <-chan struct{} {
 
 // scope returns the namespaces that a read can cover, or a Forbidden error if there are none. A
 // read of one namespace, or of a resource that is not namespaced, is allowed as a whole or not at
-// all. Then All means no more than that.
+// all. Then All means no more than that. A read of several namespaces needs each of its permissions in
+// each of them, because an authorizer that denies can precede RBAC.
 func (r rights) scope(ctx context.Context, identity auth.Identity, access accessRequest) (auth.Namespaces, error) {
 	scope := auth.Namespaces{All: true}
 	if identity.IsKubeconfigUser() {
 		return scope, nil // the API server has checked the permissions of this user when it filled the cache
 	}
-	for _, verb := range access.verbs {
-		allowed, err := r.allowed(ctx, identity, access, verb)
+	var everywhere []auth.Attributes
+	narrow := func(allowed auth.Namespaces, attributes auth.Attributes) error {
+		if scope = intersect(scope, allowed); scope.All || len(scope.Names) > 0 {
+			return nil
+		}
+		return forbidden(identity, attributes, "")
+	}
+	for request := &access; request != nil; request = request.also {
+		for _, verb := range request.verbs {
+			attributes := request.attributes(verb)
+			allowed, err := r.allowed(ctx, identity, *request, attributes)
+			if err == nil {
+				err = narrow(allowed, attributes)
+			}
+			if err != nil {
+				return auth.Namespaces{}, err
+			}
+			if allowed.All {
+				everywhere = append(everywhere, attributes)
+			}
+		}
+	}
+	if scope.All {
+		return scope, nil
+	}
+	for _, attributes := range everywhere {
+		allowed, err := r.authorizer.Among(ctx, identity, attributes, scope.Names)
+		if err == nil {
+			err = narrow(allowed, attributes)
+		}
 		if err != nil {
 			return auth.Namespaces{}, err
 		}
-		if scope = intersect(scope, allowed); !scope.All && len(scope.Names) == 0 {
-			return auth.Namespaces{}, forbidden(identity, access.attributes(verb), "")
-		}
-	}
-	if access.also == nil {
-		return scope, nil
-	}
-	also, err := r.scope(ctx, identity, *access.also)
-	if err != nil {
-		return auth.Namespaces{}, err
-	}
-	if scope = intersect(scope, also); !scope.All && len(scope.Names) == 0 {
-		return auth.Namespaces{}, forbidden(identity, access.also.attributes(access.also.verbs[0]), "")
 	}
 	return scope, nil
 }
@@ -160,9 +177,8 @@ func (r rights) scopeIfAny(ctx context.Context, identity auth.Identity, access a
 	return scope, err
 }
 
-// allowed returns the namespaces in which an identity has the permission for a verb.
-func (r rights) allowed(ctx context.Context, identity auth.Identity, access accessRequest, verb string) (auth.Namespaces, error) {
-	attributes := access.attributes(verb)
+// allowed returns the namespaces in which an identity has a permission of a read.
+func (r rights) allowed(ctx context.Context, identity auth.Identity, access accessRequest, attributes auth.Attributes) (auth.Namespaces, error) {
 	switch {
 	case r.authorizer == nil:
 		return auth.Namespaces{}, forbidden(identity, attributes, "")

@@ -97,6 +97,24 @@ func TestAccessRequest_HasTheVerbsOfTheAPIServer(t *testing.T) {
 	}
 }
 
+// TestWatch_NeedsEachPermissionInEachNamespace watches with the permission to list in all namespaces,
+// except that a request for one of them is denied, and the permission to watch in two.
+func TestWatch_NeedsEachPermissionInEachNamespace(t *testing.T) {
+	rights := newFakeRights(auth.Namespaces{All: true})
+	rights.ofVerb = map[string]auth.Namespaces{"watch": some("default", "other")}
+	rights.notIn = map[string][]string{"list": {"other"}}
+	f := followPods(t, withRights(t, twoNamespaces(), rights), "")
+	f.want("RESET", "ADDED default/a", "ADDED default/b", "SYNCED")
+
+	rights = newFakeRights(auth.Namespaces{All: true})
+	rights.ofVerb = map[string]auth.Namespaces{"watch": some("other")}
+	rights.notIn = map[string][]string{"list": {"other"}}
+	err := watchError(t.Context(), withRights(t, twoNamespaces(), rights), &kubeconnectv1.WatchRequest{Resource: "pods"})
+	if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), "cannot list") {
+		t.Errorf("returned %v", err)
+	}
+}
+
 func TestPages_NeedPermissionForTheNamespacesOfTheList(t *testing.T) {
 	rights := newFakeRights(some("default", "other"))
 	s := withRights(t, twoNamespaces(), rights)
