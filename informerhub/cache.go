@@ -20,6 +20,10 @@ type Cache struct {
 	history  history // nil in tests of the cache alone
 	activity *activity
 
+	started    time.Time
+	isPrivate  bool
+	beginnings beginnings // of watches
+
 	needsCatchUp chan struct{} // has a value after a watch was opened or a list was applied
 	bookmarked   chan struct{} // has a value after a bookmark arrived
 
@@ -80,6 +84,7 @@ func newCache(resource Resource, limits limits, activity *activity) *Cache {
 	c := &Cache{
 		selector:     selector{resource: resource},
 		activity:     activity,
+		started:      time.Now(),
 		store:        newStore(),
 		feed:         newFeed(limits),
 		following:    following{asOf: time.Now()},
@@ -273,17 +278,28 @@ func (c *Cache) Replace(items []any, version string) error {
 	objects := readable(items)
 	sortObjects(objects)
 	changes := c.changesTo(objects, version)
+	c.logSnapshot(c.replace(objects, changes, version), len(objects), len(changes))
+	return nil
+}
+
+// replace takes over a snapshot, which differs by changes from the delivered state.
+func (c *Cache) replace(objects []*Object, changes []change, version string) (taken how) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.continuesLocked(changes, version) {
+	switch {
+	case c.continuesLocked(changes, version):
+		taken = relisted
 		c.applyRelistLocked(changes, version)
-	} else {
+	case c.state.synced:
+		taken = restarted
+		c.startOverLocked(objects, version)
+	default:
 		c.startOverLocked(objects, version)
 	}
 	c.snapshots++
 	c.setStateLocked(state{synced: true, ended: c.state.ended})
 	c.listAppliedLocked()
-	return nil
+	return taken
 }
 
 // changesTo returns the changes from the delivered state to a snapshot. It compares without the

@@ -216,6 +216,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 	running.idle = time.AfterFunc(h.options.IdleTimeout, func() { h.endIdle(running) })
 	h.caches[resource] = running
 	h.running.Add(1)
+	cache.logStart()
 	go h.run(running, up)
 	return cache, nil
 }
@@ -281,6 +282,7 @@ func (h *Hub) endIdle(running *runningCache) {
 	switch {
 	case h.caches[running.resource] != running:
 	case remaining <= 0:
+		running.logEnd("unused")
 		h.endLocked(running)
 	default:
 		running.idle.Reset(remaining)

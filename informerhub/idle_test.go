@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 )
 
 func TestHub_EndsIdleCaches(t *testing.T) {
+	logged := captureLog(t)
 	api := fakeapi.New(t, fakeapi.Core)
 	hub, cache, upstream := syncedHub(t, api)
 	watcher := longWatch(t, cache)
@@ -37,6 +39,12 @@ func TestHub_EndsIdleCaches(t *testing.T) {
 	longAgo()
 	hub.endIdle(running)
 	<-upstream.Request.Context().Done() // the API server's watch has ended too
+	text := logged.take()
+	for _, line := range []string{`msg="cache started" resource=pods.v1`, `msg="cache ended" resource=pods.v1 reason=unused`} {
+		if !strings.Contains(text, line) {
+			t.Errorf("not logged: %s", line)
+		}
+	}
 
 	answered := ask(t.Context(), hub, pods)
 	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("20"))

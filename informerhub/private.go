@@ -73,6 +73,7 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, options Priva
 		return nil, err
 	}
 	cache := newCache(resource, defaultLimits(privateWindowBytes), h.privateActivity)
+	cache.isPrivate = true
 	up := h.upstreamOf(cache, client)
 	up.scope = scopeOf(options.Query)
 	up.metadataOnly = options.MetadataOnly

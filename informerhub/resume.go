@@ -51,29 +51,35 @@ func (w *Watcher) join() {
 // setCursorLocked sets the cursor to resume at. Every step since the position is sent if the window
 // reaches back to it, and the latest states if the log does. Otherwise a snapshot is sent.
 func (w *Watcher) setCursorLocked() {
-	feed := w.cache.feed
+	feed, counts := w.cache.feed, &w.cache.beginnings
 	since := w.options.Since
 	switch {
-	case since == nil || feed.undone(*since):
+	case since == nil:
+		counts.snapshots.Add(1)
 		w.beginSnapshotLocked()
 		return
-	case object.Older(feed.version, since.Version) && w.deliveredThrough == "":
-		w.beginSnapshotLocked() // the API server has never reached it
+	case feed.undone(*since), object.Older(feed.version, since.Version) && w.deliveredThrough == "":
+		counts.resets.Add(1) // the API server has undone it, or has never reached it
+		w.beginSnapshotLocked()
 		return
 	case object.Older(feed.version, since.Version):
+		counts.resumed.Add(1)
 		return
 	}
 	if object.Older(feed.closed, since.Version) {
 		w.deliveredThrough = since.Version // the other replica has delivered all deletions at it
 	}
 	if seq, ok := feed.locateStep(since.Version); ok {
+		counts.resumed.Add(1)
 		w.cursor = seq
 		return
 	}
 	if seq, ok := feed.log.locate(since.Version, feed.last); ok {
+		counts.latestStates.Add(1)
 		w.cursor, w.catchUp = seq, &catchUp{since: since.Version, began: seq, end: feed.last}
 		return
 	}
+	counts.resets.Add(1)
 	w.beginSnapshotLocked()
 }
 

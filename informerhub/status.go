@@ -15,6 +15,7 @@ type Status struct {
 	Watchers int
 	// Relists is the number of complete snapshots after the first one.
 	Relists int
+	Beginnings
 	// RelistingSince is the time at which reading of a complete snapshot began, the first one or
 	// another, over all attempts; zero if none is being read.
 	RelistingSince time.Time
@@ -43,6 +44,8 @@ func (c *Cache) status() Status {
 		Bytes:     c.store.bytes,
 		Watchers:  c.feed.watchers.watchers,
 		Relists:   max(0, c.snapshots-1),
+
+		Beginnings: c.beginnings.numbers(),
 
 		RelistingSince: c.following.relisting,
 	}

@@ -18,7 +18,7 @@ func TestHub_StatusDescribesItsCaches(t *testing.T) {
 	for _, watcher := range []*Watcher{one, other} {
 		nextLines(t, watcher)
 	}
-	want.Watchers = 2
+	want.Watchers, want.Beginnings.Snapshots = 2, 2
 	wantStatus(t, hub, want)
 	one.Close()
 	want.Watchers = 1

@@ -45,6 +45,7 @@ func (w *Watcher) readFeed() readResult {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if w.epoch != c.feed.epoch.id || w.cursor < c.feed.log.evictedSeq {
+		c.beginnings.resets.Add(1)
 		w.beginSnapshotLocked()
 	}
 	if w.snapshot != nil {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -155,11 +154,11 @@ func reserveWriteResponse(ctx context.Context, bytes int) error {
 }
 
 func errResponseMemory() error {
-	return busy("too many responses are being sent, to you or in all, for the memory of the service")
+	return busy(edge.LimitResponseMemory, "too many responses are being sent, to you or in all, for the memory of the service")
 }
 
 // busy returns the error for a call that has waited too long. Calls that were rejected together get
 // different retry times.
-func busy(format string, args ...any) error {
-	return &edge.LimitError{Over: fmt.Sprintf(format, args...), Wait: time.Second + rand.N(4*time.Second)}
+func busy(limit edge.Limit, over string) error {
+	return &edge.LimitError{Limit: limit, Over: over, Wait: time.Second + rand.N(4*time.Second)}
 }

@@ -123,7 +123,7 @@ func (r *reads) acquireLiveSlot(ctx context.Context) (release func(), err error)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("waiting for a slot to list at the API server: %w", context.Cause(ctx))
 	}
-	return nil, busy("too many lists are being read at the API server, by you or in all")
+	return nil, busy(edge.LimitUpstreamLists, "too many lists are being read at the API server, by you or in all")
 }
 
 // cacheToWatch returns the cache that a stream follows, and a function that releases it with the

@@ -87,7 +87,7 @@ func (m *callMemory) reserveLive(caller string) error {
 	}
 	release, ok := m.budget.live.TryAcquire(caller, liveStep)
 	if !ok {
-		return busy("too much is being read at the API server, by you or in all, for the memory of the service")
+		return busy(edge.LimitUpstreamMemory, "too much is being read at the API server, by you or in all, for the memory of the service")
 	}
 	m.held = append(m.held, release)
 	return nil

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -75,6 +76,7 @@ func TestMetrics_CountOpenAndEndedStreams(t *testing.T) {
 			_, err = clients.watchPods(t, "jane")
 			statustest.WantOverLimit(t, err, "stream limit reached: 1 streams open")
 			metricstest.WantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 1`)
+			metricstest.WantLines(t, s, "kubeconnect_limited_calls_total", `{limit="streams"} 1`)
 			s.end(stream)
 			metricstest.WantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 0`)
 			metricstest.WantLines(t, s, "kubeconnect_calls_total",
@@ -114,4 +116,34 @@ func TestMetrics_DoNotCountUnknownMethods(t *testing.T) {
 	metricstest.WantLines(t, s, "kubeconnect_calls_total")
 	metricstest.WantLines(t, s, "kubeconnect_call_duration_seconds")
 	metricstest.WantLines(t, s, "kubeconnect_streams")
+}
+
+// TestMetrics_CountCallsAndBytesByResource names resources as callers do.
+func TestMetrics_CountCallsAndBytesByResource(t *testing.T) {
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			s := newCountedService(t)
+			clients := rawClientsOf(s.service, options...)
+			for _, resource := range []string{"pods", "Pod", "nosuch", `"} 1`} {
+				request := as("jane", &kubeconnectv1.GetRequest{Resource: resource, Namespace: "default", Name: "a"})
+				_, _ = clients.get.CallUnary(t.Context(), request)
+			}
+			const get, watch = `{procedure="/kubeconnect.v1.ResourceService/Get"`, `{procedure="/kubeconnect.v1.ResourceService/Watch"`
+			metricstest.WantLines(t, s, "kubeconnect_resource_calls_total",
+				get+`,resource=""} 2`, get+`,resource="pods.v1"} 2`)
+			if _, err := clients.watchPods(t, "jane"); err != nil {
+				t.Fatal(err)
+			}
+			counted := map[string]bool{}
+			for _, line := range metricstest.Lines(t, s, "kubeconnect_sent_bytes_total") {
+				series, bytes, _ := strings.Cut(line, "} ")
+				counted[series] = bytes != "0"
+			}
+			for _, series := range []string{get + `,resource="pods.v1"`, watch + `,resource="pods.v1"`} {
+				if !counted[series] {
+					t.Errorf("no bytes are counted for %s: %v", series, counted)
+				}
+			}
+		})
+	}
 }

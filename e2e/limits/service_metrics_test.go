@@ -218,11 +218,16 @@ func (s scrape) wantAtLeast(t *testing.T, want map[string]float64) {
 
 // knownLabels maps the labels of the service's own series to patterns of their values.
 var knownLabels = map[string]*regexp.Regexp{
-	"code":      regexp.MustCompile(`^(ok|not_found|unauthenticated)$`),
-	"procedure": regexp.MustCompile(`^/kubeconnect\.v1\.ResourceService/(Get|List|Watch)$`),
-	"reason":    regexp.MustCompile(`^(memory|collector)$`),
-	"resource":  regexp.MustCompile(`^gadgets\.v1\.e2e-[a-z0-9]+\.example\.com$`),
-	"review":    regexp.MustCompile(`^(TokenReview|SubjectAccessReview)$`),
+	"began_with": regexp.MustCompile(`^(snapshot|each_step|latest_states|reset)$`),
+	"code":       regexp.MustCompile(`^(ok|not_found|unauthenticated)$`),
+	"goversion":  regexp.MustCompile(`^go1\.`),
+	"limit":      regexp.MustCompile(`^[a-z_]+$`),
+	"procedure":  regexp.MustCompile(`^/kubeconnect\.v1\.ResourceService/(Get|List|Watch)$`),
+	"reason":     regexp.MustCompile(`^(memory|collector)$`),
+	"resource":   regexp.MustCompile(`^(gadgets\.v1\.e2e-[a-z0-9]+\.example\.com)?$`),
+	"revision":   regexp.MustCompile(`^[0-9a-f]*$`),
+	"review":     regexp.MustCompile(`^(TokenReview|SubjectAccessReview)$`),
+	"version":    regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`),
 }
 
 func (s scrape) wantNoLabelsButKnownOnes(t *testing.T) {

@@ -120,7 +120,7 @@ func newCaller(limits Limits) *caller {
 
 func (c *caller) open(limits Limits) error {
 	if limits.Streams > 0 && c.streams >= limits.Streams {
-		return &LimitError{Over: fmt.Sprintf("stream limit reached: %d streams open", c.streams), Wait: c.retryAfter(limits)}
+		return &LimitError{Limit: LimitStreams, Over: fmt.Sprintf("stream limit reached: %d streams open", c.streams), Wait: c.retryAfter(limits)}
 	}
 	if err := c.call(limits); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *caller) acquireStreams(more int, limits Limits) error {
 		return err
 	}
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
-		return &LimitError{Over: fmt.Sprintf("stream limit exceeded: with %d watches and counts %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), Wait: c.retryAfter(limits)}
+		return &LimitError{Limit: LimitStreams, Over: fmt.Sprintf("stream limit exceeded: with %d watches and counts %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), Wait: c.retryAfter(limits)}
 	}
 	c.streams += more
 	return nil
@@ -144,7 +144,7 @@ func (c *caller) call(limits Limits) error {
 	if c.calls.Allow() {
 		return nil
 	}
-	return &LimitError{Over: fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), Wait: c.retryAfter(limits)}
+	return &LimitError{Limit: LimitRate, Over: fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), Wait: c.retryAfter(limits)}
 }
 
 // retryAfter returns the time after which to retry. Each rejected call gets its own time, at the

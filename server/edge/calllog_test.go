@@ -55,7 +55,7 @@ func endedCall(t *testing.T, caller, procedure string, err error) *call {
 	t.Helper()
 	c := newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil), "192.0.2.0/24")
 	c.record.caller = caller
-	c.record.ended(connect.Spec{Procedure: procedure}, ConnectError(err))
+	c.record.procedure, c.record.err = procedure, ConnectError(err)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
@@ -17,7 +19,7 @@ import (
 type callRecord struct {
 	id        string // see RequestIDHeader
 	caller    string // empty until the caller is authenticated
-	procedure string // empty if the request is not a call
+	procedure string // empty if the request is not a call, or its procedure is not known yet
 	resource  string // as the request names it
 	namespace string
 	name      string
@@ -25,6 +27,9 @@ type callRecord struct {
 	err       error // nil if the call succeeded
 	isRefused bool  // before its request was read
 	began     time.Time
+	metrics   *Metrics
+	sent      prometheus.Counter // of bytes, for the resource sentFor
+	sentFor   *string
 
 	resolved atomic.Pointer[string] // the resource as the cluster serves it; see NoteResource
 	objects  atomic.Int64           // in the responses; see NoteObjects
@@ -34,8 +39,18 @@ type callRecord struct {
 // noted returns a name from a request, shortened, without the memory of the rest.
 func noted(name string) string { return strings.Clone(CutName(name)) }
 
-// ended records how a call has ended.
-func (r *callRecord) ended(spec connect.Spec, err error) { r.procedure, r.err = spec.Procedure, err }
+// begin records which procedure is called.
+func (r *callRecord) begin(spec connect.Spec, metrics *Metrics) {
+	r.procedure, r.metrics = spec.Procedure, metrics
+}
+
+// sentBytes returns the counter of the bytes that are sent, which is not looked up for each message.
+func (r *callRecord) sentBytes() prometheus.Counter {
+	if resolved := r.resolved.Load(); r.sent == nil || r.sentFor != resolved {
+		r.sent, r.sentFor = r.metrics.sentBytes(r.procedure, r.servedResource()), resolved
+	}
+	return r.sent
+}
 
 // describe records what a request is about.
 func (r *callRecord) describe(message any) {
@@ -90,12 +105,18 @@ func NoteResource(ctx context.Context, name, resource string) {
 	}
 }
 
-// about returns the resource that the call is about, as precisely as it is known.
-func (r *callRecord) about() string {
+// servedResource returns the resource as the cluster serves it; empty if the call is about none, about
+// several, or about one that the cluster does not serve.
+func (r *callRecord) servedResource() string {
 	if resolved := r.resolved.Load(); resolved != nil {
 		return *resolved
 	}
-	return r.resource
+	return ""
+}
+
+// about returns the resource that the call is about, as precisely as it is known.
+func (r *callRecord) about() string {
+	return cmp.Or(r.servedResource(), r.resource)
 }
 
 // NoteObjects adds to the number of objects in the responses of a call. It can be called concurrently.
@@ -104,16 +125,19 @@ func NoteObjects(ctx context.Context, objects int) { recordOf(ctx).objects.Add(i
 // RequestID returns the ID of the request of a call; empty outside of a call.
 func RequestID(ctx context.Context) string { return recordOf(ctx).id }
 
-// countingWriter counts the bytes of a response.
+// countingWriter counts the bytes of a response, as they are sent: a stream can be open for an hour.
 type countingWriter struct {
 	http.ResponseWriter
-	bytes *atomic.Int64
+	record *callRecord
 }
 
 // Write implements io.Writer.
 func (w countingWriter) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)
-	w.bytes.Add(int64(n))
+	w.record.bytes.Add(int64(n))
+	if w.record.procedure != "" {
+		w.record.sentBytes().Add(float64(n))
+	}
 	return n, err
 }
 

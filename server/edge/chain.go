@@ -93,5 +93,5 @@ func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *Readiness, upstream 
 }
 
 func (c *Chain) interceptors() connect.Option {
-	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{}, cancelOnShutdown{onShutdown: c.config.OnShutdown}, conditionalReads{})
+	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{metrics: c.config.Metrics}, cancelOnShutdown{onShutdown: c.config.OnShutdown}, conditionalReads{})
 }

@@ -18,6 +18,6 @@ func (c *caller) charge(more int, limits Limits) error {
 	if limits.Rate == 0 || c.calls.AllowN(time.Now(), min(max(more, 0), limits.Burst-1)) {
 		return nil
 	}
-	return &LimitError{Over: fmt.Sprintf("rate limit reached: %d calls a second, and each question counts as a call",
+	return &LimitError{Limit: LimitRate, Over: fmt.Sprintf("rate limit reached: %d calls a second, and each question counts as a call",
 		limits.Rate), Wait: c.retryAfter(limits)}
 }

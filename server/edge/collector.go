@@ -66,6 +66,19 @@ var cacheMeasures = []measure[informerhub.Status]{
 		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Relists) }),
 }
 
+// beginnings are the ways in which watches begin, as labels.
+var beginnings = map[string]func(informerhub.Beginnings) int64{
+	"snapshot":      func(b informerhub.Beginnings) int64 { return b.Snapshots },
+	"each_step":     func(b informerhub.Beginnings) int64 { return b.Resumed },
+	"latest_states": func(b informerhub.Beginnings) int64 { return b.LatestStates },
+	"reset":         func(b informerhub.Beginnings) int64 { return b.Resets },
+}
+
+var beginningsDesc = prometheus.NewDesc("kubeconnect_cache_watches_total",
+	"Begun and resumed watches of the resource, by how they continued: with a snapshot, because they had no token; with each step since "+
+		"their token; with the latest states of what has changed since; or with a reset, which is a snapshot in spite of a token.",
+	[]string{"resource", "began_with"}, nil)
+
 var reviewMeasures = []measure[auth.ReviewStats]{
 	newMeasure("kubeconnect_auth_reviews_total", "review",
 		"TokenReviews and SubjectAccessReviews that were sent to the API server.",
@@ -101,6 +114,7 @@ func (c collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, measure := range cacheMeasures {
 		descs <- measure.desc
 	}
+	descs <- beginningsDesc
 	for _, measure := range reviewMeasures {
 		descs <- measure.desc
 	}
@@ -111,6 +125,9 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	for resource, status := range c.byResource() {
 		for _, measure := range cacheMeasures {
 			metrics <- measure.metric(resource, status)
+		}
+		for began, count := range beginnings {
+			metrics <- prometheus.MustNewConstMetric(beginningsDesc, prometheus.CounterValue, float64(count(status.Beginnings)), resource, began)
 		}
 	}
 	for review, source := range c.reviews {

@@ -20,7 +20,7 @@ func (f reviewSourceFunc) ReviewStats() auth.ReviewStats { return f() }
 func TestCollector_ShowsTheCurrentStatusOfCaches(t *testing.T) {
 	pods, widgets := informerhub.Resource{Version: "v1", Name: "pods"}, informerhub.Resource{Group: "example.com", Version: "v2", Name: "widgets"}
 	status := []informerhub.Status{
-		{Resource: pods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.UnixMilli(1500)}, Objects: 1, Bytes: 2, Watchers: 3, Relists: 4, RelistingSince: time.UnixMilli(2500)},
+		{Resource: pods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.UnixMilli(1500)}, Objects: 1, Bytes: 2, Watchers: 3, Relists: 4, RelistingSince: time.UnixMilli(2500), Beginnings: informerhub.Beginnings{Snapshots: 5, Resumed: 6, LatestStates: 7, Resets: 8}},
 		{Resource: widgets, Freshness: informerhub.Freshness{Stale: true}},
 	}
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return status }), nil)
@@ -37,6 +37,9 @@ func TestCollector_ShowsTheCurrentStatusOfCaches(t *testing.T) {
 		metricstest.WantLines(t, c, name, `{resource="pods.v1"} `+of[0], `{resource="widgets.v2.example.com"} `+of[1])
 	}
 	status = status[:1]
+	metricstest.WantLines(t, c, "kubeconnect_cache_watches_total",
+		`{began_with="each_step",resource="pods.v1"} 6`, `{began_with="latest_states",resource="pods.v1"} 7`,
+		`{began_with="reset",resource="pods.v1"} 8`, `{began_with="snapshot",resource="pods.v1"} 5`)
 	metricstest.WantLines(t, c, "kubeconnect_cache_last_contact_timestamp_seconds", `{resource="pods.v1"} 1.5`)
 	status = nil
 	metricstest.WantLines(t, c, "kubeconnect_cache_objects")

@@ -39,7 +39,7 @@ func (c *Callers) HoldStreams(name, credential string, streams int) (release fun
 	}
 	release, ok := c.credentials.TryAcquire(credential, int64(streams))
 	if !ok {
-		return nil, &LimitError{Over: fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), Wait: c.retryAfter(name)}
+		return nil, &LimitError{Limit: LimitCredentialStreams, Over: fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), Wait: c.retryAfter(name)}
 	}
 	return release, nil
 }

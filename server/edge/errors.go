@@ -22,23 +22,29 @@ var errShuttingDown = errors.New("this replica of the service is shutting down: 
 
 // mapErrors maps every error that leaves the service to its Connect code and, for errors of the
 // cluster, a kubeconnect.v1.Status. No other code does.
-type mapErrors struct{ serverOnly }
+type mapErrors struct {
+	serverOnly
+	metrics *Metrics
+}
 
 // WrapUnary implements connect.Interceptor.
-func (mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (m mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		if err := invalidJSONOf(request); err != nil {
 			return nil, ConnectError(err)
 		}
 		response, err := next(ctx, request)
+		m.metrics.limited(err)
 		return response, ConnectError(err)
 	}
 }
 
 // WrapStreamingHandler implements connect.Interceptor.
-func (mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (m mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		return ConnectError(next(ctx, conn))
+		err := next(ctx, conn)
+		m.metrics.limited(err)
+		return ConnectError(err)
 	}
 }
 

@@ -40,10 +40,12 @@ type gate struct {
 // admit implements connect.RequestGateFunc.
 func (g *gate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, header http.Header) (context.Context, error) {
 	c := callFrom(ctx)
+	c.record.begin(spec, g.metrics)
 	ctx, err := g.enter(ctx, c, spec, header)
 	if err == nil {
 		return ctx, nil
 	}
+	g.metrics.limited(err)
 	err = ConnectError(err)
 	g.metrics.refused(spec, c, err)
 	g.refuse(c)
@@ -95,7 +97,7 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 	if err := g.callers.call(name); err != nil || g.calls == nil {
 		return err
 	}
-	release, err := g.acquire(ctx, g.calls, name, 1, "call limit reached: too many of your calls are running or waiting")
+	release, err := g.acquire(ctx, g.calls, name, 1, LimitCalls, "call limit reached: too many of your calls are running or waiting")
 	if err != nil {
 		return err
 	}
@@ -105,10 +107,10 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 
 // acquire waits for at most admitPatience. It returns a *edge.LimitError after that, or at once if
 // too many calls wait already.
-func (g *gate) acquire(ctx context.Context, queue *fairqueue.Queue, name string, weight int64, message string) (release func(), err error) {
+func (g *gate) acquire(ctx context.Context, queue *fairqueue.Queue, name string, weight int64, limit Limit, message string) (release func(), err error) {
 	release, err = queue.AcquireWithin(ctx, name, weight, admitPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
-		return nil, &LimitError{Over: message, Wait: g.callers.retryAfter(name)}
+		return nil, &LimitError{Limit: limit, Over: message, Wait: g.callers.retryAfter(name)}
 	}
 	return release, err
 }

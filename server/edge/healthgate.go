@@ -30,12 +30,17 @@ type healthGate struct {
 // admit implements connect.RequestGateFunc.
 func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	c := callFrom(ctx)
+	c.record.begin(spec, g.metrics)
 	if !isStream(spec) {
 		return ctx, nil
 	}
 	release, ok := g.watches.TryShare(c.network, 1)
 	if !ok {
-		err := ConnectError(&LimitError{Over: "too many watches of health are open, from your network or in all", Wait: refusedPatience})
+		err := error(&LimitError{
+			Limit: LimitHealthWatches, Over: "too many watches of health are open, from your network or in all", Wait: refusedPatience,
+		})
+		g.metrics.limited(err)
+		err = ConnectError(err)
 		g.metrics.refused(spec, c, err)
 		g.refuse(c)
 		return nil, err

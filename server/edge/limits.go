@@ -49,10 +49,27 @@ func (l Limits) checkWatches(watches int) error {
 // pod it calls from. A user with many tokens therefore has no higher limits.
 func CallerKey(identity auth.Identity) string { return identity.Username + "\x00" + identity.UID }
 
+// Limit names a limit in the metrics.
+type Limit string
+
+// The limits that a call can be over.
+const (
+	LimitStreams           Limit = "streams"            // open streams of a caller
+	LimitCredentialStreams Limit = "credential_streams" // open streams of a credential
+	LimitRate              Limit = "rate"               // calls a second
+	LimitCalls             Limit = "calls"              // concurrent calls
+	LimitRequestBytes      Limit = "request_bytes"      // bytes of requests in progress
+	LimitResponseMemory    Limit = "response_memory"    // memory of responses in progress
+	LimitUpstreamLists     Limit = "upstream_lists"     // concurrent lists at the API server
+	LimitUpstreamMemory    Limit = "upstream_memory"    // memory of what is read at the API server
+	LimitHealthWatches     Limit = "health_watches"     // open watches of grpc.health.v1.Health
+)
+
 // LimitError reports that a caller is over a limit, and when to retry.
 type LimitError struct {
-	Over string
-	Wait time.Duration
+	Limit Limit
+	Over  string
+	Wait  time.Duration
 }
 
 func (e *LimitError) Error() string {

@@ -2,19 +2,24 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts calls, streams and sent events. It does not name an object, a namespace or a
-// caller, and its labels have as many values as the API has methods and codes. It implements
+// Metrics counts calls, streams, and what is sent. It does not name an object, a namespace or a caller.
+// Its labels have as many values as the API has methods and codes, and the cluster resources: a name in
+// a request that the cluster does not serve is no label. It implements
 // prometheus.Collector. Its methods are safe for concurrent use.
 type Metrics struct {
 	calls     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 	streams   *prometheus.GaugeVec
+	resources *prometheus.CounterVec
+	limits    *prometheus.CounterVec
+	bytes     *prometheus.CounterVec
 	events    prometheus.Counter
 	followers prometheus.Gauge
 	followed  prometheus.Gauge
@@ -41,6 +46,21 @@ func NewMetrics() *Metrics {
 			Help: "Open streams; each needs about 50 KB. Alert when the number falls at once and does not rise " +
 				"at other replicas.",
 		}, []string{"procedure"}),
+		resources: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_resource_calls_total",
+			Help: "Completed calls and streams, by procedure and resource. The resource is empty for calls about none or several, " +
+				"and for names that the cluster does not serve.",
+		}, []string{"procedure", "resource"}),
+		limits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_limited_calls_total",
+			Help: "Calls that were rejected because the caller or the service was over a limit, by limit. They have the code " +
+				"resource_exhausted, with a time after which to retry.",
+		}, []string{"limit"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_sent_bytes_total",
+			Help: "Bytes of responses, without headers and TLS, by procedure and resource, which is empty as in " +
+				"kubeconnect_resource_calls_total. Those of open streams are included.",
+		}, []string{"procedure", "resource"}),
 		events: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kubeconnect_sent_events_total",
 			Help: "Events sent on all watches, including those of snapshots and bookmarks. Alert when it does not rise while " +
@@ -69,7 +89,7 @@ func (m *Metrics) SetFollowed(followers, bytes int) {
 func (m *Metrics) SentEvents() prometheus.Counter { return m.events }
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.calls, m.durations, m.streams, m.events, m.followers, m.followed}
+	return []prometheus.Collector{m.calls, m.durations, m.streams, m.resources, m.bytes, m.limits, m.events, m.followers, m.followed}
 }
 
 // Describe implements prometheus.Collector.
@@ -91,12 +111,25 @@ func (m *Metrics) ended(spec connect.Spec, c *call, err error) {
 	if connect.IsNotModifiedError(err) {
 		err = nil
 	}
-	c.record.ended(spec, err)
+	c.record.err = err
+	m.resources.WithLabelValues(spec.Procedure, c.record.servedResource()).Inc()
 	code := "ok"
 	if err != nil {
 		code = connect.CodeOf(err).String()
 	}
 	m.calls.WithLabelValues(spec.Procedure, code).Inc()
+}
+
+// limited counts a call that has failed because of a limit, if it has.
+func (m *Metrics) limited(err error) {
+	if over := (*LimitError)(nil); errors.As(err, &over) {
+		m.limits.WithLabelValues(string(over.Limit)).Inc()
+	}
+}
+
+// sentBytes returns the counter of the bytes that are sent to calls of a procedure about a resource.
+func (m *Metrics) sentBytes(procedure, resource string) prometheus.Counter {
+	return m.bytes.WithLabelValues(procedure, resource)
 }
 
 // refused counts a call that a gate has rejected, because interceptors do not see it.

@@ -77,7 +77,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	if late := (*connect.Error)(nil); errors.As(c.body.err, &late) {
 		return late
 	}
-	release, err := g.acquire(ctx, g.requests, name, weight, "request size limit reached: too many bytes of your requests are in progress")
+	release, err := g.acquire(ctx, g.requests, name, weight, LimitRequestBytes, "request size limit reached: too many bytes of your requests are in progress")
 	if err != nil {
 		return err
 	}

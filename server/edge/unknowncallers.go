@@ -68,7 +68,7 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 		defer e.log.log(c)
 		defer c.end()
 		c.receiveWithin(e.bodyPatience)
-		next.ServeHTTP(countingWriter{w, &c.record.bytes}, c.request)
+		next.ServeHTTP(countingWriter{w, &c.record}, c.request)
 		if r.ProtoMajor == 2 {
 			_ = c.control.Flush() // net/http would flush only after the call has ended
 		}

@@ -1,0 +1,63 @@
+package informerhub
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// Beginnings are the numbers of ways in which watches have begun, or continued after an interruption.
+// A watch that lags behind the window begins again.
+type Beginnings struct {
+	// Snapshots began without a position.
+	Snapshots int64
+	// Resumed continued with each step since their position.
+	Resumed int64
+	// LatestStates continued with the latest state of each object that has changed since.
+	LatestStates int64
+	// Resets had a position and got a snapshot, because it is of another history or too old.
+	Resets int64
+}
+
+// beginnings counts concurrently.
+type beginnings struct{ snapshots, resumed, latestStates, resets atomic.Int64 }
+
+func (b *beginnings) numbers() Beginnings {
+	return Beginnings{b.snapshots.Load(), b.resumed.Load(), b.latestStates.Load(), b.resets.Load()}
+}
+
+// how is the way in which a cache takes over a snapshot of the API server.
+type how int
+
+const (
+	filled    how = iota // by the first snapshot
+	relisted             // as changes since the state before it
+	restarted            // as a new history: each watcher gets a RESET
+)
+
+// logStart logs the start of a cache.
+func (c *Cache) logStart() { c.log(slog.LevelInfo, "cache started") }
+
+// logEnd logs the end of a cache, and why it has ended.
+func (c *Cache) logEnd(reason string) { c.log(slog.LevelInfo, "cache ended", "reason", reason) }
+
+// logSnapshot logs a snapshot of the API server.
+func (c *Cache) logSnapshot(taken how, objects, changes int) {
+	switch taken {
+	case filled:
+		c.log(slog.LevelInfo, "cache filled", "objects", objects, "seconds", time.Since(c.started).Round(time.Millisecond).Seconds())
+	case relisted:
+		c.log(slog.LevelInfo, "cache relisted", "objects", objects, "changes", changes)
+	case restarted:
+		c.log(slog.LevelWarn, "cache begins a new history: all its watchers get a RESET", "objects", objects)
+	}
+}
+
+// log logs about a cache. Of a private cache, which serves a single stream, everything is for debugging.
+func (c *Cache) log(level slog.Level, message string, attributes ...any) {
+	if c.isPrivate {
+		level = slog.LevelDebug
+	}
+	slog.Log(context.Background(), level, message, append([]any{"resource", c.resource.String()}, attributes...)...)
+}
