@@ -96,6 +96,24 @@ e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.ins
 	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
 	@cd e2e/deploy && $(GO) test -race -c -o /dev/null ./...
 
+# What an image of this checkout says of its source.
+REVISION = $(shell git rev-parse HEAD)$(shell git diff --quiet HEAD || echo -dirty)
+
+.PHONY: image
+image: console ## Build dist/image, a container image (OCI layout); `make push IMAGE=…` uploads it.
+	$(say) 'image: linux/amd64 and linux/arm64'
+	@cd tools/release && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(GO) run . image -source ../.. -output ../../dist -revision '$(REVISION)'
+
+.PHONY: push
+push: ## Upload dist/image to IMAGE, such as registry.example.com/kubeconnect:0.1.0.
+	@cd tools/release && $(GO) run . push ../../dist/image '$(IMAGE)'
+
+.PHONY: release
+release: .venv/.installed ## Write all that users install to dist/VERSION, from the last commit.
+	$(say) 'release: $(VERSION)'
+	@GO='$(GO)' NPM='$(NPM)' sh tools/release.sh '$(VERSION)' 'dist/$(VERSION)'
+
 ##@ Run
 
 .PHONY: run
@@ -133,10 +151,14 @@ check-go: console
 	@cd e2e/deploy && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: vet and staticcheck of the OpenID issuer of the tests'
 	@cd e2e/issuer && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
+	$(say) 'go: vet and staticcheck of the program that builds releases'
+	@cd tools/release && $(GO) vet ./... && $(GO) tool -modfile=../go.mod staticcheck ./...
 	$(say) 'go: tests with the race detector'
 	@$(GO) test -race ./...
 	@cd e2e/cluster && $(GO) test -vet=off $(KUBERNETES_FLAGS) ./...
 	@cd e2e/deploy && $(GO) test ./...
+	$(say) 'go: build the image twice (the first time this compiles the service for arm64)'
+	@cd tools/release && $(GO) test ./...
 
 # Python programs outside of the client.
 PROGRAMS = ../../e2e/callers/python ../../bench/python
@@ -253,4 +275,4 @@ format: clients/node_modules/.installed .venv/.installed ## Format everything.
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here.
-	rm -rf bin .cache .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*
+	rm -rf bin dist .cache .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*
