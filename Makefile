@@ -249,6 +249,10 @@ generate: clients/node_modules/.installed .venv/.installed ## Regenerate the cod
 	@cd clients/python && ../../.venv/bin/python generate.py
 	@cd clients && $(NPM) run --silent generate
 
+.PHONY: chart
+chart: ## Write the README of the chart from the comments of values.yaml.
+	@cd e2e/deploy && UPDATE=1 $(GO) test -count=1 -run TestReadme .
+
 ADDRESS ?= http://127.0.0.1:8080
 # The tests that bring the console into the states that the cluster of `make run` does not have.
 STATES = TestConsole_IsAccessibleWithoutPermissions|TestConnection_SaysThatTheDataIsOutdated
