@@ -109,6 +109,9 @@ image: console ## Build dist/image, a container image (OCI layout); `make push I
 push: ## Upload dist/image to IMAGE, such as registry.example.com/kubeconnect:0.1.0.
 	@cd tools/release && $(GO) run . push ../../dist/image '$(IMAGE)'
 
+# The version of the source, which is the only one that a release can have.
+VERSION ?= $(shell sed -n 's/^const Number = "\(.*\)"$$/\1/p' internal/version/version.go)
+
 .PHONY: release
 release: .venv/.installed ## Write all that users install to dist/VERSION, from the last commit.
 	$(say) 'release: $(VERSION)'
@@ -182,6 +185,19 @@ check-ts: console
 	$(say) 'typescript: tsc, eslint, prettier, tests'
 	@cd clients && $(NPM) run --silent check
 	@cd clients && $(NPM) test --silent
+
+# Builds the release of the last commit twice, and tests what users install from it.
+.PHONY: check-release
+check-release: e2e-programs .cache/wheels/.downloaded ## Build a release twice, install its packages in empty folders, and use them.
+	@$(MAKE) --no-print-directory release
+	@GO='$(GO)' NPM='$(NPM)' sh tools/release.sh '$(VERSION)' dist/again
+	$(say) 'release: compare both builds'
+	@diff dist/$(VERSION)/SHA256SUMS dist/again/SHA256SUMS
+	$(say) 'release: install the wheel, the sdist and the npm package'
+	@cd clients/python && KUBECONNECT_DIST=../../dist/$(VERSION) KUBECONNECT_WHEELS=../../.cache/wheels \
+		../../.venv/bin/python -m pytest -q tests/test_package_build.py
+	@KUBECONNECT_DIST=$(CURDIR)/dist/$(VERSION) CHROMIUM=$$(sh tools/browser.sh) E2E=1 \
+		$(GO) test -count=1 -timeout $(call minutes,10) -run TestPackage ./e2e/clients
 
 # With E2E_PATIENCE=N tests wait N times as long before they fail. The default depends on the
 # machine, see e2e/harness/patience.go. The timeout of a test package is multiplied by it too.
