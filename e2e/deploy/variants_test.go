@@ -66,7 +66,8 @@ var variants = map[string]values{
 		"networkPolicy": values{"enabled": true},
 		"metrics":       values{"enabled": true, "port": 9191, "from": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 	},
-	"with a monitor": {"metrics": values{"enabled": true, "serviceMonitor": values{"enabled": true, "interval": "1m30s", "labels": values{"release": "prometheus"}}}},
+	"with administrators": {"metrics": values{"enabled": true, "adminTokenSecret": "admins"}},
+	"with a monitor":      {"metrics": values{"enabled": true, "serviceMonitor": values{"enabled": true, "interval": "1m30s", "labels": values{"release": "prometheus"}}}},
 	"with all that pods take": {
 		"podAnnotations": values{"a": "b"}, "podLabels": values{"c": "d"}, "nodeSelector": values{"kubernetes.io/os": "linux"},
 		"tolerations": []any{values{"operator": "Exists"}}, "priorityClassName": "system-cluster-critical",
