@@ -7,14 +7,14 @@ go=${GO:-go}
 npm=${NPM:-npm}
 python=$PWD/.venv/bin/python
 version=$1
-mkdir -p "$2"
-output=$(cd "$2" && pwd)
 
 source=$(sed -n 's/^const Number = "\(.*\)"$/\1/p' internal/version/version.go)
 if [ "$version" != "$source" ]; then
 	echo "release: the source has version $source, not \"$version\"; docs/releases.md lists the files to change" >&2
 	exit 1
 fi
+mkdir -p "$2"
+output=$(cd "$2" && pwd)
 revision=$(git rev-parse HEAD)
 if ! git diff --quiet HEAD; then
 	echo "release: changes that are not committed are left out" >&2
