@@ -4,24 +4,35 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 )
 
 // ReviewStats counts the reviews of one kind since the start of the service.
 type ReviewStats struct {
 	// Requested is the number of reviews that were requested from the API server.
-	Requested uint64
+	Requested uint64 `json:"requested"`
 	// Failed is the number of reviews without a decision: the API server returned an error, or was
 	// not reachable in time.
-	Failed uint64
+	Failed uint64 `json:"failed"`
 	// Rejected is the number of reviews that were rejected because the queue of their caller, of
 	// their peer or of all was full.
-	Rejected uint64
+	Rejected uint64 `json:"rejected"`
 	// CacheHits is the number of decisions that were served from the cache.
-	CacheHits uint64
+	CacheHits uint64 `json:"cacheHits"`
+	// Waiting is the number of reviews that wait for a slot now.
+	Waiting int64 `json:"waiting"`
+	// Waited is the time that all reviews have waited for their slot.
+	Waited time.Duration `json:"waitedNanoseconds"`
+	// Took is the time that all reviews have taken at the API server.
+	Took time.Duration `json:"tookNanoseconds"`
 }
 
 // counts counts Reviews. Its methods are safe for concurrent use.
-type counts struct{ requested, failed, rejected, cacheHits atomic.Uint64 }
+type counts struct {
+	requested, failed, rejected, cacheHits atomic.Uint64
+	waiting                                atomic.Int64
+	waited, took                           atomic.Int64 // nanoseconds
+}
 
 func (c *counts) stats() ReviewStats {
 	return ReviewStats{
@@ -29,7 +40,21 @@ func (c *counts) stats() ReviewStats {
 		Failed:    c.failed.Load(),
 		Rejected:  c.rejected.Load(),
 		CacheHits: c.cacheHits.Load(),
+		Waiting:   c.waiting.Load(),
+		Waited:    time.Duration(c.waited.Load()),
+		Took:      time.Duration(c.took.Load()),
 	}
+}
+
+// wait counts a review while it waits for its slot.
+func (c *counts) wait(ctx context.Context, slot slot) error {
+	began := time.Now()
+	c.waiting.Add(1)
+	defer func() {
+		c.waiting.Add(-1)
+		c.waited.Add(int64(time.Since(began)))
+	}()
+	return slot.wait(ctx)
 }
 
 // count records the outcome of a review.
