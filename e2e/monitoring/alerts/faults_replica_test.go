@@ -1,0 +1,79 @@
+package alerts_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/kit"
+)
+
+func theOnlyReplicaEnds(ctx context.Context, t *testing.T) *prometheus {
+	replica := startReplica(ctx, t, "a")
+	p := startPrometheus(t, replica.target)
+	stop(t, replica)
+	p.untilFiring(t, "KubeconnectDown")
+	return p
+}
+
+func oneOfTwoReplicasEnds(ctx context.Context, t *testing.T) *prometheus {
+	staying, ending := startReplica(ctx, t, "a"), startReplica(ctx, t, "b")
+	p := startPrometheus(t, staying.target, ending.target)
+	startLoad(t, clientOf(t, staying.Service), clientOf(t, ending.Service))
+	stop(t, ending)
+	p.untilFiring(t, "KubeconnectReplicaDown")
+	return p
+}
+
+func stop(t *testing.T, ending *replica) {
+	t.Helper()
+	if err := ending.Stop(); err != nil {
+		t.Errorf("a replica exited: %v", err)
+	}
+}
+
+// aReplicaIsKilledRepeatedly starts the next process before it ends the last one: the pod is down
+// only for a moment.
+func aReplicaIsKilledRepeatedly(ctx context.Context, t *testing.T) *prometheus {
+	running := startReplica(ctx, t, "a")
+	p := startPrometheus(t, running.target)
+	for range 3 {
+		next := startReplica(ctx, t, "a")
+		running.target.restarted(t, next.Service)
+		next.target = running.target
+		stop(t, running)
+		running = next
+		p.untilScraped(t)
+	}
+	p.untilFiring(t, "KubeconnectReplicaRestarts")
+	return p
+}
+
+func theMemoryLimitIsTooLow(ctx context.Context, t *testing.T) *prometheus {
+	p := startPrometheus(t, startReplica(ctx, t, "a", "--memory-limit", "4Mi").target)
+	p.untilFiring(t, "KubeconnectMemoryExceeded")
+	return p
+}
+
+// theMemoryLimitIsAlmostReached sets a limit of which an idle replica needs most.
+func theMemoryLimitIsAlmostReached(ctx context.Context, t *testing.T) *prometheus {
+	limit := memoryNeeded(ctx, t) / 0.88
+	p := startPrometheus(t, startReplica(ctx, t, "a", "--memory-limit", fmt.Sprintf("%.0f", limit)).target)
+	p.untilFiring(t, "KubeconnectMemoryLow")
+	return p
+}
+
+// memoryNeeded returns the memory in bytes that an idle replica needs.
+func memoryNeeded(ctx context.Context, t *testing.T) (needed float64) {
+	t.Helper()
+	idle := startReplica(ctx, t, "idle")
+	kit.Eventually(ctx, t, "the replica has read its memory", func() error {
+		needed = idle.target.value(ctx, t, "kubeconnect_memory_needed_bytes")
+		if needed == 0 {
+			return fmt.Errorf("not yet")
+		}
+		return nil
+	})
+	stop(t, idle)
+	return needed
+}
