@@ -147,19 +147,25 @@ func refuseWrites(ctx context.Context, t *testing.T, namespace string) {
 	t.Cleanup(func() { _ = webhooks.Delete(context.WithoutCancel(ctx), created.Name, metav1.DeleteOptions{}) })
 }
 
-// slowRate is the number of bytes a second that the link to the API server forwards: a review takes
-// more than a second.
-const slowRate = 600
+const (
+	// slowResponse is how long the API server does not respond, and quickResponses the time between
+	// two such times.
+	slowResponse   = 2 * time.Second
+	quickResponses = 100 * time.Millisecond
+)
 
 // reviewsTakeSeconds lists another namespace with each call, so that each call needs a review.
 func reviewsTakeSeconds(ctx context.Context, t *testing.T) *prometheus {
 	replica, account := startReplica(ctx, t, "a", "--auth", "cluster"), reader(ctx, t)
 	p := startPrometheus(t, replica.target)
 	client := account.Calling(replica.Service, harness.GRPC).Resources
-	replica.link.SetSlowRate(slowRate)
-	replica.link.Set(harness.Slow)
-	calls := 0
-	newBackground(t).repeat(func(ctx context.Context) {
+	callers, calls := newBackground(t), 0
+	callers.repeat(func(ctx context.Context) {
+		replica.link.Set(harness.Frozen)
+		kit.Last(ctx, slowResponse)
+		replica.link.Set(harness.None)
+	}, quickResponses)
+	callers.repeat(func(ctx context.Context) {
 		calls++
 		_, _ = client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: fmt.Sprint("other-", calls)})
 	}, callInterval)

@@ -55,9 +55,10 @@ func theMemoryLimitIsTooLow(ctx context.Context, t *testing.T) *prometheus {
 	return p
 }
 
-// theMemoryLimitIsAlmostReached sets a limit of which an idle replica needs most.
+// theMemoryLimitIsAlmostReached sets a limit of which an idle replica needs most. A replica with a
+// limit that is too low shows how much that is, because it has collected all garbage.
 func theMemoryLimitIsAlmostReached(ctx context.Context, t *testing.T) *prometheus {
-	limit := memoryNeeded(ctx, t) / 0.88
+	limit := memoryNeeded(ctx, t) / 0.87
 	p := startPrometheus(t, startReplica(ctx, t, "a", "--memory-limit", fmt.Sprintf("%.0f", limit)).target)
 	p.untilFiring(t, "KubeconnectMemoryLow")
 	return p
@@ -66,7 +67,7 @@ func theMemoryLimitIsAlmostReached(ctx context.Context, t *testing.T) *prometheu
 // memoryNeeded returns the memory in bytes that an idle replica needs.
 func memoryNeeded(ctx context.Context, t *testing.T) (needed float64) {
 	t.Helper()
-	idle := startReplica(ctx, t, "idle")
+	idle := startReplica(ctx, t, "idle", "--memory-limit", "4Mi")
 	kit.Eventually(ctx, t, "the replica has read its memory", func() error {
 		needed = idle.target.value(ctx, t, "kubeconnect_memory_needed_bytes")
 		if needed == 0 {
