@@ -154,20 +154,18 @@ const (
 	quickResponses = 100 * time.Millisecond
 )
 
-// reviewsTakeSeconds lists another namespace with each call, so that each call needs a review.
-func reviewsTakeSeconds(ctx context.Context, t *testing.T) *prometheus {
-	replica, account := startReplica(ctx, t, "a", "--auth", "cluster"), reader(ctx, t)
+// theAPIServerIsSlow reads a resource that is not cached: each call waits for the API server.
+func theAPIServerIsSlow(ctx context.Context, t *testing.T) *prometheus {
+	replica := startReplica(ctx, t, "a", "--uncached", "secrets")
 	p := startPrometheus(t, replica.target)
-	client := account.Calling(replica.Service, harness.GRPC).Resources
-	callers, calls := newBackground(t), 0
+	client, callers := clientOf(t, replica.Service), newBackground(t)
 	callers.repeat(func(ctx context.Context) {
 		replica.link.Set(harness.Frozen)
 		kit.Last(ctx, slowResponse)
 		replica.link.Set(harness.None)
 	}, quickResponses)
 	callers.repeat(func(ctx context.Context) {
-		calls++
-		_, _ = client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: fmt.Sprint("other-", calls)})
+		_, _ = client.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: "default"})
 	}, callInterval)
 	p.untilFiring(t, "KubeconnectCallsSlow")
 	return p
@@ -190,17 +188,22 @@ func streamsAreEndedEverySecond(ctx context.Context, t *testing.T) *prometheus {
 	return p
 }
 
-// replicasHaveDifferentTokenGenerations leaves a rollout of another token generation half done:
-// streams that move between the replicas get a snapshot each time.
-func replicasHaveDifferentTokenGenerations(ctx context.Context, t *testing.T) *prometheus {
-	replicas := []*replica{startReplica(ctx, t, "a", "--token-generation", "1"), startReplica(ctx, t, "b", "--token-generation", "2")}
-	p := startPrometheus(t, replicas[0].target, replicas[1].target)
-	clients := []kit.ResourceClient{clientOf(t, replicas[0].Service), clientOf(t, replicas[1].Service)}
-	moving, moves := &stream{}, 0
+// tokensAreOlderThanTheHistory resumes from before the replica has started, and from before etcd was
+// compacted, as clients do that were away for long.
+func tokensAreOlderThanTheHistory(ctx context.Context, t *testing.T) *prometheus {
+	controlPlane := kit.CompactingCluster(t)
+	write := kit.ConfigMapsIn(ctx, t, controlPlane, kit.NewNamespace(ctx, t, controlPlane))
+	before := startReplicaOf(ctx, t, controlPlane, controlPlane.Kubeconfig, "a")
+	old := stream{client: clientOf(t, before.Service)}
+	old.call(ctx, 1)
+	stop(t, before)
+	kit.UntilCompacted(ctx, t, controlPlane, write.Create("one", nil).ResourceVersion)
+	replica := startReplicaOf(ctx, t, controlPlane, controlPlane.Kubeconfig, "b")
+	p := startPrometheus(t, replica.target)
+	old.client = clientOf(t, replica.Service)
 	newBackground(t).repeat(func(ctx context.Context) {
-		moves++
-		moving.client = clients[moves%len(clients)]
-		moving.call(ctx, 1)
+		resumed := old
+		resumed.call(ctx, 1)
 	}, callInterval)
 	p.untilFiring(t, "KubeconnectStreamsReset")
 	return p

@@ -24,10 +24,10 @@ var faults = map[string]func(context.Context, *testing.T) *prometheus{
 	"KubeconnectReviewsFail":        thePermissionToReviewIsRevoked,
 	"KubeconnectReviewsRejected":    manyInvalidTokensAreSent,
 	"KubeconnectCallsFail":          anAdmissionWebhookIsDown,
-	"KubeconnectCallsSlow":          reviewsTakeSeconds,
+	"KubeconnectCallsSlow":          theAPIServerIsSlow,
 	"KubeconnectCallsRejected":      aCallerExceedsItsRate,
 	"KubeconnectStreamsInterrupted": streamsAreEndedEverySecond,
-	"KubeconnectStreamsReset":       replicasHaveDifferentTokenGenerations,
+	"KubeconnectStreamsReset":       tokensAreOlderThanTheHistory,
 }
 
 // faultPatience bounds the time of one fault.

@@ -25,7 +25,7 @@ import (
 )
 
 // alertPatience bounds the time until an alert fires, and until it ends.
-var alertPatience = harness.Patience(time.Minute)
+const alertPatience = time.Minute
 
 // prometheus scrapes replicas of the service, and evaluates the rules after each scrape, with
 // Prometheus' own storage, engine and rule manager, at a time that runs faster.
@@ -50,7 +50,7 @@ func startPrometheus(t *testing.T, targets ...*target) *prometheus {
 	p := &prometheus{
 		clock: stretchedClock{time.Now()}, storage: teststorage.New(t), targets: targets, fired: make(map[string]bool),
 		engine: promql.NewEngine(promql.EngineOpts{
-			MaxSamples: 10_000_000, Timeout: alertPatience, Parser: parser.NewParser(parser.Options{}), EnableAtModifier: true,
+			MaxSamples: 10_000_000, Timeout: harness.Patience(alertPatience), Parser: parser.NewParser(parser.Options{}), EnableAtModifier: true,
 		}),
 	}
 	t.Cleanup(func() { _ = p.engine.Close() })

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/kit"
 	"github.com/kubeconnect/kubeconnect/e2e/monitoring"
 )
 
@@ -48,9 +49,7 @@ func newTarget(t *testing.T, instance string, service *harness.Service) *target 
 // restarted continues with another process in the same pod.
 func (g *target) restarted(t *testing.T, service *harness.Service) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), alertPatience)
-	defer cancel()
-	line, err := service.UntilPrints(ctx, metricsLine.MatchString)
+	line, err := service.UntilPrints(kit.Deadline(t), metricsLine.MatchString)
 	if err != nil {
 		t.Fatal(err)
 	}
