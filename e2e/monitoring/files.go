@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
@@ -22,8 +23,8 @@ func DashboardFile() (string, error) {
 	return harness.Path("deploy", "kubeconnect", "files", "dashboard.json")
 }
 
-// Alerts returns the alerts of the rules, in their order.
-func Alerts() (alerts []rulefmt.Rule, err error) {
+// Rules returns the rules, in their order.
+func Rules() (rules []rulefmt.Rule, err error) {
 	path, err := RulesFile()
 	if err != nil {
 		return nil, err
@@ -33,11 +34,13 @@ func Alerts() (alerts []rulefmt.Rule, err error) {
 		return nil, errors.Join(errs...)
 	}
 	for _, group := range groups.Groups {
-		for _, rule := range group.Rules {
-			if rule.Alert != "" {
-				alerts = append(alerts, rule)
-			}
-		}
+		rules = append(rules, group.Rules...)
 	}
-	return alerts, nil
+	return rules, nil
+}
+
+// Alerts returns the rules that are alerts, in their order.
+func Alerts() ([]rulefmt.Rule, error) {
+	rules, err := Rules()
+	return slices.DeleteFunc(rules, func(rule rulefmt.Rule) bool { return rule.Alert == "" }), err
 }

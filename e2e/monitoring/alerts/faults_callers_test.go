@@ -194,7 +194,7 @@ func tokensAreOlderThanTheHistory(ctx context.Context, t *testing.T) *prometheus
 	controlPlane := kit.CompactingCluster(t)
 	write := kit.ConfigMapsIn(ctx, t, controlPlane, kit.NewNamespace(ctx, t, controlPlane))
 	before := startReplicaOf(ctx, t, controlPlane, controlPlane.Kubeconfig, "a")
-	old := stream{client: clientOf(t, before.Service)}
+	old := stream{client: clientOf(t, before.Service), namespace: "default"}
 	old.call(ctx, 1)
 	stop(t, before)
 	kit.UntilCompacted(ctx, t, controlPlane, write.Create("one", nil).ResourceVersion)

@@ -65,7 +65,7 @@ func startLoad(t *testing.T, clients ...kit.ResourceClient) {
 	for _, client := range clients {
 		load.repeat(reads(client), callInterval)
 		for range streamsOfCaller {
-			watch := &stream{client: client}
+			watch := &stream{client: client, namespace: "default"}
 			load.repeat(func(ctx context.Context) { watch.call(ctx, 0) }, callInterval)
 		}
 	}
@@ -84,10 +84,11 @@ func reads(client kit.ResourceClient) func(context.Context) {
 	}
 }
 
-// stream is a watch that resumes when it was interrupted.
+// stream is a watch of the ConfigMaps of a namespace that resumes when it was interrupted.
 type stream struct {
-	client kit.ResourceClient
-	token  string
+	client    kit.ResourceClient
+	namespace string
+	token     string
 }
 
 // call receives messages until the stream ends, or at most a number of messages with a token if
@@ -95,7 +96,7 @@ type stream struct {
 func (s *stream) call(ctx context.Context, atMost int) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch, err := s.client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: "default", ResumeToken: s.token})
+	watch, err := s.client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: s.namespace, ResumeToken: s.token})
 	if err != nil {
 		return
 	}
