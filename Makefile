@@ -94,7 +94,7 @@ bin/issuer:
 e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.installed
 	$(say) 'e2e: compile the tests'
 	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
-	@cd e2e/deploy && $(GO) test -race -c -o /dev/null ./...
+	@for module in e2e/deploy e2e/monitoring; do (cd $$module && $(GO) test -race -c -o /dev/null ./...) || exit 1; done
 
 ##@ Run
 
@@ -131,12 +131,15 @@ check-go: console
 	@cd e2e/cluster && $(COMPILE) $(GO) vet $(KUBERNETES_FLAGS) ./...
 	$(say) 'go: vet and staticcheck of the tests of the chart'
 	@cd e2e/deploy && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
+	$(say) 'go: vet and staticcheck of the tests of the alerts and the dashboard'
+	@cd e2e/monitoring && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: vet and staticcheck of the OpenID issuer of the tests'
 	@cd e2e/issuer && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: tests with the race detector'
 	@$(GO) test -race ./...
 	@cd e2e/cluster && $(GO) test -vet=off $(KUBERNETES_FLAGS) ./...
 	@cd e2e/deploy && $(GO) test ./...
+	@cd e2e/monitoring && $(GO) test ./...
 
 # Python programs outside of the client.
 PROGRAMS = ../../e2e/callers/python ../../bench/python
@@ -172,6 +175,8 @@ e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a rea
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -p 2 -timeout $(call minutes,30) ./auth ./e2e/...
 	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
 	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,20) ./...
+	$(say) 'e2e: the alerts and the dashboard, with injected faults'
+	@cd e2e/monitoring && E2E=1 $(GO) test -count=1 -timeout $(call minutes,10) ./alerts
 
 # The duration of each fuzz target.
 FUZZ ?= 1m
@@ -226,6 +231,10 @@ generate: clients/node_modules/.installed .venv/.installed ## Regenerate the cod
 	@$(TOOL) buf generate
 	@cd clients/python && ../../.venv/bin/python generate.py
 	@cd clients && $(NPM) run --silent generate
+
+.PHONY: dashboard
+dashboard: ## Write the dashboard for Grafana that the chart installs.
+	@cd e2e/monitoring && UPDATE=1 $(GO) test -count=1 -run TestDashboard_IsGenerated .
 
 ADDRESS ?= http://127.0.0.1:8080
 # The tests that bring the console into the states that the cluster of `make run` does not have.

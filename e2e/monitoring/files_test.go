@@ -16,7 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestDashboard_IsGenerated writes the dashboard with UPDATE=1, as `make generate` does.
+// TestDashboard_IsGenerated writes the dashboard with UPDATE=1, as `make dashboard` does.
 func TestDashboard_IsGenerated(t *testing.T) {
 	t.Parallel()
 	path, err := DashboardFile()
@@ -33,7 +33,7 @@ func TestDashboard_IsGenerated(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not up to date (%v): run make generate", path, err)
+		t.Errorf("%s is not up to date (%v): run make dashboard", path, err)
 	}
 }
 
