@@ -27,6 +27,7 @@ var faults = map[string]func(context.Context, *testing.T) *prometheus{
 	"KubeconnectCallsSlow":          theAPIServerIsSlow,
 	"KubeconnectCallsRejected":      aCallerExceedsItsRate,
 	"KubeconnectStreamsInterrupted": streamsAreEndedEverySecond,
+	"KubeconnectStreamsBehind":      theNetworkToCallersIsSlow,
 	"KubeconnectStreamsReset":       tokensAreOlderThanTheHistory,
 }
 

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -28,11 +29,6 @@ func reader(ctx context.Context, t *testing.T) kit.Account {
 	account := kit.NewAccount(ctx, t, kit.NewNamespace(ctx, t, kit.Cluster(t)), "reader")
 	kit.GrantEverywhere(t, account, kit.Rule("configmaps", "get", "list", "watch"))
 	return account
-}
-
-// grant returns a rule for one resource of a group.
-func grant(group, resource string, verbs ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
 // background is what callers do until the test ends. Their errors are part of the fault.
@@ -116,4 +112,15 @@ func (s *stream) call(ctx context.Context, atMost int) {
 func clientOf(t *testing.T, service *harness.Service) kit.ResourceClient {
 	t.Helper()
 	return harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
+}
+
+// changes returns a function that changes a ConfigMap.
+func changes(t *testing.T, namespace, name string) func(context.Context) {
+	t.Helper()
+	api, count := kit.Cluster(t).Client.CoreV1().ConfigMaps(namespace), 0
+	return func(ctx context.Context) {
+		count++
+		patch := fmt.Sprintf(`{"data":{"key":"%d"}}`, count)
+		_, _ = api.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	}
 }

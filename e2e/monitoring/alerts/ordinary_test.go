@@ -84,16 +84,13 @@ func clientThrough(t *testing.T, balancer *harness.Proxy, account kit.Account) k
 // startChanges changes an object that a stream watches.
 func startChanges(ctx context.Context, t *testing.T, namespace string, client kit.ResourceClient) {
 	t.Helper()
-	write, changing, changes := kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace), newBackground(t), 0
-	write.Create("changed", nil)
+	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace).Create("changed", nil)
+	changing := newBackground(t)
 	changing.repeat(func(ctx context.Context) {
 		watch := &stream{client: client, namespace: namespace}
 		watch.call(ctx, 0)
 	}, callInterval)
-	changing.repeat(func(context.Context) {
-		changes++
-		write.Touch("changed", fmt.Sprint(changes))
-	}, 10*callInterval)
+	changing.repeat(changes(t, namespace, "changed"), 10*callInterval)
 }
 
 // exceedRate makes calls until one is rejected.
