@@ -84,19 +84,19 @@ func TestPrometheusRule_KeepsTheTemplatesOfPrometheus(t *testing.T) {
 
 func TestDashboard_IsInAConfigMapForTheSidecar(t *testing.T) {
 	t.Parallel()
-	for _, one := range ofKind[corev1.ConfigMap](t, release{"r", "n", alerting()}.manifests(t), "ConfigMap") {
-		var dashboard struct {
-			Title  string           `json:"title"`
-			Panels []map[string]any `json:"panels"`
-		}
-		succeeds(t, json.Unmarshal([]byte(one.Data["kubeconnect.json"]), &dashboard))
-		if dashboard.Title != "kubeconnect" || len(dashboard.Panels) == 0 {
-			t.Errorf("dashboard %q with %d panels", dashboard.Title, len(dashboard.Panels))
-		}
-		if one.Namespace != "grafana" || one.Labels["grafana_dashboard"] != "1" || one.Annotations["grafana_folder"] != "Kubernetes" {
-			t.Errorf("metadata %+v", one.ObjectMeta)
-		}
-		return
+	maps := ofKind[corev1.ConfigMap](t, release{"r", "n", alerting()}.manifests(t), "ConfigMap")
+	if len(maps) != 1 {
+		t.Fatalf("%d ConfigMaps", len(maps))
 	}
-	t.Error("there is no ConfigMap")
+	var dashboard struct {
+		Title  string           `json:"title"`
+		Panels []map[string]any `json:"panels"`
+	}
+	succeeds(t, json.Unmarshal([]byte(maps[0].Data["kubeconnect.json"]), &dashboard))
+	if dashboard.Title != "kubeconnect" || len(dashboard.Panels) == 0 {
+		t.Errorf("dashboard %q with %d panels", dashboard.Title, len(dashboard.Panels))
+	}
+	if maps[0].Namespace != "grafana" || maps[0].Labels["grafana_dashboard"] != "1" || maps[0].Annotations["grafana_folder"] != "Kubernetes" {
+		t.Errorf("metadata %+v", maps[0].ObjectMeta)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -43,7 +44,7 @@ func addMetrics(used map[string][]string, text string) error {
 // selectorOf returns the name and the labels of a selector.
 func selectorOf(selector []*labels.Matcher) (name string, matched []string) {
 	for _, matcher := range selector {
-		if matcher.Name == labels.MetricName {
+		if matcher.Name == model.MetricNameLabel {
 			name = matcher.Value
 		} else {
 			matched = append(matched, matcher.Name)

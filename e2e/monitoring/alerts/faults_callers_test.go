@@ -188,32 +188,6 @@ func streamsAreEndedEverySecond(ctx context.Context, t *testing.T) *prometheus {
 	return p
 }
 
-const (
-	// callersRate is the number of bytes a second that the network to callers forwards: a megabyte
-	// needs several seconds.
-	callersRate = 200 << 10
-	// largeChanges is the interval between changes of an object of a megabyte.
-	largeChanges = 250 * time.Millisecond
-)
-
-func theNetworkToCallersIsSlow(ctx context.Context, t *testing.T) *prometheus {
-	replica := startReplica(ctx, t, "a")
-	p := startPrometheus(t, replica.target)
-	network := harness.StartProxy(t, kit.HostPort(replica.Service), harness.None)
-	network.SetSlowRate(callersRate)
-	network.Set(harness.Slow)
-	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
-	kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace).CreateBig("large", nil)
-	client := harness.Dial(harness.HTTP2(t), "http://"+network.Address(), harness.GRPC).Resources
-	callers := newBackground(t)
-	callers.repeat(func(ctx context.Context) {
-		(&stream{client: client, namespace: namespace}).call(ctx, 0)
-	}, callInterval)
-	callers.repeat(changes(t, namespace, "large"), largeChanges)
-	p.untilFiring(t, "KubeconnectStreamsBehind")
-	return p
-}
-
 // tokensAreOlderThanTheHistory resumes from before the replica has started, and from before etcd was
 // compacted, as clients do that were away for long.
 func tokensAreOlderThanTheHistory(ctx context.Context, t *testing.T) *prometheus {

@@ -3,7 +3,9 @@ package alerts_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
@@ -58,20 +60,26 @@ func theMemoryLimitIsTooLow(ctx context.Context, t *testing.T) *prometheus {
 // theMemoryLimitIsAlmostReached sets a limit of which an idle replica needs most. A replica with a
 // limit that is too low shows how much that is, because it has collected all garbage.
 func theMemoryLimitIsAlmostReached(ctx context.Context, t *testing.T) *prometheus {
-	limit := memoryNeeded(ctx, t) / 0.87
+	limit := memoryNeeded(ctx, t) / 0.9
+	t.Logf("limit of %.0f bytes", limit)
 	p := startPrometheus(t, startReplica(ctx, t, "a", "--memory-limit", fmt.Sprintf("%.0f", limit)).target)
 	p.untilFiring(t, "KubeconnectMemoryLow")
 	return p
 }
 
-// memoryNeeded returns the memory in bytes that an idle replica needs.
+// betweenReadings is longer than the interval at which the service reads its memory.
+const betweenReadings = 6 * time.Second
+
+// memoryNeeded returns the memory in bytes that an idle replica needs when it has settled.
 func memoryNeeded(ctx context.Context, t *testing.T) (needed float64) {
 	t.Helper()
 	idle := startReplica(ctx, t, "idle", "--memory-limit", "4Mi")
-	kit.Eventually(ctx, t, "the replica has read its memory", func() error {
+	kit.Eventually(ctx, t, "the replica needs the same memory for some seconds", func() error {
+		before := needed
+		kit.Last(ctx, betweenReadings)
 		needed = idle.target.value(ctx, t, "kubeconnect_memory_needed_bytes")
-		if needed == 0 {
-			return fmt.Errorf("not yet")
+		if math.Abs(needed-before) > needed/50 {
+			return fmt.Errorf("%.0f bytes, before %.0f", needed, before)
 		}
 		return nil
 	})

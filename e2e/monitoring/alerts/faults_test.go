@@ -27,7 +27,6 @@ var faults = map[string]func(context.Context, *testing.T) *prometheus{
 	"KubeconnectCallsSlow":          theAPIServerIsSlow,
 	"KubeconnectCallsRejected":      aCallerExceedsItsRate,
 	"KubeconnectStreamsInterrupted": streamsAreEndedEverySecond,
-	"KubeconnectStreamsBehind":      theNetworkToCallersIsSlow,
 	"KubeconnectStreamsReset":       tokensAreOlderThanTheHistory,
 }
 

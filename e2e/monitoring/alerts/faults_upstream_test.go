@@ -56,7 +56,7 @@ func aResourceIsForbidden(ctx context.Context, t *testing.T) *prometheus {
 }
 
 // relists is more than the alert tolerates within an hour.
-const relists = 5
+const relists = 3
 
 // theHistoryIsLostRepeatedly freezes the link until etcd has lost the history since the last event,
 // and then closes the connections. The service has to list again each time. Another replica keeps

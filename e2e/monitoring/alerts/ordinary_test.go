@@ -19,7 +19,7 @@ import (
 )
 
 // quiet is the time of the recording before and after a rolling restart.
-const quiet = 10 * time.Minute
+const quiet = 15 * time.Minute
 
 // A day without an incident: callers read, watch and write, one of them is over its limits for a
 // moment, connections to the API server break, streams move, and both replicas are replaced. No alert
@@ -55,7 +55,7 @@ func TestOrdinaryDay_NoAlertFiresAndAllMetricsExist(t *testing.T) {
 func startOrdinaryReplica(ctx context.Context, t *testing.T, name string) *replica {
 	t.Helper()
 	return startReplica(ctx, t, name, "--auth", "cluster", "--caller-request-rate", "50", "--caller-request-burst", "100",
-		"--memory-limit", "1Gi", "--max-stream-age", "20s")
+		"--memory-limit", "1Gi", "--max-stream-age", "10s")
 }
 
 // join adds a replica to the balancer, and to the targets.

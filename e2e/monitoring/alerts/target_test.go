@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/prometheus/prometheus/model/value"
@@ -62,7 +63,7 @@ func (g *target) scrape(ctx context.Context, appender storage.Appender, clock st
 	samples, at := map[string]sample{}, clock.at(now).UnixMilli()
 	if !g.gone.Load() {
 		text, err := g.read(ctx)
-		samples["up"] = sample{g.labelled(labels.FromStrings(labels.MetricName, "up")), 1}
+		samples["up"] = sample{g.labelled(labels.FromStrings(model.MetricNameLabel, "up")), 1}
 		if err != nil {
 			samples["up"] = sample{samples["up"].labels, 0}
 		} else if err := g.parse(text, clock, samples); err != nil {
@@ -124,7 +125,7 @@ func (g *target) parse(text []byte, clock stretchedClock, samples map[string]sam
 		series, _, number := metrics.Series()
 		var found labels.Labels
 		metrics.Labels(&found)
-		samples[string(series)] = sample{g.labelled(found), clock.value(found.Get(labels.MetricName), number)}
+		samples[string(series)] = sample{g.labelled(found), clock.value(found.Get(model.MetricNameLabel), number)}
 	}
 }
 
