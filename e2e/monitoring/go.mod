@@ -3,6 +3,7 @@ module github.com/kubeconnect/kubeconnect/e2e/monitoring
 go 1.26.0
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/kubeconnect/kubeconnect v0.0.0
 	github.com/prometheus/common v0.72.0
 	github.com/prometheus/prometheus v0.311.0
@@ -15,7 +16,6 @@ require (
 	cloud.google.com/go/auth v0.18.2 // indirect
 	cloud.google.com/go/auth/oauth2adapt v0.2.8 // indirect
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
-	connectrpc.com/connect v1.21.1 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.21.0 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.13.1 // indirect
 	github.com/Azure/azure-sdk-for-go/sdk/internal v1.11.2 // indirect

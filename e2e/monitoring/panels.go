@@ -130,6 +130,8 @@ var process = Row{"Process", []Panel{
 		Query{`max by (instance) (go_goroutines{[selected]})`, "{{instance}}"}),
 	diagram("Open files", "Connections are among them.", "short",
 		Query{`max by (instance) (process_open_fds{[selected]})`, "{{instance}}"}),
+	diagram("Certificate", "The time until the first certificate expires; 0 without TLS.", "s",
+		Query{`min((kubeconnect_certificate_expiry_timestamp_seconds{[selected]} - time()) * (kubeconnect_certificate_expiry_timestamp_seconds{[selected]} > bool 0))`, "left"}),
 	diagram("Restarts", "Processes that have started in the same pod.", "short",
 		Query{`sum by (instance) (changes(process_start_time_seconds{[selected]}[$__rate_interval]))`, "{{instance}}"}),
 }}

@@ -150,8 +150,8 @@ func refuseWrites(ctx context.Context, t *testing.T, namespace string) {
 const (
 	// slowResponse is how long the API server does not respond, and quickResponses the time between
 	// two such times.
-	slowResponse   = 2 * time.Second
-	quickResponses = 100 * time.Millisecond
+	slowResponse   = 1200 * time.Millisecond
+	quickResponses = 300 * time.Millisecond
 )
 
 // theAPIServerIsSlow reads a resource that is not cached: each call waits for the API server.
@@ -166,7 +166,7 @@ func theAPIServerIsSlow(ctx context.Context, t *testing.T) *prometheus {
 	}, quickResponses)
 	callers.repeat(func(ctx context.Context) {
 		_, _ = client.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: "default"})
-	}, callInterval)
+	}, 4*callInterval)
 	p.untilFiring(t, "KubeconnectCallsSlow")
 	return p
 }

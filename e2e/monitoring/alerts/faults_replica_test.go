@@ -2,11 +2,17 @@ package alerts_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path"
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/cert"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
@@ -49,6 +55,25 @@ func aReplicaIsKilledRepeatedly(ctx context.Context, t *testing.T) *prometheus {
 	}
 	p.untilFiring(t, "KubeconnectReplicaRestarts")
 	return p
+}
+
+// aCertificateExpiresWithin returns a fault: a certificate that expires within a time of the
+// recording.
+func aCertificateExpiresWithin(left time.Duration) func(context.Context, *testing.T) *prometheus {
+	return func(_ context.Context, t *testing.T) *prometheus {
+		certificate, key, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{Host: "127.0.0.1", MaxAge: left / stretch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := t.TempDir()
+		flags := append([]string{"--tls-cert-file", folder + "/tls.crt", "--tls-private-key-file", folder + "/tls.key"}, withMetrics...)
+		if err := errors.Join(os.WriteFile(flags[1], certificate, 0o600), os.WriteFile(flags[3], key, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		p := startPrometheus(t, newTarget(t, "a", harness.StartService(t, kit.Cluster(t).Kubeconfig, flags...)))
+		p.untilFiring(t, path.Base(t.Name()))
+		return p
+	}
 }
 
 func theMemoryLimitIsTooLow(ctx context.Context, t *testing.T) *prometheus {
