@@ -176,7 +176,7 @@ e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a rea
 	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
 	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,20) ./...
 	$(say) 'e2e: the alerts and the dashboard, with injected faults'
-	@cd e2e/monitoring && E2E=1 $(GO) test -count=1 -timeout $(call minutes,10) ./alerts
+	@cd e2e/monitoring && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./alerts
 
 # The duration of each fuzz target.
 FUZZ ?= 1m
