@@ -247,6 +247,7 @@ screenshots: clients/node_modules/.installed ## Write docs/screenshots from the 
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -count=1 -run '$(STATES)' ./e2e/console
 	@for state in forbidden-table stale-object; do \
 		cp e2e/artifacts/$$state-desktop-light.png docs/screenshots/$$state.png; done
+	@cd e2e/monitoring && UPDATE=1 E2E=1 $(GO) test -count=1 -run TestOrdinaryDay ./alerts
 
 .PHONY: docs
 docs: .venv/.installed clients/node_modules/.installed ## Write the references of the clients to .cache/docs/python and .cache/docs/ts.

@@ -82,23 +82,36 @@ func theMemoryLimitIsTooLow(ctx context.Context, t *testing.T) *prometheus {
 	return p
 }
 
-// theMemoryLimitIsAlmostReached sets a limit of which an idle replica needs most. A replica with a
-// limit that is too low shows how much that is, because it has collected all garbage.
 func theMemoryLimitIsAlmostReached(ctx context.Context, t *testing.T) *prometheus {
-	limit := memoryNeeded(ctx, t) / 0.9
-	t.Logf("limit of %.0f bytes", limit)
-	p := startPrometheus(t, startReplica(ctx, t, "a", "--memory-limit", fmt.Sprintf("%.0f", limit)).target)
+	p := startPrometheus(t, nearItsLimit(ctx, t).target)
 	p.untilFiring(t, "KubeconnectMemoryLow")
 	return p
+}
+
+// nearItsLimit returns an idle replica that needs most of its memory limit. A replica with a limit
+// that is too low shows how much it needs, because it has collected all garbage.
+func nearItsLimit(ctx context.Context, t *testing.T) *replica {
+	t.Helper()
+	limit := 4.0 * (1 << 20)
+	for ctx.Err() == nil {
+		idle := startReplica(ctx, t, "a", "--memory-limit", fmt.Sprintf("%.0f", limit))
+		needed := memoryNeeded(ctx, t, idle)
+		if share := needed / limit; share > 0.84 && share < 0.96 {
+			return idle
+		}
+		stop(t, idle)
+		limit = needed / 0.9
+	}
+	t.Fatal("no limit is almost reached")
+	return nil
 }
 
 // betweenReadings is longer than the interval at which the service reads its memory.
 const betweenReadings = 6 * time.Second
 
 // memoryNeeded returns the memory in bytes that an idle replica needs when it has settled.
-func memoryNeeded(ctx context.Context, t *testing.T) (needed float64) {
+func memoryNeeded(ctx context.Context, t *testing.T, idle *replica) (needed float64) {
 	t.Helper()
-	idle := startReplica(ctx, t, "idle", "--memory-limit", "4Mi")
 	kit.Eventually(ctx, t, "the replica needs the same memory for some seconds", func() error {
 		before := needed
 		kit.Last(ctx, betweenReadings)
@@ -108,6 +121,5 @@ func memoryNeeded(ctx context.Context, t *testing.T) (needed float64) {
 		}
 		return nil
 	})
-	stop(t, idle)
 	return needed
 }

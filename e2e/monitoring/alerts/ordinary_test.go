@@ -50,6 +50,7 @@ func TestOrdinaryDay_NoAlertFiresAndAllMetricsExist(t *testing.T) {
 	p.wantFired(t)
 	p.wantMetrics(ctx, t)
 	p.wantPanels(ctx, t)
+	p.draw(ctx, t)
 }
 
 func startOrdinaryReplica(ctx context.Context, t *testing.T, name string) *replica {
@@ -143,12 +144,17 @@ func (p *prometheus) wantMetrics(ctx context.Context, t *testing.T) {
 func (p *prometheus) wantPanels(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, query := range monitoring.Queries() {
-		text := query.Selecting(fmt.Sprintf(`job=%q,namespace=~".*",instance=~".*"`, monitoring.Job))
-		text = strings.NewReplacer("$__rate_interval", "2h", "$namespace", ".*").Replace(text)
+		text := onDashboard(query, "2h")
 		if p.query(ctx, t, text) == 0 {
 			t.Errorf("no data for the panel with %s", text)
 		}
 	}
+}
+
+// onDashboard returns the expression of a query for all replicas, with a range for rates.
+func onDashboard(query monitoring.Query, rates string) string {
+	text := query.Selecting(fmt.Sprintf("job=%q", monitoring.Job))
+	return strings.NewReplacer("$__rate_interval", rates, "$namespace", ".*").Replace(text)
 }
 
 // query returns the number of results of an expression at the present time.
