@@ -205,6 +205,14 @@ informers: e2e-programs ## Write docs/informers.md: stores that follow the clust
 bench: build .venv/.installed bench-python ## Compare the service with the alternatives that callers have; takes about twenty minutes.
 	@$(GO) run ./bench
 
+.PHONY: sizing
+sizing: build ## Write docs/sizing.md: what a service needs, against simulated clusters; takes about twenty minutes.
+	@$(GO) run ./bench -only sizing
+
+.PHONY: sizing-page
+sizing-page: ## Write docs/sizing.md again from the figures that were measured last.
+	@$(GO) run ./bench sizing-page
+
 # The Python clients that the bench compares, in an environment of their own.
 .PHONY: bench-python
 bench-python: .cache/bench-python/.installed
