@@ -40,9 +40,9 @@ func stop(t *testing.T, ending *replica) {
 	}
 }
 
-// aReplicaIsKilledRepeatedly starts the next process before it ends the last one: the pod is down
+// aReplicaRestartsRepeatedly starts the next process before it ends the last one: the pod is down
 // only for a moment.
-func aReplicaIsKilledRepeatedly(ctx context.Context, t *testing.T) *prometheus {
+func aReplicaRestartsRepeatedly(ctx context.Context, t *testing.T) *prometheus {
 	running := startReplica(ctx, t, "a")
 	p := startPrometheus(t, running.target)
 	for range 3 {

@@ -14,7 +14,7 @@ import (
 var faults = map[string]func(context.Context, *testing.T) *prometheus{
 	"KubeconnectDown":                   theOnlyReplicaEnds,
 	"KubeconnectReplicaDown":            oneOfTwoReplicasEnds,
-	"KubeconnectReplicaRestarts":        aReplicaIsKilledRepeatedly,
+	"KubeconnectReplicaRestarts":        aReplicaRestartsRepeatedly,
 	"KubeconnectCertificateExpires":     aCertificateExpiresWithin(20 * time.Hour),
 	"KubeconnectCertificateExpiresSoon": aCertificateExpiresWithin(100 * time.Hour),
 	"KubeconnectMemoryExceeded":         theMemoryLimitIsTooLow,
