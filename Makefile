@@ -94,7 +94,7 @@ bin/issuer:
 e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.installed
 	$(say) 'e2e: compile the tests'
 	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
-	@cd e2e/deploy && $(GO) test -race -c -o /dev/null ./...
+	@for module in e2e/deploy e2e/monitoring; do (cd $$module && $(GO) test -race -c -o /dev/null ./...) || exit 1; done
 
 # What an image of this checkout says of its source.
 REVISION = $(shell git rev-parse HEAD)$(shell git diff --quiet HEAD || echo -dirty)
@@ -152,6 +152,8 @@ check-go: console
 	@cd e2e/cluster && $(COMPILE) $(GO) vet $(KUBERNETES_FLAGS) ./...
 	$(say) 'go: vet and staticcheck of the tests of the chart'
 	@cd e2e/deploy && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
+	$(say) 'go: vet and staticcheck of the tests of the alerts and the dashboard'
+	@cd e2e/monitoring && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: vet and staticcheck of the OpenID issuer of the tests'
 	@cd e2e/issuer && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: vet and staticcheck of the program that builds releases'
@@ -160,6 +162,7 @@ check-go: console
 	@$(GO) test -race ./...
 	@cd e2e/cluster && $(GO) test -vet=off $(KUBERNETES_FLAGS) ./...
 	@cd e2e/deploy && $(GO) test ./...
+	@cd e2e/monitoring && $(GO) test -count=1 ./...
 	$(say) 'go: build the image twice (the first time this compiles the service for arm64)'
 	@cd tools/release && $(GO) test ./...
 
@@ -210,6 +213,8 @@ e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a rea
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -p 2 -timeout $(call minutes,30) ./auth ./e2e/...
 	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
 	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,20) ./...
+	$(say) 'e2e: the alerts and the dashboard, with injected faults'
+	@cd e2e/monitoring && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./alerts
 
 # The duration of each fuzz target.
 FUZZ ?= 1m
@@ -277,6 +282,10 @@ generate: clients/node_modules/.installed .venv/.installed ## Regenerate the cod
 chart: ## Write the README of the chart from the comments of values.yaml.
 	@cd e2e/deploy && UPDATE=1 $(GO) test -count=1 -run TestReadme .
 
+.PHONY: dashboard
+dashboard: ## Write the dashboard for Grafana that the chart installs.
+	@cd e2e/monitoring && UPDATE=1 $(GO) test -count=1 -run TestDashboard_IsGenerated .
+
 ADDRESS ?= http://127.0.0.1:8080
 # The tests that bring the console into the states that the cluster of `make run` does not have.
 STATES = TestConsole_IsAccessibleWithoutPermissions|TestConnection_SaysThatTheDataIsOutdated
@@ -288,6 +297,7 @@ screenshots: clients/node_modules/.installed ## Write docs/screenshots from the 
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -count=1 -run '$(STATES)' ./e2e/console
 	@for state in forbidden-table stale-object; do \
 		cp e2e/artifacts/$$state-desktop-light.png docs/screenshots/$$state.png; done
+	@cd e2e/monitoring && UPDATE=1 E2E=1 $(GO) test -count=1 -run TestOrdinaryDay ./alerts
 
 .PHONY: docs
 docs: .venv/.installed clients/node_modules/.installed ## Write the references of the clients to .cache/docs/python and .cache/docs/ts.

@@ -68,6 +68,10 @@ var variants = map[string]values{
 	},
 	"with administrators": {"metrics": values{"enabled": true, "adminTokenSecret": "admins"}},
 	"with a monitor":      {"metrics": values{"enabled": true, "serviceMonitor": values{"enabled": true, "interval": "1m30s", "labels": values{"release": "prometheus"}}}},
+	"with alerts and a dashboard": {"metrics": values{
+		"enabled": true, "serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true, "labels": values{"release": "prometheus"}},
+		"dashboard": values{"enabled": true, "namespace": "kube-public", "labels": values{"grafana_dashboard": "yes"}, "annotations": values{"grafana_folder": "Kubernetes"}},
+	}},
 	"with all that pods take": {
 		"podAnnotations": values{"a": "b"}, "podLabels": values{"c": "d"}, "nodeSelector": values{"kubernetes.io/os": "linux"},
 		"tolerations": []any{values{"operator": "Exists"}}, "priorityClassName": "system-cluster-critical",
