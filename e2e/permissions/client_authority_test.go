@@ -1,8 +1,6 @@
 package permissions_test
 
 import (
-	"crypto"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -12,56 +10,24 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
 // authority signs client certificates.
-type authority struct {
-	certificate *x509.Certificate
-	key         crypto.Signer
-}
+type authority struct{ kit.Authority }
 
 // clusterAuthority returns the authority whose users the cluster accepts.
 func clusterAuthority(t *testing.T) authority {
 	t.Helper()
-	parsed, err := certutil.CertsFromFile(kit.Cluster(t).PKI("ca.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := keyutil.PrivateKeyFromFile(kit.Cluster(t).PKI("ca.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return authority{parsed[0], key.(crypto.Signer)}
+	return authority{kit.ClusterAuthority(t, kit.Cluster(t))}
 }
 
 // foreignAuthority returns another authority with the same name as the cluster's.
 func foreignAuthority(t *testing.T) authority {
 	t.Helper()
-	key, _ := newKey(t)
-	name := clusterAuthority(t).certificate.Subject.CommonName
-	parsed, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return authority{parsed, key}
-}
-
-func newKey(t *testing.T) (key crypto.Signer, encoded []byte) {
-	t.Helper()
-	encoded, err := keyutil.MakeEllipticPrivateKeyPEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := keyutil.ParsePrivateKeyPEM(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed.(crypto.Signer), encoded
+	return authority{kit.NewAuthority(t, clusterAuthority(t).Certificate.Subject.CommonName)}
 }
 
 // clientCertificate is the client certificate of a user.
@@ -84,16 +50,8 @@ func (a authority) certify(t *testing.T, user pkix.Name, expires time.Time) clie
 
 func (a authority) sign(t *testing.T, template *x509.Certificate) clientCertificate {
 	t.Helper()
-	key, encodedKey := newKey(t)
-	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := certutil.EncodeCertificates(&x509.Certificate{Raw: signed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return clientCertificate{encoded, encodedKey}
+	certificate, key := a.Sign(t, template)
+	return clientCertificate{certificate, key}
 }
 
 // calling returns clients that present the certificate, whatever the service requests.
