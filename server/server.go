@@ -23,7 +23,7 @@ const (
 	patience = 5 * time.Second
 )
 
-// Config configures a server. All fields but Compression, CORSOrigins, Lacking, Limits, LogClients,
+// Config configures a server. All fields but Adjuster, Compression, CORSOrigins, Lacking, Limits, LogClients,
 // LogSample, Metrics, Recheck, Replica, Streams and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
@@ -57,6 +57,8 @@ type Config struct {
 	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
 	// from 0 to 1. Default: none.
 	LogSample float64
+	// Adjuster changes Limits and LogSample later. Default: they are never changed.
+	Adjuster *edge.Adjuster
 	// Replica is the name of this process in [edge.ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// OnShutdown registers a function that is called when the service begins to shut down; see
@@ -79,6 +81,7 @@ func New(config Config) http.Handler {
 		OnShutdown:    config.OnShutdown,
 		CORSOrigins:   config.CORSOrigins,
 		LogSample:     config.LogSample,
+		Adjuster:      config.Adjuster,
 		Replica:       config.Replica,
 		BodyPatience:  config.bodyPatience,
 	})
