@@ -6,8 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// serve builds the service, and serves until the context is done.
-func serve(ctx context.Context, s settings) error {
+// serve builds the service, and serves until the context is done. reload is nil if there is no
+// configuration file.
+func serve(ctx context.Context, s settings, reload *reloader) error {
 	config, err := clusterConfig(s)
 	if err != nil {
 		return err
@@ -15,7 +16,7 @@ func serve(ctx context.Context, s settings) error {
 	if limit, _ := s.memoryLimitBytes(); limit > 0 { // check has reported its error
 		debug.SetMemoryLimit(limit)
 	}
-	built, err := newService(ctx, config, s)
+	built, err := newService(ctx, config, s, reload)
 	if err != nil {
 		return err
 	}

@@ -26,13 +26,15 @@ type service struct {
 	readiness   *edge.Readiness
 	metrics     *edge.Metrics
 	memory      *edge.MemoryLimit
+	adjuster    *edge.Adjuster
+	reload      *reloader // nil without a configuration file
 	balance     *edge.Balance
 	handler     http.Handler
 	endStreams  context.CancelFunc // makes open streams end, while other calls may finish
 }
 
 // newService builds the service of a cluster. The caller must start it.
-func newService(ctx context.Context, config *rest.Config, s settings) (*service, error) {
+func newService(ctx context.Context, config *rest.Config, s settings, reload *reloader) (*service, error) {
 	hub, err := informerhub.New(config, informerhub.Options{
 		KeepManagedFields: s.keepManagedFields,
 		IdleTimeout:       s.cacheIdleTimeout,
@@ -59,6 +61,8 @@ func newService(ctx context.Context, config *rest.Config, s settings) (*service,
 		readiness:   readiness,
 		metrics:     edge.NewMetrics(),
 		memory:      edge.NewMemoryLimit(),
+		adjuster:    &edge.Adjuster{},
+		reload:      reload,
 		balance: edge.NewBalance(edge.Balance{
 			Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
 		}),
@@ -97,6 +101,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.CORSOrigins = s.settings.corsOrigins
 	config.Replica = replicaName()
 	config.LogSample = s.settings.logSample
+	config.Adjuster = s.adjuster
 	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
 }
 
@@ -126,5 +131,9 @@ func (s *service) start(ctx context.Context) (*running, error) {
 }
 
 func (s *service) collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, buildInfo()}
+	all := []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, buildInfo()}
+	if s.reload != nil {
+		all = append(all, s.reload.metrics.successful, s.reload.metrics.succeeded)
+	}
+	return all
 }
