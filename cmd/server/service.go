@@ -35,13 +35,7 @@ type service struct {
 
 // newService builds the service of a cluster. The caller must start it.
 func newService(ctx context.Context, config *rest.Config, s settings, reload *reloader) (*service, error) {
-	hub, err := informerhub.New(config, informerhub.Options{
-		KeepManagedFields: s.keepManagedFields,
-		IdleTimeout:       s.cacheIdleTimeout,
-		Preload:           s.preload,
-		Uncached:          s.uncached,
-		CacheAggregated:   s.cacheAggregated,
-	})
+	hub, err := newHub(config, s)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +67,16 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 		OnShutdown: func(end func()) (remove func() bool) { return context.AfterFunc(stopping, end) },
 	})
 	return built, nil
+}
+
+func newHub(config *rest.Config, s settings) (*informerhub.Hub, error) {
+	return informerhub.New(config, informerhub.Options{
+		KeepManagedFields: s.keepManagedFields,
+		IdleTimeout:       s.cacheIdleTimeout,
+		Preload:           s.preload,
+		Uncached:          s.uncached,
+		CacheAggregated:   s.cacheAggregated,
+	})
 }
 
 // newClients returns the clients that act as callers, and those that read logs as callers.
