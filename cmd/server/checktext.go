@@ -17,14 +17,19 @@ func describeResults(results []preflight.Result) string {
 	var text strings.Builder
 	for _, result := range results {
 		fmt.Fprintf(&text, "%-7s  %-*s  %s\n", result.Outcome, width, result.Check, result.Found)
-		for _, line := range []string{result.Consequence, result.Remedy} {
-			if line != "" {
-				fmt.Fprintf(&text, "%*s%s\n", 7+2+width+2, "", line)
+		for _, line := range []struct{ label, text string }{{"", result.Consequence}, {"Fix: ", result.Remedy}} {
+			if line.text != "" {
+				fmt.Fprintf(&text, "%*s%s%s\n", 7+2+width+2, "", line.label, line.text)
 			}
 		}
 	}
-	fmt.Fprintf(&text, "\n%d ok, %d warnings, %d failed\n",
-		count(results, preflight.OK), count(results, preflight.Warning), count(results, preflight.Failed))
+	var totals []string
+	for _, outcome := range []preflight.Outcome{preflight.OK, preflight.Warning, preflight.Failed, preflight.Skipped} {
+		if n := count(results, outcome); n > 0 {
+			totals = append(totals, fmt.Sprintf("%d %s", n, outcome))
+		}
+	}
+	text.WriteString("\n" + strings.Join(totals, ", ") + "\n")
 	return text.String() + describeGrants(results)
 }
 

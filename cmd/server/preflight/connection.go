@@ -92,7 +92,7 @@ func unreachable(server *url.URL, err error) Result {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		found = fmt.Sprintf("nothing accepts connections at %s", server.Host)
 		remedy = "Start the API server, or correct the server of the kubeconfig."
-	case errors.As(err, &timedOut) && timedOut.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timedOut) && timedOut.Timeout():
 		found = fmt.Sprintf("the API server at %s does not respond within %s", server.Host, timeout)
 		remedy = "Look at firewalls and at NetworkPolicies: pods of the service must be allowed to connect to the API server."
 	}

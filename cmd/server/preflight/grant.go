@@ -25,6 +25,7 @@ func Grant(user string, missing ...*Permissions) string {
 		all.Rules = append(all.Rules, permissions.Rules...)
 		all.ClientAuthorities = all.ClientAuthorities || permissions.ClientAuthorities
 	}
+	all.Rules = compact(all.Rules)
 	var text bytes.Buffer
 	text.WriteString("kubectl auth reconcile -f - <<'EOF'\n")
 	for i, object := range all.objects(user) {

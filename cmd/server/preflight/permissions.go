@@ -172,6 +172,7 @@ func (p Permissions) only(denied []question) *Permissions {
 			})
 		}
 	}
+	missing.Rules = compact(missing.Rules)
 	return missing
 }
 
@@ -185,6 +186,22 @@ func (p *Permissions) add(rule rbacv1.PolicyRule) {
 	p.Rules = append(p.Rules, rule)
 }
 
+// compact merges the rules that differ only in their resources.
+func compact(rules []rbacv1.PolicyRule) (compacted []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		same := slices.IndexFunc(compacted, func(other rbacv1.PolicyRule) bool {
+			return slices.Equal(other.APIGroups, rule.APIGroups) && slices.Equal(other.Verbs, rule.Verbs)
+		})
+		if same < 0 {
+			compacted = append(compacted, *rule.DeepCopy())
+			continue
+		}
+		compacted[same].Resources = append(compacted[same].Resources, rule.Resources...)
+		compacted[same].NonResourceURLs = append(compacted[same].NonResourceURLs, rule.NonResourceURLs...)
+	}
+	return compacted
+}
+
 func (q question) resource() string {
 	if q.ResourceAttributes.Subresource == "" {
 		return q.ResourceAttributes.Resource
@@ -192,10 +209,11 @@ func (q question) resource() string {
 	return q.ResourceAttributes.Resource + "/" + q.ResourceAttributes.Subresource
 }
 
-// describe returns permissions in the words of kubectl: "list, watch pods; get /openid/v1/jwks".
+// describe returns permissions in the words of kubectl: "list, watch pods, services; create tokenreviews".
 func describe(questions []question) string {
-	var objects []string
-	verbs := map[string][]string{}
+	var objects, allVerbs []string
+	verbs := map[string][]string{}     // of each object
+	objectsOf := map[string][]string{} // with the same verbs
 	for _, q := range questions {
 		verb, object := q.words()
 		if len(verbs[object]) == 0 {
@@ -203,10 +221,17 @@ func describe(questions []question) string {
 		}
 		verbs[object] = append(verbs[object], verb)
 	}
-	for i, object := range objects {
-		objects[i] = strings.Join(verbs[object], ", ") + " " + object
+	for _, object := range objects {
+		same := strings.Join(verbs[object], ", ")
+		if len(objectsOf[same]) == 0 {
+			allVerbs = append(allVerbs, same)
+		}
+		objectsOf[same] = append(objectsOf[same], object)
 	}
-	return strings.Join(objects, "; ")
+	for i, same := range allVerbs {
+		allVerbs[i] = same + " " + strings.Join(objectsOf[same], ", ")
+	}
+	return strings.Join(allVerbs, "; ")
 }
 
 func (q question) words() (verb, object string) {
