@@ -71,7 +71,7 @@ func (s *settings) addCallerFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.audiences, "auth-audience", nil,
 		"an accepted `audience` of bearer tokens; the API server's own by default; repeatable")
 	choose(flags, &s.writeAs, "write-as",
-		"the credential for writes, logs and uncached reads: the caller's token, or the service's own",
+		"how writes, logs and uncached reads are made as the caller: by its token, or by impersonation",
 		writeAsToken, writeAsImpersonate)
 	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second,
 		"how often the credential and permissions of an open stream are re-checked; at least 1s")
