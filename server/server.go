@@ -23,7 +23,7 @@ const (
 	patience = 5 * time.Second
 )
 
-// Config configures a server. All fields but Compression, CORSOrigins, Lacking, Limits, LogClients,
+// Config configures a server. All fields but Adjuster, Compression, CORSOrigins, Lacking, Limits, LogClients,
 // LogSample, Metrics, Recheck, Replica, Streams and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
@@ -59,6 +59,8 @@ type Config struct {
 	LogSample float64
 	// Usage records who uses the service. Default: nobody reads it.
 	Usage *edge.Usage
+	// Adjuster changes Limits and LogSample later. Default: they are never changed.
+	Adjuster *edge.Adjuster
 	// Replica is the name of this process in [edge.ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// OnShutdown registers a function that is called when the service begins to shut down; see
@@ -83,6 +85,7 @@ func New(config Config) http.Handler {
 		CORSOrigins:   config.CORSOrigins,
 		LogSample:     config.LogSample,
 		Usage:         config.Usage,
+		Adjuster:      config.Adjuster,
 		Replica:       config.Replica,
 		BodyPatience:  config.bodyPatience,
 	})

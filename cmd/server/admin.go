@@ -37,13 +37,12 @@ const (
 // adminState is what administrators see. It has the names of callers and of what they read, and nothing
 // of an object or of a credential.
 type adminState struct {
-	Time     time.Time    `json:"time"`
-	Started  time.Time    `json:"started"`
-	Version  version.Info `json:"version"`
-	Replica  string       `json:"replica"`
-	Cluster  string       `json:"cluster"`
-	Ready    bool         `json:"ready"`
-	LogLevel string       `json:"logLevel"`
+	Time    time.Time    `json:"time"`
+	Started time.Time    `json:"started"`
+	Version version.Info `json:"version"`
+	Replica string       `json:"replica"`
+	Cluster string       `json:"cluster"`
+	Ready   bool         `json:"ready"`
 	// Callers and OpenCalls are those with the most bytes, at most 100 of each.
 	Callers     []edge.CallerUsage          `json:"callers"`
 	CallerCount int                         `json:"callerCount"`
@@ -52,7 +51,7 @@ type adminState struct {
 	Caches      []cacheState                `json:"caches"`
 	Queues      map[string]fairqueue.Use    `json:"queues"`
 	Reviews     map[string]auth.ReviewStats `json:"reviews"`
-	Settings    map[string]string           `json:"settings"` // by the name of the flag; none is secret
+	Settings    values                      `json:"settings"` // in effect now; none is secret
 }
 
 // cacheState is the state of a cache. The times are zero if they are not known.
@@ -197,15 +196,23 @@ func shownDuration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
+// showSettings makes administrators see these settings, until the configuration file changes some of them.
+func (s *service) showSettings(started values) {
+	s.shown.Store(&started)
+	if s.reload != nil {
+		s.reload.show = func(now values) { s.shown.Store(&now) }
+	}
+}
+
 // state returns what administrators see.
 func (s *service) state() adminState {
 	callers, open := s.usage.Callers(), s.usage.Open()
 	state := adminState{
 		Time: time.Now(), Started: s.started, Version: version.Get(), Replica: replicaName(), Cluster: s.host,
-		Ready: s.readiness.IsReady(), LogLevel: s.settings.logLevel.String(),
+		Ready:   s.readiness.IsReady(),
 		Callers: callers[:min(len(callers), maxAdminRows)], CallerCount: len(callers),
 		OpenCalls: open[:min(len(open), maxAdminRows)], OpenCount: len(open),
-		Queues: s.metrics.QueueUse(), Reviews: map[string]auth.ReviewStats{}, Settings: s.shown,
+		Queues: s.metrics.QueueUse(), Reviews: map[string]auth.ReviewStats{}, Settings: *s.shown.Load(),
 	}
 	for _, status := range s.hub.Status() {
 		state.Caches = append(state.Caches, cacheStateOf(status))

@@ -21,6 +21,13 @@ func (s *service) backgroundTasks(listener endpoint) []func(context.Context) {
 	if s.settings.peers != "" {
 		tasks = append(tasks, s.balance.Run)
 	}
+	if s.reload != nil {
+		s.reload.apply = func(next settings) {
+			s.adjuster.Adjust(next.limits, next.logSample)
+			listener.bound.setLimits(next.maxConnections, next.maxConnectionsPerAddress)
+		}
+		tasks = append(tasks, s.reload.follow)
+	}
 	return tasks
 }
 

@@ -15,11 +15,11 @@ import (
 // network gets one.
 type connections struct {
 	net.Listener
-	max, maxOfNetwork int
 
-	mu       sync.Mutex // guards the fields below
-	open     int
-	networks map[netip.Prefix]*list.List // of *connection, in the order of their arrival
+	mu                sync.Mutex // guards the fields below
+	max, maxOfNetwork int
+	open              int
+	networks          map[netip.Prefix]*list.List // of *connection, in the order of their arrival
 }
 
 func boundConnections(listener net.Listener, limit, limitOfNetwork int) *connections {
@@ -29,6 +29,13 @@ func boundConnections(listener net.Listener, limit, limitOfNetwork int) *connect
 		maxOfNetwork: limitOfNetwork,
 		networks:     map[netip.Prefix]*list.List{},
 	}
+}
+
+// setLimits changes the limits. Open connections stay open.
+func (c *connections) setLimits(limit, limitOfNetwork int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.max, c.maxOfNetwork = limit, limitOfNetwork
 }
 
 // connection is a connection that counts until it is closed.

@@ -1,28 +1,12 @@
 package main
 
 import (
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
-
-const usageHead = `kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC and
-gRPC-Web, on one port, with a console at /.
-
-Usage:
-  kubeconnect [flags]
-  kubeconnect version [-o text|json]
-
-The cluster is selected by --kubeconfig or --context if given; otherwise, inside a cluster,
-it is that cluster, with the service account; otherwise by KUBECONFIG or the default kubeconfig.
-
-Each flag can also be set as an environment variable: --tls-cert-file is
-KUBECONNECT_TLS_CERT_FILE. A flag takes precedence. A repeatable flag can be given several
-times, or with several values separated by commas. docs/flags.md describes each flag.
-`
 
 // usageColumns is the maximum width of the output of --help, and of the help of a flag.
 const usageColumns = 100
@@ -33,9 +17,10 @@ type flagGroup struct {
 	flags *pflag.FlagSet
 }
 
-// flagGroups returns all flags, which set s and level.
-func (s *settings) flagGroups(level *string) []flagGroup {
+// flagGroups returns all flags, which set s. They are also the fields of the configuration file.
+func (s *settings) flagGroups() []flagGroup {
 	return []flagGroup{
+		newFlagGroup("Configuration file", s.addConfigFlags),
 		newFlagGroup("Cluster", s.addClusterFlags),
 		newFlagGroup("Address and TLS", s.addListenFlags),
 		newFlagGroup("Callers", s.addCallerFlags),
@@ -43,7 +28,7 @@ func (s *settings) flagGroups(level *string) []flagGroup {
 		newFlagGroup("Limits for callers", s.addLimitFlags),
 		newFlagGroup("Replicas", s.addReplicaFlags),
 		newFlagGroup("Caches", s.addCacheFlags),
-		newFlagGroup("Process", func(flags *pflag.FlagSet) { s.addProcessFlags(flags, level) }),
+		newFlagGroup("Process", s.addProcessFlags),
 	}
 }
 
@@ -51,17 +36,13 @@ func newFlagGroup(title string, add func(*pflag.FlagSet)) flagGroup {
 	flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	flags.SortFlags = false
 	add(flags)
+	flags.VisitAll(func(flag *pflag.Flag) { flag.DefValue = readableDefault(flag) })
 	return flagGroup{title, flags}
 }
 
-// usage returns the output of --help.
-func usage(groups []flagGroup) string {
-	var text strings.Builder
-	text.WriteString(usageHead)
-	for _, group := range groups {
-		text.WriteString("\n" + group.title + ":\n" + group.flags.FlagUsagesWrapped(usageColumns))
-	}
-	return text.String()
+func (s *settings) addConfigFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.config, configFlag, "",
+		"a YAML `file` with values of the flags below, which take precedence; limits are reloaded")
 }
 
 func (s *settings) addClusterFlags(flags *pflag.FlagSet) {
@@ -72,7 +53,7 @@ func (s *settings) addClusterFlags(flags *pflag.FlagSet) {
 
 func (s *settings) addListenFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080",
-		"the `address` to serve on, HOST:PORT; port 0 selects a free port")
+		"the `host:port` to serve on; without a host all addresses; port 0 selects a free port")
 	flags.StringVar(&s.certFile, "tls-cert-file", "",
 		"a PEM `file` with the certificate chain; without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "",
@@ -84,12 +65,14 @@ func (s *settings) addListenFlags(flags *pflag.FlagSet) {
 }
 
 func (s *settings) addCallerFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.auth, "auth", authCluster,
-		"how callers are authenticated: by the \"cluster\", or \"none\" (as the kubeconfig's user; loopback)")
+	choose(flags, &s.auth, "auth",
+		"how callers are authenticated: by the cluster, or not at all (as the kubeconfig's user; loopback)",
+		authCluster, authNone)
 	flags.StringSliceVar(&s.audiences, "auth-audience", nil,
 		"an accepted `audience` of bearer tokens; the API server's own by default; repeatable")
-	flags.StringVar(&s.writeAs, "write-as", writeAsToken,
-		"the credential for writes, logs and uncached reads: the caller's \"token\", or \"impersonate\"")
+	choose(flags, &s.writeAs, "write-as",
+		"how writes, logs and uncached reads are made as the caller: by its token, or by impersonation",
+		writeAsToken, writeAsImpersonate)
 	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second,
 		"how often the credential and permissions of an open stream are re-checked; at least 1s")
 	s.reviews.addFlags(flags)
@@ -110,13 +93,14 @@ func (s *settings) addLimitFlags(flags *pflag.FlagSet) {
 		"how many connections can be open")
 	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048,
 		"how many of these connections one address, or one /64 of IPv6, can have")
+	flags.VisitAll(func(flag *pflag.Flag) { markReloadable(flags, flag.Name) })
 }
 
 func (s *settings) addReplicaFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.maxStreamAge, "max-stream-age", 45*time.Minute,
 		"how long a watch stays open, plus or minus a third, before it moves; 0 disables it")
 	flags.StringVar(&s.peers, "peers", "",
-		"the other replicas, as `HOST:PORT` of their --metrics-listen, to balance streams with")
+		"the other replicas, as `host:port` of their --metrics-listen, to balance streams with")
 	flags.StringVar(&s.tokenGeneration, "token-generation", "",
 		"any `text`, the same at all replicas; change it after etcd was restored from a backup")
 }
@@ -134,19 +118,19 @@ func (s *settings) addCacheFlags(flags *pflag.FlagSet) {
 		"keep metadata.managedFields, which is about half of an object")
 }
 
-func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
+func (s *settings) addProcessFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.memoryLimit, "memory-limit", "",
 		"the memory to stay below, as a Kubernetes `quantity` such as 2Gi; GOMEMLIMIT by default")
-	flags.StringVar((*string)(&s.compress), "compress", string(edge.CompressNone),
-		"how unary responses of 4 KiB and more are compressed: \"none\" or \"gzip\"")
+	choose(flags, (*string)(&s.compress), "compress",
+		"how unary responses of 4 KiB and more are compressed, for clients that accept it",
+		string(edge.CompressNone), string(edge.CompressGzip))
 	flags.StringVar(&s.metricsListen, "metrics-listen", "",
-		"a separate `address`, HOST:PORT, for metrics without authentication; none by default")
+		"a separate `host:port` for metrics without authentication; none by default")
 	flags.StringVar(&s.adminTokenFile, "admin-token-file", "",
 		"a `file` with the token for /admin and /debug/pprof at --metrics-listen; none by default")
-	flags.StringVar(level, "log-level", "info",
-		"the minimum `level` of log lines on standard error: debug, info, warn or error")
-	flags.StringVar(&s.logFormat, "log-format", logText,
-		"the `format` of log lines: \"text\" or \"json\"")
+	flags.Var(levelValue{&s.logLevel}, "log-level", "the minimum level of log lines on standard error")
+	choose(flags, &s.logFormat, "log-format", "the format of log lines", logText, logJSON)
 	flags.Float64Var(&s.logSample, "log-sample", 0.001,
-		"the `part` of successful calls that is logged, from 0 to 1; failed calls and changes are always")
+		"the `fraction` of successful calls that is logged, 0 to 1; failed calls and changes always are")
+	markReloadable(flags, "log-level", "log-sample")
 }

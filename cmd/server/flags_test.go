@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
@@ -15,7 +14,7 @@ import (
 // TestHelp_IsShort bounds the lines of --help, and the help of each flag: docs/flags.md has the
 // details.
 func TestHelp_IsShort(t *testing.T) {
-	groups := new(settings).flagGroups(new(string))
+	groups := new(settings).flagGroups()
 	for line := range strings.Lines(usage(groups)) {
 		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 100 {
 			t.Errorf("longer than 100 characters: %s", line)
@@ -34,7 +33,7 @@ func TestHelp_IsShort(t *testing.T) {
 // groups and order.
 func TestFlagsDoc_DescribesEveryFlag(t *testing.T) {
 	var want []string
-	for _, group := range new(settings).flagGroups(new(string)) {
+	for _, group := range new(settings).flagGroups() {
 		want = append(want, "## "+group.title)
 		group.flags.VisitAll(func(flag *pflag.Flag) { want = append(want, "### `--"+flag.Name+"`") })
 	}
@@ -49,29 +48,34 @@ func TestFlagsDoc_HasTheDefaults(t *testing.T) {
 	for _, section := range regexp.MustCompile("(?m)^### `--(.*)`\n\nDefault: (none|`[^`]+`)").FindAllStringSubmatch(readFlagsDoc(t), -1) {
 		described[section[1]] = strings.Trim(section[2], "`")
 	}
-	for _, group := range new(settings).flagGroups(new(string)) {
+	for _, group := range new(settings).flagGroups() {
 		group.flags.VisitAll(func(flag *pflag.Flag) {
-			if want := defaultOf(t, flag); described[flag.Name] != want {
+			if want := defaultOf(flag); described[flag.Name] != want {
 				t.Errorf("docs/flags.md has the default %q of --%s, want %q", described[flag.Name], flag.Name, want)
 			}
 		})
 	}
 }
 
+func TestFlagsDoc_SaysWhatIsReloadable(t *testing.T) {
+	sections := strings.Split(readFlagsDoc(t), "\n### `--")[1:]
+	for _, group := range new(settings).flagGroups() {
+		group.flags.VisitAll(func(flag *pflag.Flag) {
+			for _, section := range sections {
+				if strings.HasPrefix(section, flag.Name+"`") && strings.Contains(section, "Reloadable.") != isReloadable(flag) {
+					t.Errorf("docs/flags.md and --%s disagree about whether it is reloadable", flag.Name)
+				}
+			}
+		})
+	}
+}
+
 // defaultOf returns the default of a flag as it is written in docs/flags.md.
-func defaultOf(t *testing.T, flag *pflag.Flag) string {
-	t.Helper()
-	switch {
-	case flag.DefValue == "" || flag.DefValue == "[]":
+func defaultOf(flag *pflag.Flag) string {
+	if flag.DefValue == "" || flag.DefValue == "[]" {
 		return "none"
-	case flag.Value.Type() != "duration":
-		return strings.Trim(flag.DefValue, "[]") // of a repeatable flag
 	}
-	duration, err := time.ParseDuration(flag.DefValue)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return regexp.MustCompile("([hm])(0[ms])+$").ReplaceAllString(duration.String(), "$1")
+	return flag.DefValue
 }
 
 func readFlagsDoc(t *testing.T) string {

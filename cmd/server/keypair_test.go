@@ -27,15 +27,20 @@ func today() life { return life{time.Now().Add(-time.Hour), time.Now().Add(24 * 
 // newPair returns a self-signed certificate for this machine, and its key.
 func newPair(t *testing.T, serial int64, life life) pemPair {
 	t.Helper()
+	return signed(t, &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotBefore: life.begins, NotAfter: life.ends,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	})
+}
+
+// signed returns the self-signed certificate of a template, and its key.
+func signed(t *testing.T, template *x509.Certificate) pemPair {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotBefore: life.begins, NotAfter: life.ends,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +48,7 @@ func newPair(t *testing.T, serial int64, life life) pemPair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pemPair{inPEM("CERTIFICATE", signed), inPEM("PRIVATE KEY", private)}
+	return pemPair{inPEM("CERTIFICATE", certificate), inPEM("PRIVATE KEY", private)}
 }
 
 func inPEM(kind string, content []byte) string {

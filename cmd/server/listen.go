@@ -10,7 +10,8 @@ import (
 // endpoint is the listener for callers.
 type endpoint struct {
 	net.Listener
-	pair *keyPair // nil for plain text
+	bound *connections // what Listener accepts connections from
+	pair  *keyPair     // nil for plain text
 }
 
 // listen opens the address in the settings, with TLS if they name a certificate; configureTLS completes
@@ -20,16 +21,16 @@ func listen(s settings, configureTLS func(*tls.Config) *tls.Config) (endpoint, e
 	if err != nil {
 		return endpoint{}, fmt.Errorf("--listen %s: %w", s.listen, err)
 	}
-	listener = boundConnections(listener, s.maxConnections, s.maxConnectionsPerAddress)
+	bound := boundConnections(listener, s.maxConnections, s.maxConnectionsPerAddress)
 	if s.certFile == "" {
-		return endpoint{Listener: listener}, nil
+		return endpoint{Listener: bound, bound: bound}, nil
 	}
 	pair, err := loadKeyPair(s.certFile, s.keyFile)
 	if err != nil {
 		_ = listener.Close()
 		return endpoint{}, err
 	}
-	return endpoint{tls.NewListener(listener, configureTLS(tlsConfig(pair))), pair}, nil
+	return endpoint{tls.NewListener(bound, configureTLS(tlsConfig(pair))), bound, pair}, nil
 }
 
 func tlsConfig(pair *keyPair) *tls.Config {

@@ -6,9 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// serve builds the service, and serves until the context is done. shown are the settings for
-// administrators.
-func serve(ctx context.Context, s settings, shown map[string]string) error {
+// serve builds the service, and serves until the context is done. shown are the values of the settings,
+// for administrators. reload is nil if there is no configuration file.
+func serve(ctx context.Context, s settings, shown values, reload *reloader) error {
 	config, err := clusterConfig(s)
 	if err != nil {
 		return err
@@ -16,11 +16,11 @@ func serve(ctx context.Context, s settings, shown map[string]string) error {
 	if limit, _ := s.memoryLimitBytes(); limit > 0 { // check has reported its error
 		debug.SetMemoryLimit(limit)
 	}
-	built, err := newService(ctx, config, s)
+	built, err := newService(ctx, config, s, reload)
 	if err != nil {
 		return err
 	}
-	built.shown = shown
+	built.showSettings(shown)
 	running, err := built.start(ctx)
 	if err == nil {
 		err = running.wait(ctx)

@@ -181,7 +181,7 @@ func TestRun_ReturnsWhenCancelled(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			stop()
 			args := append(strings.Fields(arguments), "--listen", "127.0.0.1:0", "--log-level", "error", "--kubeconfig", filepath.Join(home, "config"))
-			if err := run(ctx, args); err != nil {
+			if err := run(ctx, args, io.Discard); err != nil {
 				t.Error(err)
 			}
 		})
@@ -207,7 +207,7 @@ func TestRun_StartErrorsNameTheCause(t *testing.T) {
 		"a credential that cannot be read":          {[]string{"--kubeconfig", filepath.Join(home, "nosuch")}, "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := run(t.Context(), test.args); err == nil || !strings.Contains(err.Error(), test.says) {
+			if err := run(t.Context(), test.args, io.Discard); err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error is %v, want %q in it", err, test.says)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +21,8 @@ import (
 // service has the parts of the service that the settings select. None of them runs before start.
 type service struct {
 	settings    settings
-	shown       map[string]string // the settings by flag, for administrators
-	host        string            // the API server's
+	shown       atomic.Pointer[values] // the settings, for administrators
+	host        string                 // the API server's
 	hub         *informerhub.Hub
 	callers     callers
 	permissions *ownPermissions
@@ -31,20 +32,16 @@ type service struct {
 	started     time.Time
 	certificate *certificateExpiry
 	memory      *edge.MemoryLimit
+	adjuster    *edge.Adjuster
+	reload      *reloader // nil without a configuration file
 	balance     *edge.Balance
 	handler     http.Handler
 	endStreams  context.CancelFunc // makes open streams end, while other calls may finish
 }
 
 // newService builds the service of a cluster. The caller must start it.
-func newService(ctx context.Context, config *rest.Config, s settings) (*service, error) {
-	hub, err := informerhub.New(config, informerhub.Options{
-		KeepManagedFields: s.keepManagedFields,
-		IdleTimeout:       s.cacheIdleTimeout,
-		Preload:           s.preload,
-		Uncached:          s.uncached,
-		CacheAggregated:   s.cacheAggregated,
-	})
+func newService(ctx context.Context, config *rest.Config, s settings, reload *reloader) (*service, error) {
+	hub, err := newHub(config, s)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +64,8 @@ func newService(ctx context.Context, config *rest.Config, s settings) (*service,
 		started:     time.Now(),
 		certificate: &certificateExpiry{},
 		memory:      edge.NewMemoryLimit(),
+		adjuster:    &edge.Adjuster{},
+		reload:      reload,
 		balance: edge.NewBalance(edge.Balance{
 			Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
 		}),
@@ -82,6 +81,16 @@ func newService(ctx context.Context, config *rest.Config, s settings) (*service,
 // asCaller wraps the transport of requests that are made for a caller.
 func asCaller(next http.RoundTripper) http.RoundTripper {
 	return write.NoteOutcome(edge.SendRequestID(next))
+}
+
+func newHub(config *rest.Config, s settings) (*informerhub.Hub, error) {
+	return informerhub.New(config, informerhub.Options{
+		KeepManagedFields: s.keepManagedFields,
+		IdleTimeout:       s.cacheIdleTimeout,
+		Preload:           s.preload,
+		Uncached:          s.uncached,
+		CacheAggregated:   s.cacheAggregated,
+	})
 }
 
 // newClients returns the clients that act as callers, and those that read logs as callers.
@@ -111,6 +120,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.CORSOrigins = s.settings.corsOrigins
 	config.Replica = replicaName()
 	config.LogSample = s.settings.logSample
+	config.Adjuster = s.adjuster
 	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
 }
 
@@ -144,5 +154,11 @@ func (s *service) start(ctx context.Context) (*running, error) {
 }
 
 func (s *service) collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, s.certificate.metric(), restClientMetrics(), buildInfo()}
+	all := []prometheus.Collector{
+		s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, s.certificate.metric(), restClientMetrics(), buildInfo(),
+	}
+	if s.reload != nil {
+		all = append(all, s.reload.metrics.successful, s.reload.metrics.succeeded)
+	}
+	return all
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,8 +15,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
-// settings are the values of the flags and environment variables.
+// settings are the values of the flags, the environment variables and the configuration file.
 type settings struct {
+	config                   string
 	kubeconfig               string
 	context                  string
 	listen                   string
@@ -62,68 +61,6 @@ const (
 	writeAsToken       = "token"
 )
 
-// readSettings parses the flags, and the environment variables for flags that are not given.
-func readSettings(args []string, lookup func(string) (string, bool)) (settings, error) {
-	var s settings
-	var level string
-	if _, err := s.parse(args, lookup, &level); err != nil {
-		return s, err
-	}
-	var known bool
-	if s.logLevel, known = logLevels[strings.ToLower(level)]; !known {
-		return s, fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
-	}
-	return s, s.check()
-}
-
-// parse sets s and level from the flags and the environment variables.
-func (s *settings) parse(args []string, lookup func(string) (string, bool), level *string) (*pflag.FlagSet, error) {
-	groups := s.flagGroups(level)
-	flags := pflag.NewFlagSet("kubeconnect", pflag.ContinueOnError)
-	for _, group := range groups {
-		flags.AddFlagSet(group.flags)
-	}
-	flags.Usage = func() { fmt.Fprint(os.Stderr, usage(groups)) }
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
-	}
-	if err := readEnvironment(flags, lookup); err != nil {
-		return nil, err
-	}
-	s.liftLimits(flags)
-	return flags, nil
-}
-
-// shownSettings returns the value of each flag by its name, for administrators. None is secret.
-func shownSettings(args []string, lookup func(string) (string, bool)) map[string]string {
-	var s settings
-	var level string
-	shown := map[string]string{}
-	if flags, err := s.parse(args, lookup, &level); err == nil {
-		flags.VisitAll(func(flag *pflag.Flag) { shown[flag.Name] = flag.Value.String() })
-	}
-	return shown
-}
-
-// readEnvironment sets the flags that were not given from KUBECONNECT_ variables.
-func readEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
-	var failed error
-	flags.VisitAll(func(flag *pflag.Flag) {
-		name := "KUBECONNECT_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
-		value, ok := lookup(name)
-		if flag.Changed || !ok {
-			return
-		}
-		if err := flags.Set(flag.Name, value); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("environment variable %s: %w", name, err))
-		}
-	})
-	return failed
-}
-
 // liftLimits removes the limits that were not set explicitly if all callers are the same caller.
 func (s *settings) liftLimits(flags *pflag.FlagSet) {
 	if s.auth != authNone {
@@ -154,12 +91,6 @@ func (s settings) check() error {
 	if s.cacheIdleTimeout <= 0 {
 		return fmt.Errorf("--cache-idle-timeout %s: must be greater than 0", s.cacheIdleTimeout)
 	}
-	if s.compress != edge.CompressNone && s.compress != edge.CompressGzip {
-		return fmt.Errorf("--compress %q: must be \"none\" or \"gzip\"", s.compress)
-	}
-	if s.logFormat != logText && s.logFormat != logJSON {
-		return fmt.Errorf("--log-format %q: must be \"text\" or \"json\"", s.logFormat)
-	}
 	if !(s.logSample >= 0 && s.logSample <= 1) { // NaN is neither
 		return fmt.Errorf("--log-sample %v: must be from 0 to 1", s.logSample)
 	}
@@ -181,22 +112,17 @@ func (s settings) check() error {
 	if err := s.checkRights(); err != nil {
 		return err
 	}
-	switch s.auth {
-	case authCluster:
+	if s.auth == authCluster {
 		return s.checkPlaintext()
-	case authNone:
-		if err := auth.CheckLoopback(s.listen); err != nil {
-			return fmt.Errorf("--auth none: %w", err)
-		}
-		return nil
 	}
-	return fmt.Errorf("--auth %q: must be \"cluster\" or \"none\"", s.auth)
+	if err := auth.CheckLoopback(s.listen); err != nil {
+		return fmt.Errorf("--auth none: %w", err)
+	}
+	return nil
 }
 
 func (s settings) checkRights() error {
 	switch {
-	case s.writeAs != writeAsToken && s.writeAs != writeAsImpersonate:
-		return fmt.Errorf("--write-as %q: must be \"token\" or \"impersonate\"", s.writeAs)
 	case s.recheckInterval < time.Second:
 		return fmt.Errorf("--recheck-interval %s: must be at least 1s", s.recheckInterval)
 	case slices.Contains(s.audiences, ""):

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
@@ -46,6 +43,7 @@ var everyFlag = []struct {
 	flag, value string
 	set         func(*settings)
 }{
+	{"config", "testdata/empty.yaml", func(s *settings) { s.config = "testdata/empty.yaml" }},
 	{"kubeconfig", "k", func(s *settings) { s.kubeconfig = "k" }},
 	{"context", "c", func(s *settings) { s.context = "c" }},
 	{"listen", "0.0.0.0:1", func(s *settings) { s.listen = "0.0.0.0:1" }},
@@ -88,7 +86,7 @@ var everyFlag = []struct {
 	{"log-level", "debug", func(s *settings) { s.logLevel = slog.LevelDebug }},
 }
 
-func TestSettings_EveryFlagIsReadFromFlagsAndEnvironment(t *testing.T) {
+func TestSettings_EveryFlagIsReadFromFlagsEnvironmentAndFile(t *testing.T) {
 	var args []string
 	environment := make(map[string]string)
 	want := with(func(s *settings) {
@@ -98,12 +96,20 @@ func TestSettings_EveryFlagIsReadFromFlagsAndEnvironment(t *testing.T) {
 			one.set(s)
 		}
 	})
-	for name, got := range map[string]func() (settings, error){
-		"flags":     func() (settings, error) { return readSettings(args, lookupIn(nil)) },
-		"variables": func() (settings, error) { return readSettings(nil, lookupIn(environment)) },
+	fromFile := want
+	fromFile.config = fileOf(t, everyField())
+	for name, source := range map[string]struct {
+		args        []string
+		environment map[string]string
+		want        settings
+	}{
+		"flags":     {args: args, want: want},
+		"variables": {environment: environment, want: want},
+		"a file":    {args: []string{"--config", fromFile.config}, want: fromFile},
 	} {
-		if got, err := got(); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v, want %+v", name, got, err, want)
+		got, err := readSettings(source.args, lookupIn(source.environment))
+		if err != nil || !reflect.DeepEqual(got, source.want) {
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, source.want)
 		}
 	}
 	missing := reflect.ValueOf(want)
@@ -241,13 +247,7 @@ func TestSettings_EveryInvalidVariableIsNamed(t *testing.T) {
 	}
 }
 
-func TestHelp_ReturnsErrHelp(t *testing.T) {
-	if err := run(t.Context(), []string{"--help"}); !errors.Is(err, pflag.ErrHelp) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func lookupIn(environment map[string]string) func(string) (string, bool) {
+func lookupIn(environment map[string]string) lookup {
 	return func(name string) (string, bool) {
 		value, ok := environment[name]
 		return value, ok

@@ -15,21 +15,40 @@ const versionCommand = "version"
 
 // printVersion runs the command "version".
 func printVersion(w io.Writer, args []string) error {
-	flags := pflag.NewFlagSet("kubeconnect "+versionCommand, pflag.ContinueOnError)
-	output := flags.StringP("output", "o", "text", "the `format`: text or json")
+	var output string
+	flags := outputFlags(&output)
+	flags.Usage = func() {} // the caller prints it
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	switch {
 	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q; see kubeconnect version --help", flags.Arg(0))
-	case *output == "text":
-		_, err := fmt.Fprintln(w, version.Get())
-		return err
-	case *output == "json":
+		return fmt.Errorf("unexpected argument %q; see kubeconnect help version", flags.Arg(0))
+	case output == outputJSON:
 		return json.NewEncoder(w).Encode(version.Get())
 	}
-	return fmt.Errorf("--output %q: must be \"text\" or \"json\"", *output)
+	_, err := fmt.Fprintln(w, version.Get())
+	return err
+}
+
+// The values of --output.
+const (
+	outputText = "text"
+	outputJSON = "json"
+)
+
+// outputFlags returns the flags of a command that prints a result.
+func outputFlags(output *string) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("Output", pflag.ContinueOnError)
+	flags.VarP(choice{output, []string{outputText, outputJSON}}, "output", "o", "the format of the output")
+	flags.Lookup("output").DefValue = outputText
+	*output = outputText
+	return flags
+}
+
+func versionUsage() string {
+	return "Print the version of kubeconnect, and the commit that it was built from.\n\n" +
+		"Usage:\n  kubeconnect version [flags]\n\nFlags:\n" + outputFlags(new(string)).FlagUsagesWrapped(usageColumns)
 }
 
 // buildInfo returns a metric with the version in its labels.

@@ -19,7 +19,7 @@ func TestVersion_IsPrinted(t *testing.T) {
 		{nil, "kubeconnect " + version.Number + " ("},
 		{[]string{"-o", "text"}, "kubeconnect " + version.Number + " ("},
 		{[]string{"-o", "json"}, `{"version":"` + version.Number + `",`},
-		{[]string{"-o", "yaml"}, `--output "yaml": must be "text" or "json"`},
+		{[]string{"-o", "yaml"}, `invalid argument "yaml" for "-o, --output" flag: must be text or json`},
 		{[]string{"more"}, `unexpected argument "more"`},
 	} {
 		var printed strings.Builder

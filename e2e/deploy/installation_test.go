@@ -56,15 +56,24 @@ func install(ctx context.Context, t *testing.T, namespace string, all []manifest
 	succeeds(t, account.untilHas(ctx, rightsOf(t, all)))
 	container, mounted := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec.Containers[0], t.TempDir()
 	certificate := writeCertificate(t, mounted)
+	writeConfig(t, mounted, all)
 	return installation{harness.StartService(t, account.kubeconfig(t), flagsOf(container, mounted)...), container, certificate}
 }
 
 // flagsOf returns the flags of a container, except for those with paths in its pod.
 func flagsOf(container corev1.Container, mounted string) []string {
 	flags := strings.Join(container.Args, "\n")
-	flags = strings.NewReplacer("/etc/kubeconnect/tls", mounted, "$(MEMORY_LIMIT_MI)", "1024").Replace(flags)
+	flags = strings.NewReplacer("/etc/kubeconnect/tls", mounted, "/etc/kubeconnect/config", mounted, "$(MEMORY_LIMIT_MI)", "1024").Replace(flags)
 	flags = regexp.MustCompile("listen=.*").ReplaceAllString(flags, "listen=127.0.0.1:0")
 	return strings.Split(flags, "\n")
+}
+
+// writeConfig writes the files of the ConfigMap that is mounted.
+func writeConfig(t *testing.T, dir string, all []manifest) {
+	t.Helper()
+	for name, content := range ofKind[corev1.ConfigMap](t, all, "ConfigMap")[0].Data {
+		succeeds(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
 }
 
 func writeCertificate(t *testing.T, dir string) *x509.Certificate {

@@ -42,6 +42,34 @@ func TestPodTemplate_IsTheSameInTheNextVersionOfTheChart(t *testing.T) {
 	}
 }
 
+// TestPodTemplate_DoesNotChangeWithLimitsAndLevels is about upgrades too: the service reads these
+// values from the ConfigMap while it runs.
+func TestPodTemplate_DoesNotChangeWithLimitsAndLevels(t *testing.T) {
+	t.Parallel()
+	changed := values{
+		"limits":      values{"streams": 3_000_000, "credentialStreams": 1, "requestRate": 2, "requestBurst": 3, "calls": 4},
+		"connections": values{"max": 5, "maxPerAddress": 6}, "logLevel": "debug", "logSample": 0.5,
+	}
+	if !reflect.DeepEqual(deploymentOfChart(t, nil).Spec, deploymentOfChart(t, changed).Spec) {
+		t.Error("the pods are replaced")
+	}
+	const want = `apiVersion: kubeconnect.io/v1alpha1
+kind: Configuration
+callerMaxStreams: 3000000
+credentialMaxStreams: 1
+callerRequestRate: 2
+callerRequestBurst: 3
+callerMaxCalls: 4
+maxConnections: 5
+maxConnectionsPerAddress: 6
+logLevel: debug
+logSample: 0.5
+`
+	if got := ofKind[corev1.ConfigMap](t, release{"r", "n", with(changed)}.manifests(t), "ConfigMap")[0].Data["config.yaml"]; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestPodTemplate_NamesTheImage(t *testing.T) {
 	t.Parallel()
 	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

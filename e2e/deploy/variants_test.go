@@ -39,7 +39,7 @@ var variants = map[string]values{
 		"preload": false, "cacheIdleTimeout": "1h", "uncached": []any{"configmaps"}, "cacheAggregated": []any{"metrics.example.com"},
 		"keepManagedFields": true, "tokenGeneration": "restored",
 	},
-	"with logs as JSON":    {"logLevel": "debug", "logFormat": "json"},
+	"with logs as JSON":    {"logLevel": "debug", "logFormat": "json", "logSample": 0.5},
 	"with patient probes":  {"probes": values{"startup": patientProbe, "liveness": patientProbe, "readiness": patientProbe}},
 	"with few disruptions": {"replicaCount": 5, "podDisruptionBudget": values{"maxUnavailable": "20%"}},
 	"with more memory":     {"resources": values{"requests": values{"cpu": 2, "memory": "6Gi"}, "limits": values{"memory": "8Gi"}}},

@@ -28,6 +28,13 @@ type Certificate struct {
 // NewCertificate returns a self-signed certificate for 127.0.0.1, in files.
 func NewCertificate(t *testing.T) Certificate {
 	t.Helper()
+	return NewCertificateUntil(t, time.Now().Add(24*time.Hour))
+}
+
+// NewCertificateUntil returns a certificate as NewCertificate does that expires at a time, which may be
+// in the past.
+func NewCertificateUntil(t *testing.T, expires time.Time) Certificate {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +43,7 @@ func NewCertificate(t *testing.T) Certificate {
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "kubeconnect e2e"},
 		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(24 * time.Hour),
+		NotAfter:              expires,
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
@@ -71,6 +78,16 @@ func writePEM(t *testing.T, kind string, content []byte) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// PEM returns the content of the certificate's file.
+func (c Certificate) PEM(t *testing.T) []byte {
+	t.Helper()
+	content, err := os.ReadFile(c.CertFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 // Trusting returns a client configuration that trusts only this certificate.

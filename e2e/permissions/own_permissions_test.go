@@ -98,12 +98,17 @@ func ownRole(ctx context.Context, t *testing.T, account kit.Account, rules ...rb
 // kubeconfigOf writes a kubeconfig with an account's token.
 func kubeconfigOf(t *testing.T, account kit.Account) string {
 	t.Helper()
+	return kubeconfigWithToken(t, account.Token())
+}
+
+func kubeconfigWithToken(t *testing.T, token string) string {
+	t.Helper()
 	config, err := clientcmd.LoadFromFile(kit.Cluster(t).Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range config.AuthInfos {
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: account.Token()}
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {

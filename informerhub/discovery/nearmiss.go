@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/internal/spelling"
 )
 
 const maxNearMisses = 3
@@ -22,9 +24,9 @@ func (s *Snapshot) nearMisses(name string) []string {
 	for full, names := range s.names() {
 		distance := len(base)
 		for _, other := range names {
-			distance = min(distance, editDistance(base, other))
+			distance = min(distance, spelling.Distance(base, other))
 		}
-		if distance <= 1+len(base)/4 {
+		if distance <= spelling.Limit(base) {
 			found = append(found, candidate{full, distance})
 		}
 	}
@@ -55,26 +57,4 @@ func (s *Snapshot) names() map[string][]string {
 		}
 	}
 	return names
-}
-
-// editDistance returns the number of letters that must be added, removed or changed to turn one
-// word into the other (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substituted := diagonal
-			if a[i] != b[j] {
-				substituted++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substituted, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

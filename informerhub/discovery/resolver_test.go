@@ -339,20 +339,6 @@ func TestResolver_CachedSpellingsAreBounded(t *testing.T) {
 	}
 }
 
-func TestEditDistance_IsTheNumberOfEdits(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"pods", "pods", 0}, {"pod", "pods", 1}, {"podz", "pods", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
-		if got := editDistance(test.a, test.b); got != test.want {
-			t.Errorf("from %q to %q: %d, want %d", test.a, test.b, got, test.want)
-		}
-		if editDistance(test.a, test.b) != editDistance(test.b, test.a) {
-			t.Errorf("%q and %q: not symmetric", test.a, test.b)
-		}
-	}
-}
-
 // TestResolver_FailedGroupIsUnavailable has discovery fail for one group, and no longer
 // find another one.
 func TestResolver_FailedGroupIsUnavailable(t *testing.T) {

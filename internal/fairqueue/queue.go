@@ -25,7 +25,7 @@ type Limits struct {
 
 // A Queue distributes a bounded capacity. Create it with [New].
 type Queue struct {
-	limits Limits // set once
+	limits Limits // set once, except PerKey, which mu guards
 
 	mu      sync.Mutex // guards the fields below
 	held    int64
@@ -43,7 +43,7 @@ type share struct {
 
 // waiter is a waiting acquisition. It is guarded by the queue's lock, except for ready.
 type waiter struct {
-	weight  int64
+	weight  int64 // unchanged once granted
 	granted bool
 	ready   chan struct{} // closed when granted
 }
@@ -80,8 +80,8 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, maxWaitin
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	weight = min(max(weight, 0), q.limits.PerKey)
 	q.mu.Lock()
+	weight = q.weightLocked(weight)
 	s := q.shareLocked(key)
 	if q.fitsLocked(s, weight) {
 		q.holdLocked(s, weight)
@@ -98,13 +98,13 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, maxWaitin
 	q.mu.Unlock()
 	select {
 	case <-w.ready:
-		return q.releaser(key, weight), nil
+		return q.releaser(key, w.weight), nil
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.granted {
-		q.returnLocked(key, weight)
+		q.returnLocked(key, w.weight)
 	} else {
 		q.dequeueLocked(s, element)
 		q.grantLocked() // other acquisitions may have waited for w
@@ -115,9 +115,9 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, maxWaitin
 
 // TryAcquire acquires like Acquire, but does not wait. It reports whether weight was acquired.
 func (q *Queue) TryAcquire(key string, weight int64) (release func(), ok bool) {
-	weight = min(max(weight, 0), q.limits.PerKey)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	weight = q.weightLocked(weight)
 	s := q.shareLocked(key)
 	if !q.fitsLocked(s, weight) {
 		q.evictLocked(key, s)

@@ -5,9 +5,9 @@ package fairqueue
 // keys with their maximum hold 1/(n+1) of it each, and some capacity is always left for another
 // key.
 func (q *Queue) TryShare(key string, weight int64) (release func(), ok bool) {
-	weight = min(max(weight, 0), q.limits.PerKey)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	weight = q.weightLocked(weight)
 	s := q.shareLocked(key)
 	if free := q.limits.Total - q.held - weight; s.held+weight > free || !q.fitsLocked(s, weight) {
 		q.evictLocked(key, s)

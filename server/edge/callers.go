@@ -24,17 +24,21 @@ const (
 
 // Callers counts the calls and streams of each caller. Its methods are safe for concurrent use.
 type Callers struct {
-	limits      Limits           // set once
-	credentials *fairqueue.Queue // streams, by credential; nil without a limit
+	credentials *fairqueue.Queue // streams, by credential
+	calls       *fairqueue.Queue // running unary calls, by caller
 
-	mu        sync.Mutex         // guards the fields below
+	mu        sync.Mutex // guards the fields below
+	limits    Limits
 	streaming map[string]*caller // Callers with open streams, which are never evicted
 	idle      *lru.Cache         // the others
 }
 
 // NewCallers returns callers with the same limits each.
 func NewCallers(limits Limits) *Callers {
-	return &Callers{limits: limits, credentials: newCredentialStreams(limits.CredentialStreams), streaming: map[string]*caller{}, idle: lru.New(maxIdleCallers)}
+	return &Callers{
+		credentials: newCredentialStreams(limits.CredentialStreams), calls: newCallQueue(limits.Calls),
+		limits: limits, streaming: map[string]*caller{}, idle: lru.New(maxIdleCallers),
+	}
 }
 
 // call returns a *LimitError if a caller has reached its rate limit.
@@ -94,10 +98,10 @@ func (c *Callers) close(name string) {
 
 func (c *Callers) callerLocked(name string) *caller {
 	if found, ok := c.streaming[name]; ok {
-		return found
+		return found.under(c.limits)
 	}
 	if found, ok := c.idle.Get(name); ok {
-		return found.(*caller)
+		return found.(*caller).under(c.limits)
 	}
 	created := newCaller(c.limits)
 	c.idle.Add(name, created)
@@ -112,10 +116,7 @@ type caller struct {
 }
 
 func newCaller(limits Limits) *caller {
-	if limits.Rate == 0 {
-		return &caller{calls: rate.NewLimiter(rate.Inf, 0)}
-	}
-	return &caller{calls: rate.NewLimiter(rate.Limit(limits.Rate), limits.Burst)}
+	return &caller{calls: rate.NewLimiter(rateOf(limits), burstOf(limits))}
 }
 
 func (c *caller) open(limits Limits) error {

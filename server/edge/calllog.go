@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -38,7 +40,7 @@ var changes = map[string]bool{
 // rejected, and a part of the others. A caller whose calls fail again and again does not fill the log.
 // Its methods are safe for concurrent use.
 type callLog struct {
-	sample float64 // the part of other calls that is logged
+	sample atomic.Uint64 // the part of other calls that is logged, as the bits of a float64
 
 	mu     sync.Mutex // guards failed
 	failed map[failure]int
@@ -47,7 +49,13 @@ type callLog struct {
 // failure is what failed calls have in common that are counted together.
 type failure struct{ caller, code string }
 
-func newCallLog(sample float64) *callLog { return &callLog{sample: sample} }
+func newCallLog(sample float64) *callLog {
+	l := &callLog{}
+	l.setSample(sample)
+	return l
+}
+
+func (l *callLog) setSample(sample float64) { l.sample.Store(math.Float64bits(sample)) }
 
 // log logs an ended call.
 func (l *callLog) log(c *call) {
@@ -61,7 +69,7 @@ func (l *callLog) log(c *call) {
 		if l.admits(failure{callerOf(c), connect.CodeOf(r.err).String()}) {
 			l.write(c, levelOf(r.err), "call failed")
 		}
-	case rand.Float64() < l.sample:
+	case rand.Float64() < math.Float64frombits(l.sample.Load()):
 		l.write(c, slog.LevelInfo, "call")
 	default:
 		l.write(c, slog.LevelDebug, "call")

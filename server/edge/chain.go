@@ -32,6 +32,8 @@ type ChainConfig struct {
 	LogSample float64
 	// Replica is the name of this process in ReplicaHeader. Default: responses do not have it.
 	Replica string
+	// Adjuster changes Limits and LogSample later. Default: they are never changed.
+	Adjuster *Adjuster
 	// BodyPatience is the time within which a client must send its request. Default: 30 s.
 	BodyPatience time.Duration
 }
@@ -48,11 +50,14 @@ type Chain struct {
 
 // NewChain returns a chain without calls.
 func NewChain(config ChainConfig) *Chain {
-	return &Chain{
+	log := newCallLog(config.LogSample)
+	chain := &Chain{
 		Callers:  NewCallers(config.Limits),
 		config:   config,
-		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), newCallLog(config.LogSample), config.Usage),
+		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), log, config.Usage),
 	}
+	config.Adjuster.attach(chain.Callers, log)
+	return chain
 }
 
 // Handler returns the handler of all requests. next must have the console at "/".
@@ -69,7 +74,6 @@ func (c *Chain) Options() connect.HandlerOption {
 		metrics:       c.config.Metrics,
 		replica:       c.config.Replica,
 		callers:       c.Callers,
-		calls:         newCallQueue(c.config.Limits.Calls),
 		requests:      c.config.Metrics.Queue("request_bytes", newRequestQueue()),
 		processors:    c.config.Metrics.Queue("processors", newProcessors()),
 	}

@@ -23,23 +23,20 @@ func CredentialKey(identity auth.Identity) string {
 	return CallerKey(identity)
 }
 
-// newCredentialStreams returns the queue of streams by credential, or nil without a limit.
+// newCredentialStreams returns the queue of streams by credential; 0 is no limit.
 func newCredentialStreams(perCredential int) *fairqueue.Queue {
-	if perCredential == 0 {
-		return nil
-	}
 	return fairqueue.New(fairqueue.Limits{Total: math.MaxInt64, PerKey: int64(perCredential)})
 }
 
 // HoldStreams counts streams of a credential of a caller until release is called. It returns a
 // *LimitError if the credential would have more streams than allowed.
 func (c *Callers) HoldStreams(name, credential string, streams int) (release func(), err error) {
-	if c.credentials == nil || streams == 0 {
+	if streams == 0 {
 		return func() {}, nil
 	}
 	release, ok := c.credentials.TryAcquire(credential, int64(streams))
 	if !ok {
-		return nil, &LimitError{Limit: LimitCredentialStreams, Over: fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limits.CredentialStreams), Wait: c.retryAfter(name)}
+		return nil, &LimitError{Limit: LimitCredentialStreams, Over: fmt.Sprintf("stream limit reached: %d streams open with this credential", c.limitsNow().CredentialStreams), Wait: c.retryAfter(name)}
 	}
 	return release, nil
 }

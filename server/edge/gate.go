@@ -32,7 +32,6 @@ type gate struct {
 	metrics       *Metrics
 	replica       string // empty: responses do not name it
 	callers       *Callers
-	calls         *fairqueue.Queue // running unary calls, by caller; nil without a limit
 	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
 	processors    *fairqueue.Queue
 }
@@ -95,10 +94,10 @@ func (g *gate) openStream(c *call, name, credential string) error {
 }
 
 func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
-	if err := g.callers.call(name); err != nil || g.calls == nil {
+	if err := g.callers.call(name); err != nil {
 		return err
 	}
-	release, err := g.acquire(ctx, g.calls, name, 1, LimitCalls, "call limit reached: too many of your calls are running or waiting")
+	release, err := g.acquire(ctx, g.callers.calls, name, 1, LimitCalls, "call limit reached: too many of your calls are running or waiting")
 	if err != nil {
 		return err
 	}
@@ -135,11 +134,8 @@ const (
 	maxRequestsOfCaller = maxRequestsBytes / 4
 )
 
-// newCallQueue returns the queue for slots of unary calls, or nil without a limit.
+// newCallQueue returns the queue for slots of unary calls; 0 is no limit.
 func newCallQueue(perCaller int) *fairqueue.Queue {
-	if perCaller == 0 {
-		return nil
-	}
 	return fairqueue.New(fairqueue.Limits{Total: math.MaxInt64, PerKey: int64(perCaller), Waiting: maxWaitingCalls})
 }
 

@@ -107,7 +107,7 @@ func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
 
 func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		g := &gate{callers: NewCallers(Limits{}), calls: newCallQueue(20)}
+		g := &gate{callers: NewCallers(Limits{Calls: 20})}
 		errs := make(chan error, 2*maxWaitingCalls)
 		begin := func(name string) *call {
 			c := &call{}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/cmd/server/preflight"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+const checkCommand = "check"
+
+const checkHead = `Try what the service needs, without serving: the configuration, the connection to the cluster,
+certificates, clocks, and each permission that the chosen features need. It changes nothing.
+
+Usage:
+  kubeconnect check [flags]
+
+Give it the flags, variables and the configuration file of the service, and run it where the
+service runs, with its credential. Each line is a check:
+
+  ok       nothing to do
+  warning  a part of the service is slower or missing, which may be intended
+  failed   the service does not serve what the configuration asks for
+
+A missing permission comes with the command that grants it. The exit code is 1 if a check has
+failed, and 0 otherwise.
+
+Flags:
+`
+
+func checkUsage() string {
+	return checkHead + outputFlags(new(string)).FlagUsagesWrapped(usageColumns) +
+		"\nAll flags of the service; see kubeconnect help.\n"
+}
+
+// runCheck runs the command "check".
+func runCheck(ctx context.Context, args []string, out io.Writer) error {
+	var output string
+	read, err := parse(args, os.LookupEnv, outputFlags(&output))
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the results say it
+	results := checkAll(ctx, read, err)
+	if output == outputJSON {
+		err = printJSON(out, results)
+	} else {
+		_, err = io.WriteString(out, describeResults(results))
+	}
+	if failed := count(results, preflight.Failed); err == nil && failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", failed, len(results))
+	}
+	return err
+}
+
+// checkAll returns the results of all checks. invalid is the error of the settings, or nil.
+func checkAll(ctx context.Context, read *parsed, invalid error) []preflight.Result {
+	results := []preflight.Result{checkSettings(read, invalid)}
+	if invalid != nil {
+		return results
+	}
+	results = append(results, checkCertificate(read.settings, time.Now()))
+	config, err := clusterConfig(read.settings)
+	if err != nil {
+		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Set --kubeconfig, or correct the file."))
+	}
+	hub, err := newHub(config, read.settings)
+	if err != nil {
+		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Correct the kubeconfig."))
+	}
+	defer hub.Close()
+	return append(results, preflight.Run(ctx, featuresOf(read.settings, config, hub))...)
+}
+
+// featuresOf returns what the settings need from the cluster.
+func featuresOf(s settings, config *rest.Config, hub *informerhub.Hub) preflight.Features {
+	return preflight.Features{
+		Cluster:              config,
+		Resolver:             hub.Resolver(),
+		AuthenticatesCallers: s.auth == authCluster,
+		FollowsTokens:        followedTTL(s.reviews.tokenInterval) > 0,
+		Impersonates:         s.writeAs == writeAsImpersonate,
+		Preload:              s.preload,
+		Uncached:             s.uncached,
+		IssuerURL:            s.oidc.issuerURL,
+		EndpointOrigins:      s.oidc.endpointOrigins,
+		Peers:                s.peers,
+	}
+}
+
+func failed(check, found, consequence, remedy string) preflight.Result {
+	return preflight.Result{Check: check, Outcome: preflight.Failed, Found: found, Consequence: consequence, Remedy: remedy}
+}
+
+func checkSettings(read *parsed, invalid error) preflight.Result {
+	const check = "configuration"
+	switch {
+	case invalid != nil:
+		return failed(check, invalid.Error(), "The service does not start.", "Correct it; kubeconnect help and docs/flags.md have all flags.")
+	case len(read.shadowed) > 0:
+		return preflight.Result{
+			Check: check, Outcome: preflight.Warning,
+			Found:       read.settings.config + ": flags or variables override " + strings.Join(read.shadowed, ", "),
+			Consequence: "These fields have no effect, also when the file is reloaded.",
+			Remedy:      "Remove them from the file, or remove the flags and variables.",
+		}
+	case read.settings.config != "":
+		return preflight.Result{Check: check, Outcome: preflight.OK, Found: read.settings.config + ", flags and variables are valid"}
+	}
+	return preflight.Result{Check: check, Outcome: preflight.OK, Found: "flags and variables are valid"}
+}
+
+// checkCertificate checks the files of the service's own certificate.
+func checkCertificate(s settings, now time.Time) preflight.Result {
+	const check = "certificate"
+	if s.certFile == "" {
+		return preflight.Result{Check: check, Outcome: preflight.OK, Found: "none: " + s.listen + " serves plain text"}
+	}
+	leaf, err := readCertificate(s)
+	if err != nil {
+		return failed(check, err.Error(), "The service does not start.",
+			"Give it a readable PEM certificate and the private key that belongs to it.")
+	}
+	found := fmt.Sprintf("%s for %s", s.certFile, strings.Join(namesOf(leaf), ", "))
+	switch validity := validityOf(leaf, now); {
+	case len(namesOf(leaf)) == 0:
+		return failed(check, s.certFile+" is for no DNS name and no IP address", "All clients reject it.",
+			"Issue it with subject alternative names; clients ignore the common name.")
+	case validity == expired:
+		return failed(check, fmt.Sprintf("%s has expired at %s", found, leaf.NotAfter.Format(time.RFC3339)),
+			"All clients reject it.", "Renew it. A running service uses the new files within five seconds.")
+	case validity == notYetValid:
+		return failed(check, fmt.Sprintf("%s is valid only from %s", found, leaf.NotBefore.Format(time.RFC3339)),
+			"All clients reject it.", "Correct the clock of this machine, or issue the certificate again.")
+	case validity == expiring:
+		return preflight.Result{
+			Check: check, Outcome: preflight.Warning, Found: found + ", expires in " + preflight.Left(leaf.NotAfter.Sub(now)),
+			Consequence: "Nine tenths of its lifetime have passed: its renewal is late.",
+			Remedy:      "Renew it. A running service uses the new files within five seconds.",
+		}
+	}
+	return preflight.Result{Check: check, Outcome: preflight.OK, Found: found + ", expires in " + preflight.Left(leaf.NotAfter.Sub(now))}
+}
+
+func readCertificate(s settings) (*x509.Certificate, error) {
+	files, err := readPEMPair(s.certFile, s.keyFile)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair([]byte(files.certificate), []byte(files.key))
+	if err != nil {
+		return nil, fmt.Errorf("%s with %s: %w", s.certFile, s.keyFile, err)
+	}
+	return pair.Leaf, nil
+}
+
+// namesOf returns the DNS names and addresses that clients accept a certificate for.
+func namesOf(leaf *x509.Certificate) []string {
+	names := leaf.DNSNames
+	for _, address := range leaf.IPAddresses {
+		names = append(names, address.String())
+	}
+	return names
+}
+
+func printJSON(out io.Writer, results []preflight.Result) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(map[string]any{"ok": count(results, preflight.Failed) == 0, "checks": results})
+}
+
+func count(results []preflight.Result, outcome preflight.Outcome) (n int) {
+	for _, result := range results {
+		if result.Outcome == outcome {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRun_PrintsHelp(t *testing.T) {
+	for args, want := range map[string]string{
+		"--help":         "--caller-max-streams int",
+		"-h":             "--log-level debug|info|warn|error",
+		"help":           "--recheck-interval duration",
+		"help check":     "kubeconnect check [flags]",
+		"check --help":   "-o, --output text|json",
+		"help version":   "kubeconnect version [flags]",
+		"version --help": "-o, --output text|json",
+	} {
+		var printed strings.Builder
+		if err := run(t.Context(), strings.Fields(args), &printed); err != nil || !strings.Contains(printed.String(), want) {
+			t.Errorf("%s: %v, without %q: %s", args, err, want, printed.String())
+		}
+	}
+}
+
+func TestRun_SuggestsWhatWasMeant(t *testing.T) {
+	for args, want := range map[string]string{
+		"--caller-max-stream 3": "did you mean --caller-max-streams?",
+		"--no-such-thing":       "unknown flag: --no-such-thing; see kubeconnect help",
+		"help me":               "the commands are check and version",
+		"serve":                 `unexpected argument "serve"; see kubeconnect help`,
+		"version now":           "see kubeconnect help version",
+	} {
+		var printed strings.Builder
+		if err := run(t.Context(), strings.Fields(args), &printed); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}

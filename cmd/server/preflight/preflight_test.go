@@ -1,0 +1,204 @@
+package preflight
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestClock_ReportsTheDifference(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for difference, want := range map[time.Duration]struct {
+		outcome Outcome
+		says    string
+	}{
+		0:                 {OK, "within 5 seconds"},
+		-4 * time.Second:  {OK, "within 5 seconds"},
+		20 * time.Second:  {Warning, "20s behind the API server"},
+		-20 * time.Second: {Warning, "20s ahead of the API server"},
+		3 * time.Minute:   {Failed, "3m0s behind the API server"},
+		-time.Hour:        {Failed, "1h0m0s ahead of the API server"},
+	} {
+		header := now.Add(difference).Format(http.TimeFormat)
+		if got := clock(header, now.Add(time.Second/2)); got.Outcome != want.outcome || !strings.Contains(got.Found, want.says) {
+			t.Errorf("%s: %+v, want %s with %q", difference, got, want.outcome, want.says)
+		}
+	}
+	if got := clock("", now); got.Outcome != Warning {
+		t.Errorf("without a date: %+v", got)
+	}
+}
+
+func TestConnection_ErrorsSayWhatToDo(t *testing.T) {
+	server := &url.URL{Scheme: "https", Host: "api.example:6443"}
+	for says, err := range map[string]error{
+		"not signed by the CA of the kubeconfig":     x509.UnknownAuthorityError{},
+		"is not for api.example":                     x509.HostnameError{Certificate: &x509.Certificate{}, Host: "api.example"},
+		"has expired, or the clock":                  x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired},
+		"the name api.example of the API server has": &net.DNSError{Name: "api.example"},
+		"nothing accepts connections":                syscall.ECONNREFUSED,
+		"does not respond within 10s":                context.DeadlineExceeded,
+		"something else":                             errors.New("something else"),
+	} {
+		got := unreachable(server, &url.Error{Op: "Get", URL: server.String(), Err: fmt.Errorf("wrapped: %w", err)})
+		if got.Outcome != Failed || !strings.Contains(got.Found, says) || got.Consequence == "" || got.Remedy == "" {
+			t.Errorf("%v: %+v, want %q", err, got, says)
+		}
+	}
+}
+
+// reviewerOf returns the reviewer of an account that is denied some permissions, written as describe
+// writes them.
+func reviewerOf(denied ...string) reviewer {
+	client := &fake.Clientset{}
+	client.AddReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		asked := describe([]question{question(review.Spec)})
+		review.Status.Allowed = true
+		for _, one := range denied {
+			if one == asked {
+				review.Status.Allowed = false
+			}
+		}
+		return true, review, nil
+	})
+	return reviewer{client.AuthorizationV1().SelfSubjectAccessReviews(), "system:serviceaccount:team:hub"}
+}
+
+func TestPermissions_OnlyWhatIsMissingIsGranted(t *testing.T) {
+	result := reviewerOf("watch roles.rbac.authorization.k8s.io", "list rolebindings.rbac.authorization.k8s.io", "watch rolebindings.rbac.authorization.k8s.io").
+		check(t.Context(), callerNeeds[2])
+	const want = "not allowed to list, watch rolebindings.rbac.authorization.k8s.io; watch roles.rbac.authorization.k8s.io"
+	if result.Outcome != Warning || result.Found != want {
+		t.Errorf("%+v, want %s", result, want)
+	}
+	const command = `kubectl auth reconcile -f - <<'EOF'
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: kubeconnect-check-team-hub
+rules:
+- apiGroups:
+  - rbac.authorization.k8s.io
+  resources:
+  - rolebindings
+  verbs:
+  - list
+  - watch
+- apiGroups:
+  - rbac.authorization.k8s.io
+  resources:
+  - roles
+  verbs:
+  - watch
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: kubeconnect-check-team-hub
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: kubeconnect-check-team-hub
+subjects:
+- kind: ServiceAccount
+  name: hub
+  namespace: team
+EOF
+`
+	if result.Grant != command {
+		t.Errorf("got\n%s\nwant\n%s", result.Grant, command)
+	}
+}
+
+func TestPermissions_DependOnTheFeatures(t *testing.T) {
+	for want, features := range map[string]Features{
+		"custom resources, aggregated APIs": {FollowsTokens: true, Impersonates: true},
+		"authentication, authorization, RBAC, client certificates, custom resources, aggregated APIs": {AuthenticatesCallers: true},
+		"authentication, authorization, RBAC, client certificates, service accounts, pods of tokens, keys of tokens, " +
+			"impersonation, custom resources, aggregated APIs": {
+			AuthenticatesCallers: true, FollowsTokens: true, Impersonates: true,
+		},
+	} {
+		var names []string
+		for _, need := range features.needs() {
+			names = append(names, need.check)
+			if result := reviewerOf().check(t.Context(), need); result.Outcome != OK {
+				t.Errorf("with all permissions: %+v", result)
+			}
+		}
+		if got := strings.Join(names, ", "); got != want {
+			t.Errorf("%+v needs %s, want %s", features, got, want)
+		}
+	}
+}
+
+func TestGrant_NamesUsersAndRolesOfTheCluster(t *testing.T) {
+	command := Grant("jane@example.com/admins", &Permissions{ClientAuthorities: true}, &Permissions{Rules: []rbacv1.PolicyRule{
+		{NonResourceURLs: []string{"/openid/v1/jwks"}, Verbs: []string{"get"}},
+	}})
+	for _, want := range []string{
+		"  name: kubeconnect-check-jane@example.com-admins\n", "- nonResourceURLs:\n  - /openid/v1/jwks\n",
+		"  kind: Role\n  name: extension-apiserver-authentication-reader\n", "  kind: User\n  name: jane@example.com/admins\n",
+	} {
+		if !strings.Contains(command, want) {
+			t.Errorf("without %q: %s", want, command)
+		}
+	}
+}
+
+func TestIssuer_IsComparedWithTheSettings(t *testing.T) {
+	document := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/.well-known/openid-configuration" || document == "" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(strings.ReplaceAll(document, "SELF", "http://"+r.Host)))
+	}))
+	defer server.Close()
+	const whole = `{"issuer":"SELF","authorization_endpoint":"SELF/a","token_endpoint":"SELF/t","code_challenge_methods_supported":["S256"]}`
+	for _, test := range []struct {
+		document string
+		outcome  Outcome
+		says     string
+	}{
+		{whole, OK, "responds"},
+		{"", Warning, "404"},
+		{"<html>", Warning, "something else than JSON"},
+		{strings.Replace(whole, `"SELF"`, `"SELF/"`, 1), Failed, `calls itself "` + server.URL + `/"`},
+		{strings.Replace(whole, "S256", "plain", 1), Failed, "PKCE"},
+		{strings.Replace(whole, "SELF/t", "https://tokens.example/t", 1), Failed, "at another origin"},
+		{strings.Replace(whole, "SELF/t", "", 1), Failed, "no authorization or token endpoint"},
+	} {
+		document = test.document
+		got := issuer(t.Context(), server.Client().Transport, Features{IssuerURL: server.URL})
+		if got.Outcome != test.outcome || !strings.Contains(got.Found, test.says) {
+			t.Errorf("%s: %+v, want %s with %q", test.document, got, test.outcome, test.says)
+		}
+	}
+}
+
+func TestPeers_AreLookedUp(t *testing.T) {
+	if got := peers(t.Context(), "127.0.0.1:9090"); got.Outcome != OK {
+		t.Errorf("%+v", got)
+	}
+	if got := peers(t.Context(), "no port"); got.Outcome != Failed {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
+)
+
+// reloading returns a reloader of a file, and the settings that it has applied last.
+func reloading(t *testing.T, path string, flags ...string) (*reloader, *settings) {
+	t.Helper()
+	args := append([]string{"--config", path}, flags...)
+	read, err := parse(args, lookupIn(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReloader(args, lookupIn(nil), read, &slog.LevelVar{})
+	applied := read.settings
+	r.apply = func(next settings) { applied = next }
+	return r, &applied
+}
+
+// valueOf returns the value of a gauge.
+func valueOf(t *testing.T, gauge prometheus.Gauge) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(gauge)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families[0].GetMetric()[0].GetGauge().GetValue()
+}
+
+func replaceFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReloader_AppliesChangedLimitsAndLevels(t *testing.T) {
+	logged := captureLog(t)
+	path := fileOf(t, configHead+"callerMaxStreams: 7\nmaxConnections: 10\n")
+	r, applied := reloading(t, path, "--caller-max-calls=1")
+	replaceFile(t, path, configHead+"callerMaxStreams: 8\ncallerMaxCalls: 2\nlogLevel: debug\nlogSample: 0.5\n")
+	if err := r.reload(); err != nil {
+		t.Fatal(err)
+	}
+	if applied.limits.Streams != 8 || applied.logSample != 0.5 || applied.maxConnections != 4096 || r.level.Level() != slog.LevelDebug {
+		t.Errorf("applied %+v at %v", applied, r.level)
+	}
+	if applied.limits.Calls != 1 {
+		t.Errorf("the file overrides a flag: %d", applied.limits.Calls)
+	}
+	if logged.count(`msg="configuration reloaded" callerMaxStreams=8 logLevel=debug logSample=0.5 maxConnections=4096`) != 1 {
+		t.Errorf("the log is %s", logged.text.String())
+	}
+	if err := r.reload(); err != nil || logged.count("\n") != 1 {
+		t.Errorf("an unchanged file: %v %s", err, logged.text.String())
+	}
+}
+
+func TestReloader_ReportsWhatNeedsARestart(t *testing.T) {
+	logged := captureLog(t)
+	path := fileOf(t, configHead)
+	r, _ := reloading(t, path)
+	for _, step := range []struct {
+		content string
+		lines   int
+	}{
+		{"preload: [pods]\nauthAudience: [a]\n", 1},
+		{"preload: [pods]\nauthAudience: [a]\ncallerMaxStreams: 1\n", 1},
+		{"", 1}, // as at the start
+		{"preload: [nodes]\n", 2},
+	} {
+		replaceFile(t, path, configHead+step.content)
+		if err := r.reload(); err != nil {
+			t.Fatal(err)
+		}
+		if got := logged.count("no effect before a restart"); got != step.lines {
+			t.Errorf("after %q: %d lines, want %d: %s", step.content, got, step.lines, logged.text.String())
+		}
+	}
+	if logged.count(`fields="[authAudience preload]"`) != 1 {
+		t.Errorf("the log is %s", logged.text.String())
+	}
+}
+
+func TestReloader_KeepsTheSettingsOfAWrongFile(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		logged := captureLog(t)
+		path := fileOf(t, configHead+"callerMaxStreams: 7\n")
+		r, applied := reloading(t, path)
+		signals := make(chan os.Signal)
+		stop := startTasks(t.Context(), func(ctx context.Context) { r.followUntil(ctx, signals) })
+		defer stop()
+		wait := func() { sleep(t.Context(), 3*reloadInterval) }
+
+		replaceFile(t, path, configHead+"callerMaxStream: 8\n")
+		wait()
+		if applied.limits.Streams != 7 || valueOf(t, r.metrics.successful) != 0 {
+			t.Errorf("a wrong file is applied: %+v", applied.limits)
+		}
+		if logged.count("the old settings remain in effect") != 1 || logged.count("did you mean callerMaxStreams?") != 1 {
+			t.Errorf("the log is %s", logged.text.String())
+		}
+		replaceFile(t, path, configHead+"callerMaxStreams: 8\n")
+		wait()
+		if applied.limits.Streams != 8 || valueOf(t, r.metrics.successful) != 1 {
+			t.Errorf("the corrected file is not applied: %+v", applied.limits)
+		}
+		replaceFile(t, path, configHead+"callerMaxStreams: nine\n")
+		signals <- syscall.SIGHUP
+		synctest.Wait()
+		if logged.count(`must be a number`) != 1 {
+			t.Errorf("after SIGHUP the log is %s", logged.text.String())
+		}
+		replaceFile(t, path, configHead+"callerMaxStreams: 9\n")
+		signals <- syscall.SIGHUP
+		synctest.Wait()
+		if applied.limits.Streams != 9 || logged.count("SIGHUP: the configuration file has been read") != 1 {
+			t.Errorf("after SIGHUP %+v: %s", applied.limits, logged.text.String())
+		}
+	})
+}
+
+// A ConfigMap is replaced by exchanging a symbolic link of the folder.
+func TestReloader_FollowsAMountedConfigMap(t *testing.T) {
+	captureLog(t)
+	volume := t.TempDir()
+	for revision, content := range map[string]string{"first": "callerMaxStreams: 7\n", "second": "callerMaxStreams: 8\n"} {
+		if err := os.Mkdir(filepath.Join(volume, revision), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		replaceFile(t, filepath.Join(volume, revision, "config.yaml"), configHead+content)
+	}
+	link := func(revision string) {
+		t.Helper()
+		if err := os.Symlink(revision, filepath.Join(volume, "..next")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(volume, "..next"), filepath.Join(volume, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("first")
+	if err := os.Symlink("..data/config.yaml", filepath.Join(volume, "config.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	r, applied := reloading(t, filepath.Join(volume, "config.yaml"))
+	link("second")
+	if err := r.reload(); err != nil || applied.limits.Streams != 8 {
+		t.Errorf("%d streams are allowed, %v", applied.limits.Streams, err)
+	}
+}
+
+func TestReloader_WarnsOfFieldsWithoutEffect(t *testing.T) {
+	logged := captureLog(t)
+	reloading(t, fileOf(t, configHead+"callerMaxStreams: 7\n"), "--caller-max-streams=3")
+	if logged.count(`fields=[callerMaxStreams]`) != 1 {
+		t.Errorf("the log is %s", logged.text.String())
+	}
+	read, err := parse(nil, lookupIn(nil), nil)
+	if err != nil || newReloader(nil, lookupIn(nil), read, &slog.LevelVar{}) != nil {
+		t.Errorf("a reloader without a file, or %v", err)
+	}
+}
