@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 )
 
 // ReviewStats counts the reviews of one kind since the start of the service.
@@ -18,10 +19,19 @@ type ReviewStats struct {
 	Rejected uint64
 	// CacheHits is the number of decisions that were served from the cache.
 	CacheHits uint64
+	// Waiting is the number of reviews that wait for a slot now.
+	Waiting int64
+	// Waited and Took are the times that all reviews have waited for their slot, and for the API
+	// server's decision.
+	Waited, Took time.Duration
 }
 
 // counts counts Reviews. Its methods are safe for concurrent use.
-type counts struct{ requested, failed, rejected, cacheHits atomic.Uint64 }
+type counts struct {
+	requested, failed, rejected, cacheHits atomic.Uint64
+	waiting                                atomic.Int64
+	waited, took                           atomic.Int64 // nanoseconds
+}
 
 func (c *counts) stats() ReviewStats {
 	return ReviewStats{
@@ -29,7 +39,21 @@ func (c *counts) stats() ReviewStats {
 		Failed:    c.failed.Load(),
 		Rejected:  c.rejected.Load(),
 		CacheHits: c.cacheHits.Load(),
+		Waiting:   c.waiting.Load(),
+		Waited:    time.Duration(c.waited.Load()),
+		Took:      time.Duration(c.took.Load()),
 	}
+}
+
+// wait counts a review while it waits for its slot.
+func (c *counts) wait(ctx context.Context, slot slot) error {
+	began := time.Now()
+	c.waiting.Add(1)
+	defer func() {
+		c.waiting.Add(-1)
+		c.waited.Add(int64(time.Since(began)))
+	}()
+	return slot.wait(ctx)
 }
 
 // count records the outcome of a review.

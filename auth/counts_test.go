@@ -55,7 +55,10 @@ func TestReviewStats_CountFailuresAndRejectionsSeparately(t *testing.T) {
 			all.Go(func() { _, _ = a.Authorize(t.Context(), carol, in(string(rune('a'+i)))) })
 		}
 		all.Wait()
-		wantReviews(t, a.ReviewStats(), ReviewStats{Requested: maxLookupsOfCaller, Failed: maxLookupsOfCaller, Rejected: 2})
+		wantReviews(t, a.ReviewStats(), ReviewStats{
+			Requested: maxLookupsOfCaller, Failed: maxLookupsOfCaller, Rejected: 2,
+			Waited: 2 * slotPatience, Took: maxLookupsOfCaller * lookupTimeout,
+		})
 	})
 }
 

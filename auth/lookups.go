@@ -146,14 +146,16 @@ func (l *lookups[A]) removeLocked(f *flight[A]) {
 func (l *lookups[A]) lookUp(
 	ctx context.Context, f *flight[A], do func(context.Context) (A, error),
 ) (answer A, err error) {
-	if err = f.slot.wait(ctx); err == nil {
+	if err = l.counts.wait(ctx, f.slot); err == nil {
 		defer f.slot.end()
 		if !l.start(f) {
 			return answer, context.Canceled // no caller receives it
 		}
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
+		began := time.Now()
 		answer, err = do(ctx)
+		l.counts.took.Add(int64(time.Since(began)))
 		l.logFailure(err)
 	}
 	l.counts.count(err)

@@ -164,7 +164,7 @@ func TestAuthorizer_DoesNotSendCancelledReviews(t *testing.T) {
 		if asked := api.asked(); asked != maxLookupsOfCaller+1 {
 			t.Errorf("%d reviews", asked)
 		}
-		wantReviews(t, a.ReviewStats(), ReviewStats{Requested: maxLookupsOfCaller + 1})
+		wantReviews(t, a.ReviewStats(), ReviewStats{Requested: maxLookupsOfCaller + 1, Waited: time.Second, Took: (maxLookupsOfCaller + 1) * time.Second})
 	})
 }
 

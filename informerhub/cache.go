@@ -217,9 +217,9 @@ func (c *Cache) end(err error) {
 func (c *Cache) applyLocked(changes ...change) {
 	before := c.feed.end()
 	defer func() { c.feed.settle(before, time.Now()) }()
-	step := before.seq + uint64(len(changes))
+	step, now := before.seq+uint64(len(changes)), time.Now().UnixNano()
 	for _, change := range changes {
-		change.step = step
+		change.step, change.at = step, now
 		if change.after != nil {
 			at, isNew := c.store.put(change.after)
 			c.feed.append(change, at, isNew)

@@ -120,6 +120,17 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	f.wakeWaiters()
 }
 
+// knownSince returns the time since which the window has every change.
+func (f *feed) knownSince() time.Time {
+	switch {
+	case f.epoch.id == 0:
+		return time.Time{}
+	case f.window.dropped == 0:
+		return time.Unix(f.epoch.began, 0)
+	}
+	return time.Unix(0, f.window.dropped)
+}
+
 // end returns the feed's current end.
 func (f *feed) end() feedEnd { return feedEnd{f.last, f.version, f.closed} }
 

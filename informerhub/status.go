@@ -16,6 +16,9 @@ type Status struct {
 	// Relists is the number of complete snapshots after the first one.
 	Relists int
 	Beginnings
+	// WindowSince is the time since which each step of each object is known: a watch that was
+	// interrupted later continues without a gap. Zero before Synced.
+	WindowSince time.Time
 	// RelistingSince is the time at which reading of a complete snapshot began, the first one or
 	// another, over all attempts; zero if none is being read.
 	RelistingSince time.Time
@@ -47,6 +50,7 @@ func (c *Cache) status() Status {
 
 		Beginnings: c.beginnings.numbers(),
 
+		WindowSince:    c.feed.knownSince(),
 		RelistingSince: c.following.relisting,
 	}
 }

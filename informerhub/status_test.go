@@ -30,7 +30,23 @@ func TestHub_StatusDescribesItsCaches(t *testing.T) {
 	wantStatus(t, hub, want)
 }
 
-// wantStatus compares everything except the freshness of the one cache.
+// TestHub_StatusHasTheReachOfTheWindow makes more changes than the window holds.
+func TestHub_StatusHasTheReachOfTheWindow(t *testing.T) {
+	began := time.Now().Truncate(time.Second)
+	hub, cache, _ := syncedHub(t, fakeapi.New(t, fakeapi.Core))
+	if since := hub.Status()[0].WindowSince; since.Before(began) || since.After(time.Now()) {
+		t.Errorf("since %v, before any change", since)
+	}
+	cache.feed.window.limit = 1
+	must(t, cache.Update(pod(t, "a", 20)))
+	before := time.Now()
+	must(t, cache.Update(pod(t, "a", 21)))
+	if since := hub.Status()[0].WindowSince; since.Before(before) || since.After(time.Now()) {
+		t.Errorf("since %v, want after %v", since, before)
+	}
+}
+
+// wantStatus compares everything except the times of the one cache.
 func wantStatus(t *testing.T, hub *Hub, want Status) {
 	t.Helper()
 	all := hub.Status()
@@ -38,7 +54,7 @@ func wantStatus(t *testing.T, hub *Hub, want Status) {
 		if all[i].Stale || all[i].LastContact.IsZero() {
 			t.Errorf("the freshness is %+v", all[i].Freshness)
 		}
-		all[i].Freshness = Freshness{}
+		all[i].Freshness, all[i].WindowSince = Freshness{}, time.Time{}
 	}
 	if diff := cmp.Diff([]Status{want}, all); diff != "" {
 		t.Error(diff)

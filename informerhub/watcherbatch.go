@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"context"
+	"time"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
@@ -86,9 +87,18 @@ func (w *Watcher) sharedBatch(ctx context.Context, result readResult) Batch {
 
 func batchOf(result readResult) Batch {
 	return Batch{
+		Since:    timeOf(result.oldest),
 		Position: result.position, Through: result.through, Freshness: result.freshness,
 		unresumable: result.unresumable, compacted: result.catchUp != nil,
 	}
+}
+
+// timeOf returns a time in Unix nanoseconds; the zero time for 0.
+func timeOf(nanoseconds int64) time.Time {
+	if nanoseconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds)
 }
 
 // match adds the events of a read result under the watcher's selection to a batch, and removes what

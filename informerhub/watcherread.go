@@ -22,6 +22,7 @@ type readResult struct {
 	through    string // see Batch
 	// freshness is the cache's freshness at the time of the read.
 	freshness   Freshness
+	oldest      int64       // the time of the oldest change, in Unix nanoseconds; 0 if there is none
 	more        bool        // there is more to read
 	unresumable bool        // the stream cannot be resumed after it
 	needsResync bool        // the watcher must resync: see skippedVersionLocked
@@ -105,6 +106,9 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 	}
 	feed.examined.Add(int64(len(changes)))
 	result := readResult{changes: changes, more: more}
+	if len(changes) > 0 {
+		result.oldest = changes[0].at
+	}
 	if len(changes) > 0 && w.group.watchers > 1 {
 		result.batches, result.batchKey = w.group.batches, batchKey{w.selection.key, w.cursor, end.seq}
 	}

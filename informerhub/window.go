@@ -11,6 +11,7 @@ import (
 type change struct {
 	seq     uint64  // sequence number in the feed
 	step    uint64  // sequence number of the last change that was applied in the same step
+	at      int64   // time at which the cache has taken it over, in Unix nanoseconds
 	before  *Object // nil: the object was created
 	after   *Object // nil: the object was deleted
 	version string  // of the event itself
@@ -50,6 +51,7 @@ type window struct {
 	// trimmed is the version of the last change that was dropped, or the version at which the
 	// window began.
 	trimmed string
+	dropped int64 // the time of the last change that was dropped, in Unix nanoseconds; 0 if there is none
 }
 
 func (w *window) restart(next uint64, version string) {
@@ -69,7 +71,7 @@ func (w *window) push(c change) {
 func (w *window) dropFirst() {
 	dropped := w.changes[0]
 	w.bytes -= dropped.size()
-	w.trimmed = dropped.version
+	w.trimmed, w.dropped = dropped.version, dropped.at
 	w.changes[0] = change{} // release its objects
 	w.changes = w.changes[1:]
 	w.first++

@@ -74,7 +74,7 @@ func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 		}, 4 * typeBytes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			responses := newResponseMemory(edge.Limits{})
+			responses := newResponseMemory(edge.Limits{}, edge.NewMetrics())
 			call := &callMemory{budget: responses}
 			if err := test.call(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call)); err != nil {
 				t.Fatal(err)
@@ -98,7 +98,7 @@ func TestResponseMemory_IsReservedForTables(t *testing.T) {
 			Rows:              []metav1.TableRow{{Cells: []any{"x"}}, {Cells: []any{"y"}}},
 		})
 	})}, edge.Limits{})
-	responses := newResponseMemory(edge.Limits{})
+	responses := newResponseMemory(edge.Limits{}, edge.NewMetrics())
 	call := &callMemory{budget: responses}
 	if _, err := s.GetTable(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call), &kubeconnectv1.GetTableRequest{Resource: "pods"}); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestResponseMemory_IsReservedForTables(t *testing.T) {
 // TestResponseMemory_GrowsWithGroups counts objects with more values than one count can have, where
 // other calls use all memory except for what a count reserves at first.
 func TestResponseMemory_GrowsWithGroups(t *testing.T) {
-	of := newResponseMemory(edge.Limits{})
+	of := newResponseMemory(edge.Limits{}, edge.NewMetrics())
 	of.memory = fairqueue.New(fairqueue.Limits{Total: groupsMemory + 2*groupsStep})
 	call := &callMemory{budget: of}
 	ctx := context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call)
@@ -149,7 +149,7 @@ func manyPods(t *testing.T, count int) []*informerhub.Object {
 func TestResponseMemory_LiveResponsesAreCountedWhileRead(t *testing.T) {
 	const pageOfPods = liveStep/(10<<10) + 1 // needs two steps
 	s := resourcesOf(t, &fakeAPI{list: podLists(pageOfPods)}, edge.Limits{})
-	responses := newResponseMemory(edge.Limits{})
+	responses := newResponseMemory(edge.Limits{}, edge.NewMetrics())
 	responses.live, responses.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep
 	list := func(name string) (*callMemory, error) {
 		call := &callMemory{budget: responses}

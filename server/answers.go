@@ -38,12 +38,12 @@ type responseMemory struct {
 	patience edge.Patience
 }
 
-func newResponseMemory(limits edge.Limits) *responseMemory {
+func newResponseMemory(limits edge.Limits, metrics *edge.Metrics) *responseMemory {
 	memory, live := responseShare.Bytes(), liveShare.Bytes()
 	maxLive := limits.Part(live, livePart)
 	return &responseMemory{
-		memory:   fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting}),
-		live:     fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive}),
+		memory:   metrics.Queue("response_bytes", fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting})),
+		live:     metrics.Queue("upstream_response_bytes", fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive})),
 		maxLive:  maxLive,
 		patience: edge.Patience{Still: 30 * time.Second, Message: edge.ResponsePatience, Awaited: 3 * time.Second},
 	}

@@ -20,7 +20,7 @@ import (
 
 // smallAnswers have memory for 100 bytes, of which one caller can use 40.
 func smallAnswers() *responseMemory {
-	of := newResponseMemory(edge.Limits{})
+	of := newResponseMemory(edge.Limits{}, edge.NewMetrics())
 	of.memory = fairqueue.New(fairqueue.Limits{Total: 100, PerKey: 40, Waiting: maxResponsesWaiting})
 	return of
 }
@@ -216,7 +216,7 @@ func (w *unreadWriter) readEvery(ctx context.Context, interval time.Duration) {
 func TestResponseMemory_UnreadResponsesEndOverHTTP1AndHTTP2(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
-			of, ended := newResponseMemory(edge.Limits{}), make(chan error, 1)
+			of, ended := newResponseMemory(edge.Limits{}, edge.NewMetrics()), make(chan error, 1)
 			of.patience.Still = 10 * time.Millisecond
 			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, err := w.Write(make([]byte, 64<<20))

@@ -52,9 +52,9 @@ type cachedList struct {
 // unused returns the time since the list was last used.
 func (l *cachedList) unused() time.Duration { return time.Since(l.used) }
 
-func newListCache() *listCache {
+func newListCache(metrics *edge.Metrics) *listCache {
 	return &listCache{
-		memory: fairqueue.New(fairqueue.Limits{Total: listShare.Bytes()}),
+		memory: metrics.Queue("list_snapshot_bytes", fairqueue.New(fairqueue.Limits{Total: listShare.Bytes()})),
 		byKey:  make(map[string]*list.Element), used: list.New(),
 	}
 }

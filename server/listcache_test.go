@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -19,7 +20,7 @@ func TestKeptLists_OfOneCallerLeaveMemoryForOthers(t *testing.T) {
 
 func keepsTooMuch(t *testing.T) {
 	list := listResult{snapshot: objecttest.PodSnapshot(t, 10)}
-	kept := newListCache()
+	kept := newListCache(edge.NewMetrics())
 	capacity := int(listShare.Bytes() / newOrderedList(list).size())
 	for _, caller := range []string{"first", "second", "third"} {
 		for i := range capacity + 1 {
@@ -48,7 +49,7 @@ func keepsTooMuch(t *testing.T) {
 
 func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		kept := newListCache()
+		kept := newListCache(edge.NewMetrics())
 		kept.add("a", "", listResult{})
 		kept.add("b", "", listResult{})
 		time.Sleep(listLifetime - time.Second)
@@ -75,7 +76,7 @@ func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 func TestKeptLists_KeepWhatIsActive(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		list := listResult{snapshot: objecttest.PodSnapshot(t, 10), unshared: true}
-		kept := newListCache()
+		kept := newListCache(edge.NewMetrics())
 		kept.memory = fairqueue.New(fairqueue.Limits{Total: 2*newOrderedList(list).size() + listBytes})
 		if !kept.add("first", "jane", list) || kept.add("second", "jane", list) {
 			t.Error("the first list was evicted while it is read")

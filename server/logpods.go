@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
@@ -49,8 +47,8 @@ func (p *pods) listPods(ctx context.Context, params logLinesParams, to *podChang
 func (p *pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
 	sender := p.watches.newSender(ctx, params.watchParams, nil, to.outlet)
 	sender.messages = true
-	sender.memory.queue = newSendMemory()                         // the client may read slowly, without delaying other streams
-	sender.sent = prometheus.NewCounter(prometheus.CounterOpts{}) // no client receives the events
+	sender.memory.queue = newSendMemory() // the client may read slowly, without delaying other streams
+	sender.metrics = nil                  // no client receives the events
 	return p.watches.run(ctx, &watchPart{watches: p.watches, params: params.watchParams, sender: sender})
 }
 

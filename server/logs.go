@@ -42,7 +42,7 @@ type pods struct {
 }
 
 func newPods(config Config, watches *watches) *pods {
-	return &pods{watches: watches, clients: cmp.Or(config.LogClients, config.Clients), leases: newLeases(config), unread: newUnreadLogs(), opened: newOpenLogs()}
+	return &pods{watches: watches, clients: cmp.Or(config.LogClients, config.Clients), leases: newLeases(config), unread: config.Metrics.Queue("unread_logs", newUnreadLogs()), opened: config.Metrics.Queue("open_logs", newOpenLogs())}
 }
 
 // GetLogs implements kubeconnect.v1.PodService. The log is opened as the caller, so the API server

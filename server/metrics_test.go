@@ -103,7 +103,11 @@ func TestMetrics_CountSentEvents(t *testing.T) {
 		t.Fatalf("returned %v, %v", stream.Msg(), stream.Err())
 	}
 	s.end(stream)
-	metricstest.WantLines(t, s, "kubeconnect_sent_events_total", " 5")
+	metricstest.WantLines(t, s, "kubeconnect_sent_events_total", `{resource="pods.v1"} 5`)
+	delays := metricstest.Lines(t, s, "kubeconnect_watch_delay_seconds")
+	if count := delays[len(delays)-1]; count != "_count 1" { // the change, and not the snapshot
+		t.Errorf("the delays are %v", delays)
+	}
 }
 
 func TestMetrics_DoNotCountUnknownMethods(t *testing.T) {

@@ -57,8 +57,8 @@ func newResources(config Config, callers *edge.Callers) resources {
 	r := &reads{
 		cluster:    c,
 		generation: config.TokenGeneration,
-		lists:      newListCache(),
-		liveLists:  newLiveLists(config.Limits),
+		lists:      newListCache(config.Metrics),
+		liveLists:  config.Metrics.Queue("upstream_lists", newLiveLists(config.Limits)),
 	}
 	followed := newFollowMemory(config.Metrics)
 	w := &watches{
@@ -67,7 +67,7 @@ func newResources(config Config, callers *edge.Callers) resources {
 		callers: callers,
 		metrics: config.Metrics,
 		streams: cmp.Or(config.Streams, edge.NewStreams(0)),
-		sending: newSendMemory(),
+		sending: config.Metrics.Queue("stream_message_bytes", newSendMemory()),
 		counted: follow.NewFollowers[*counts.State](followed),
 		pages:   follow.NewFollowers[*sorted.Objects](followed),
 	}

@@ -86,7 +86,7 @@ func New(config Config) http.Handler {
 	mux := http.NewServeMux()
 	resources := newResources(config, chain.Callers)
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
-	responses := newResponseMemory(config.Limits)
+	responses := newResponseMemory(config.Limits, config.Metrics)
 	mux.Handle(responses.handle(resourceService, resourceHandler))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))

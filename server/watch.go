@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -101,7 +100,8 @@ type eventSender struct {
 	patches  kubeconnectv1.PatchFormat
 	messages bool // the caller's codec needs decoded messages
 	memory   sendMemory
-	sent     prometheus.Counter
+	metrics  *edge.Metrics     // nil: nothing is counted
+	sent     edge.SentMessages // of the resource
 
 	response    kubeconnectv1.WatchResponse // the next message
 	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
@@ -118,6 +118,7 @@ type delivery struct {
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.close()
 	s.part.Follow(w.cache.Resource())
+	s.sent = s.metrics.SentMessages(w.cache.Resource().String())
 	s.setKind(w.metadataOnly, w.lease)
 	for {
 		if err := s.followScope(ctx, w); err != nil {
@@ -243,7 +244,7 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 		if err := s.sendPermitted(ctx, w, held, encoded, freshness); err != nil {
 			return err
 		}
-		s.sent.Add(float64(encoded.Count))
+		s.sent.Add(encoded.Count, batch.Since)
 		edge.NoteObjects(ctx, encoded.Count)
 		s.delivered = nil
 		if position, ok := batch.PositionAfter(encoded.Last); ok {

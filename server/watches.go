@@ -122,7 +122,7 @@ func (p *watchPart) resourceName() string { return p.params.resource }
 func (w *watches) newSender(ctx context.Context, params watchParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
 	return &eventSender{
 		outlet: send, part: of, encoding: params.encoding, patches: params.patches, messages: edge.WantsMessages(ctx),
-		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, sent: w.metrics.SentEvents(),
+		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, metrics: w.metrics,
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
 	list := func(orderBy string, view encode.View) func(context.Context) error {
-		s := &reads{lists: newListCache()}
+		s := &reads{lists: newListCache(edge.NewMetrics())}
 		order, err := sorted.Parse(orderBy)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestRespondInSlot_HoldsTheSlotUntilTheResponseIsWritten(t *testing.T) {
 		"one that is failed": {long: true, fails: failed, encoding: 1},
 	} {
 		t.Run(what, func(t *testing.T) {
-			newResponseMemory(edge.Limits{}).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			newResponseMemory(edge.Limits{}, edge.NewMetrics()).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, err := respondInSlot(fairqueue.With(r.Context(), processors, "a"), test.long, func(context.Context) (int, error) { return 1, test.fails })
 				if !errors.Is(err, test.fails) {
 					t.Errorf("answerInTurn returned %v", err)

@@ -134,6 +134,23 @@ func (q *Queue) Held() int64 {
 	return q.held
 }
 
+// Use is what the acquisitions of a queue hold at one time.
+type Use struct {
+	Held, Capacity int64 // weight
+	Waiting        int   // acquisitions
+}
+
+// Use returns what all keys hold, and how many acquisitions wait.
+func (q *Queue) Use() Use {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	use := Use{Held: q.held, Capacity: q.limits.Total}
+	for share := range q.waiting {
+		use.Waiting += share.waiters.Len()
+	}
+	return use
+}
+
 // Delays reports whether an acquisition waits for the weight that key holds: another one of key, or
 // one of a key that holds less and waits for a part of the total.
 func (q *Queue) Delays(key string) bool {

@@ -68,8 +68,8 @@ func (c *Chain) Options() connect.HandlerOption {
 		replica:       c.config.Replica,
 		callers:       c.Callers,
 		calls:         newCallQueue(c.config.Limits.Calls),
-		requests:      newRequestQueue(),
-		processors:    newProcessors(),
+		requests:      c.config.Metrics.Queue("request_bytes", newRequestQueue()),
+		processors:    c.config.Metrics.Queue("processors", newProcessors()),
 	}
 	return connect.WithHandlerOptions(
 		connect.WithRequestGate(gate.admit),

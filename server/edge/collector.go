@@ -61,6 +61,9 @@ var cacheMeasures = []measure[informerhub.Status]{
 	newMeasure("kubeconnect_cache_relisting_since_timestamp_seconds", "resource",
 		"Start of the list or relist that is running, in Unix time; 0 if none is. Until it ends, responses are from the state before it. Alert when time() minus this is more than 300: the API server is slow or rejects the list; see the log of the service.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return unixSeconds(s.RelistingSince) }),
+	newMeasure("kubeconnect_cache_window_seconds", "resource",
+		"Time that the window of known changes reaches back: a watch that was interrupted for less continues with each step, and later with the latest states. It falls while many or large objects change.",
+		prometheus.GaugeValue, func(s informerhub.Status) float64 { return secondsSince(s.WindowSince) }),
 	newMeasure("kubeconnect_cache_relists_total", "resource",
 		"Relists after the first snapshot. Alert when it keeps rising: each costs the API server a list of all objects.",
 		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Relists) }),
@@ -89,6 +92,15 @@ var reviewMeasures = []measure[auth.ReviewStats]{
 	newMeasure("kubeconnect_auth_review_rejections_total", "review",
 		"Reviews that were rejected because the queue was full. Alert when it rises: a client sends many invalid tokens, many unknown clients come through one proxy, or one caller needs more reviews than run at a time.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Rejected) }),
+	newMeasure("kubeconnect_auth_reviews_waiting", "review",
+		"Reviews that wait for a slot, because others of the same caller or of all are running.",
+		prometheus.GaugeValue, func(r auth.ReviewStats) float64 { return float64(r.Waiting) }),
+	newMeasure("kubeconnect_auth_review_wait_seconds_total", "review",
+		"Time that all reviews have waited for a slot. Its rate, divided by that of kubeconnect_auth_reviews_total, is the average.",
+		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return r.Waited.Seconds() }),
+	newMeasure("kubeconnect_auth_review_seconds_total", "review",
+		"Time that all reviews took at the API server. Its rate, divided by that of kubeconnect_auth_reviews_total, is the average.",
+		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return r.Took.Seconds() }),
 	newMeasure("kubeconnect_auth_cache_hits_total", "review",
 		"Results that were returned from the cache, without a review.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.CacheHits) }),
@@ -100,6 +112,14 @@ func unixSeconds(at time.Time) float64 {
 		return 0
 	}
 	return float64(at.UnixNano()) / float64(time.Second)
+}
+
+// secondsSince returns the time since at in seconds, or 0 for the zero time.
+func secondsSince(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return time.Since(at).Seconds()
 }
 
 func number(value bool) float64 {

@@ -20,9 +20,11 @@ type Metrics struct {
 	resources *prometheus.CounterVec
 	limits    *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
-	events    prometheus.Counter
+	events    *prometheus.CounterVec
+	delays    prometheus.Histogram
 	followers prometheus.Gauge
 	followed  prometheus.Gauge
+	queues    queues
 }
 
 // NewMetrics returns metrics that have counted nothing.
@@ -61,11 +63,17 @@ func NewMetrics() *Metrics {
 			Help: "Bytes of responses, without headers and TLS, by procedure and resource, which is empty as in " +
 				"kubeconnect_resource_calls_total. Those of open streams are included.",
 		}, []string{"procedure", "resource"}),
-		events: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kubeconnect_sent_events_total",
-			Help: "Events sent on all watches, including those of snapshots and bookmarks. Alert when it does not rise while " +
-				"there are streams: each gets a bookmark every few seconds.",
+		delays: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "kubeconnect_watch_delay_seconds",
+			Help: "Time from when the service has received the oldest change of a message of a watch, until the message was passed to " +
+				"the connection. Latest states, for watches that were interrupted, are not included.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // to 65 s
 		}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_sent_events_total",
+			Help: "Events sent on watches of the resource, including those of snapshots and bookmarks. Alert when it does not rise while " +
+				"there are streams: each gets a bookmark every few seconds.",
+		}, []string{"resource"}),
 		followers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kubeconnect_followers",
 			Help: "Different questions that live pages and live counts ask. Streams with the same question share one " +
@@ -85,11 +93,34 @@ func (m *Metrics) SetFollowed(followers, bytes int) {
 	m.followed.Set(float64(bytes))
 }
 
-// SentEvents returns the counter of the events that are sent on all watches.
-func (m *Metrics) SentEvents() prometheus.Counter { return m.events }
+// SentMessages counts the messages of watches of one resource. The zero value counts nothing.
+type SentMessages struct {
+	events prometheus.Counter
+	delays prometheus.Observer
+}
+
+// SentMessages returns the count of messages about a resource. A nil Metrics counts nothing.
+func (m *Metrics) SentMessages(resource string) SentMessages {
+	if m == nil {
+		return SentMessages{}
+	}
+	return SentMessages{m.events.WithLabelValues(resource), m.delays}
+}
+
+// Add counts a message with a number of events, of which the oldest change was received at since; zero
+// if they are no changes.
+func (s SentMessages) Add(events int, since time.Time) {
+	if s.events == nil {
+		return
+	}
+	s.events.Add(float64(events))
+	if !since.IsZero() {
+		s.delays.Observe(time.Since(since).Seconds())
+	}
+}
 
 func (m *Metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.calls, m.durations, m.streams, m.resources, m.bytes, m.limits, m.events, m.followers, m.followed}
+	return []prometheus.Collector{m.calls, m.durations, m.streams, m.resources, m.bytes, m.limits, m.events, m.delays, &m.queues, m.followers, m.followed}
 }
 
 // Describe implements prometheus.Collector.
