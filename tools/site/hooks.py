@@ -51,7 +51,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Replace links to files of the repository by links that work on the site."""
-    repository = config.repo_url.rstrip("/")
+    repository = config.extra["repository"]
 
     def replace(link: re.Match[str]) -> str:
         before, target, anchor = link[1], link[2], link[3] or ""
