@@ -256,7 +256,7 @@ MKDOCS = NO_MKDOCS_2_WARNING=1 .cache/site-env/bin/mkdocs
 .PHONY: docs
 docs: references ## Write the site of the documentation, with the references of the clients, to .cache/site.
 	$(say) 'docs: build the site; a link that leads nowhere fails'
-	@$(MKDOCS) --quiet build
+	@$(MKDOCS) build
 
 .PHONY: docs-serve
 docs-serve: references ## Serve the site of the documentation on 127.0.0.1:8000, and build it again when a page changes.

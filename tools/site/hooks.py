@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from pathlib import Path
+from textwrap import indent
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -35,6 +36,23 @@ REFERENCES = {"reference/python": ".cache/docs/python", "reference/ts": ".cache/
 FENCE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s#]+)(#[^)\s]*)?", re.MULTILINE)
 SNIPPET = re.compile(r'^( *)--8<-- "([^"]+)"$', re.MULTILINE)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the pages that the navigation does not list to its section Operate."""
+    docs = Path(config.docs_dir)
+    existing = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    operate = next(item["Operate"] for item in config.nav if "Operate" in item)
+    operate.extend(sorted(existing - set(listed(config.nav))))
+    return config
+
+
+def listed(nav: object) -> list[str]:
+    """Return the pages of a navigation as mkdocs.yml has it."""
+    if isinstance(nav, str):
+        return [nav]
+    children = nav.values() if isinstance(nav, dict) else nav
+    return [page for child in children for page in listed(child)]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -124,7 +142,7 @@ def included(markdown: str) -> str:
     """Return a page with the programs that it includes."""
 
     def replace(snippet: re.Match[str]) -> str:
-        text = (ROOT / "docs/snippets" / snippet[2]).read_text()
-        return "".join(f"{snippet[1]}{line}" if line.strip() else line for line in text.splitlines(True)).rstrip()
+        text = (ROOT / "docs/snippets" / snippet[2]).read_text().rstrip()
+        return indent(text, snippet[1])
 
     return SNIPPET.sub(replace, markdown)
