@@ -65,7 +65,7 @@ var snippets = map[string]string{
 // TestSnippets_RunInTheDemo runs each program of the documentation in the cluster that the
 // documentation describes, with its own address in place of that of the pages.
 func TestSnippets_RunInTheDemo(t *testing.T) {
-	run := newSnippetRunner(t, start(t))
+	run := newSnippetRunner(t, start(t, 12)) // as by default: the pods of a rollout fit on them
 	if names := run.names(); len(names) != len(snippets) {
 		t.Errorf("the folder has %q: name each in this test", names)
 	}

@@ -7,6 +7,7 @@ const page = client.livePage("pods", {
   limit: 10,
 });
 page.subscribe(() => {
+  if (!page.snapshot) return; // it is loading
   console.log(page.items.length, "of", page.total, "pods");
   for (const pod of page.items) console.log(" ", pod.namespace, pod.name, pod.value.status?.phase);
 });
