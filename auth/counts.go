@@ -10,20 +10,21 @@ import (
 // ReviewStats counts the reviews of one kind since the start of the service.
 type ReviewStats struct {
 	// Requested is the number of reviews that were requested from the API server.
-	Requested uint64
+	Requested uint64 `json:"requested"`
 	// Failed is the number of reviews without a decision: the API server returned an error, or was
 	// not reachable in time.
-	Failed uint64
+	Failed uint64 `json:"failed"`
 	// Rejected is the number of reviews that were rejected because the queue of their caller, of
 	// their peer or of all was full.
-	Rejected uint64
+	Rejected uint64 `json:"rejected"`
 	// CacheHits is the number of decisions that were served from the cache.
-	CacheHits uint64
+	CacheHits uint64 `json:"cacheHits"`
 	// Waiting is the number of reviews that wait for a slot now.
-	Waiting int64
-	// Waited and Took are the times that all reviews have waited for their slot, and for the API
-	// server's decision.
-	Waited, Took time.Duration
+	Waiting int64 `json:"waiting"`
+	// Waited is the time that all reviews have waited for their slot.
+	Waited time.Duration `json:"waitedNanoseconds"`
+	// Took is the time that all reviews have taken at the API server.
+	Took time.Duration `json:"tookNanoseconds"`
 }
 
 // counts counts Reviews. Its methods are safe for concurrent use.

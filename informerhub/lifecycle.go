@@ -11,13 +11,13 @@ import (
 // A watch that lags behind the window begins again.
 type Beginnings struct {
 	// Snapshots began without a position.
-	Snapshots int64
+	Snapshots int64 `json:"snapshots"`
 	// Resumed continued with each step since their position.
-	Resumed int64
+	Resumed int64 `json:"resumed"`
 	// LatestStates continued with the latest state of each object that has changed since.
-	LatestStates int64
+	LatestStates int64 `json:"latestStates"`
 	// Resets had a position and got a snapshot, because it is of another history or too old.
-	Resets int64
+	Resets int64 `json:"resets"`
 }
 
 // beginnings counts concurrently.

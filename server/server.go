@@ -57,6 +57,8 @@ type Config struct {
 	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
 	// from 0 to 1. Default: none.
 	LogSample float64
+	// Usage records who uses the service. Default: nobody reads it.
+	Usage *edge.Usage
 	// Replica is the name of this process in [edge.ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// OnShutdown registers a function that is called when the service begins to shut down; see
@@ -71,6 +73,7 @@ type Config struct {
 // New returns the handler of everything that the service serves.
 func New(config Config) http.Handler {
 	config.Metrics = cmp.Or(config.Metrics, edge.NewMetrics())
+	config.Usage = cmp.Or(config.Usage, edge.NewUsage())
 	chain := edge.NewChain(edge.ChainConfig{
 		Authenticator: config.Authenticator,
 		Limits:        config.Limits,
@@ -79,6 +82,7 @@ func New(config Config) http.Handler {
 		OnShutdown:    config.OnShutdown,
 		CORSOrigins:   config.CORSOrigins,
 		LogSample:     config.LogSample,
+		Usage:         config.Usage,
 		Replica:       config.Replica,
 		BodyPatience:  config.bodyPatience,
 	})

@@ -58,10 +58,14 @@ func TestDrain_OtherStreamsOfTheConnectionFinish(t *testing.T) {
 	if text := ends(); text != "" {
 		t.Errorf("the stream that ends answers %q", text)
 	}
-	another, rest := open("/next")
-	rest()
+	another := first // the client may see the end of its stream before it sees GOAWAY
+	for attempt := 0; another == first && attempt < 1000; attempt++ {
+		var rest func() string
+		another, rest = open("/next")
+		rest()
+	}
 	if another == first {
-		t.Error("the next stream uses the same connection")
+		t.Error("the next streams use the same connection")
 	}
 	close(finish)
 	if text := goesOn(); text != "finished" {

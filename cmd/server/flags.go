@@ -141,6 +141,8 @@ func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
 		"how unary responses of 4 KiB and more are compressed: \"none\" or \"gzip\"")
 	flags.StringVar(&s.metricsListen, "metrics-listen", "",
 		"a separate `address`, HOST:PORT, for metrics without authentication; none by default")
+	flags.StringVar(&s.adminTokenFile, "admin-token-file", "",
+		"a `file` with the token for /admin and /debug/pprof at --metrics-listen; none by default")
 	flags.StringVar(level, "log-level", "info",
 		"the minimum `level` of log lines on standard error: debug, info, warn or error")
 	flags.StringVar(&s.logFormat, "log-format", logText,

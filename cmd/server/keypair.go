@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // reloadInterval is how often the files of a certificate are read. They are small, and reading them
@@ -110,6 +112,23 @@ func (p *keyPair) logValidity(now time.Time) {
 		slog.Error("the certificate has expired: clients will reject it; renew it",
 			"file", p.certFile, "expires", leaf.NotAfter)
 	}
+}
+
+// certificateExpiry is when the certificate for callers expires.
+type certificateExpiry struct {
+	served atomic.Pointer[keyPair] // nil for plain text, and until the address is opened
+}
+
+func (c *certificateExpiry) metric() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubeconnect_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate of --tls-cert-file expires, in Unix time; 0 without TLS.",
+	}, func() float64 {
+		if pair := c.served.Load(); pair != nil {
+			return float64(pair.current.Load().Leaf.NotAfter.Unix())
+		}
+		return 0
+	})
 }
 
 // validity is the phase of a certificate's lifetime.

@@ -35,5 +35,5 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	slog.SetDefault(slog.New(newLogHandler(os.Stderr, settings.logFormat, settings.logLevel)))
-	return serve(ctx, settings)
+	return serve(ctx, settings, shownSettings(args, os.LookupEnv))
 }

@@ -22,10 +22,10 @@ const (
 	scrapeTimeout = 30 * time.Second
 )
 
-// serveMetrics serves the collected metrics, those of Go and the process, and the load for peers,
-// at a separate address; it does nothing if the address is empty. The caller must call stop, which
+// serveMetrics serves the collected metrics, those of Go and the process, the load for peers, and what
+// is for administrators unless that is nil, at a separate address; it does nothing if the address is empty. The caller must call stop, which
 // closes all connections.
-func serveMetrics(address string, load http.Handler, collected ...prometheus.Collector) (stop func(), err error) {
+func serveMetrics(address string, load, admin http.Handler, collected ...prometheus.Collector) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil
 	}
@@ -35,7 +35,7 @@ func serveMetrics(address string, load http.Handler, collected ...prometheus.Col
 	}
 	slog.Info("metrics", "address", "http://"+listener.Addr().String()+"/metrics")
 	httpServer := &http.Server{
-		Handler:           metricsHandler(load, collected),
+		Handler:           metricsHandler(load, admin, collected),
 		ReadHeaderTimeout: 10 * time.Second,
 		WriteTimeout:      scrapeTimeout,
 		IdleTimeout:       2 * time.Minute,
@@ -53,8 +53,8 @@ func serveMetrics(address string, load http.Handler, collected ...prometheus.Col
 	}, nil
 }
 
-// metricsHandler serves GET of /metrics and of the load path, and nothing else.
-func metricsHandler(load http.Handler, collected []prometheus.Collector) http.Handler {
+// metricsHandler serves GET of /metrics, of the load path, and of the paths of admin unless it is nil.
+func metricsHandler(load, admin http.Handler, collected []prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector())
 	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -65,6 +65,11 @@ func metricsHandler(load http.Handler, collected []prometheus.Collector) http.Ha
 		MaxRequestsInFlight: maxScrapes,
 	}))
 	mux.Handle("GET "+loadPath, limitConcurrency(maxScrapes, load))
+	if admin != nil {
+		mux.Handle("/admin", admin)
+		mux.Handle("/admin/", admin)
+		mux.Handle("/debug/pprof/", admin)
+	}
 	return mux
 }
 

@@ -28,7 +28,7 @@ import (
 func startMetrics(t *testing.T, collected ...prometheus.Collector) (url string) {
 	t.Helper()
 	logged := captureLog(t)
-	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), collected...)
+	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), nil, collected...)
 	succeeds(t, err)
 	t.Cleanup(stop)
 	return addressIn(logged)
@@ -77,7 +77,7 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 func TestMetrics_ShowServiceAndProcess(t *testing.T) {
 	_, text := ask(t, http.MethodGet, startMetrics(t, serviceMetrics(t)...))
 	for _, want := range []string{
-		"go_goroutines ", "process_start_time_seconds ", "kubeconnect_sent_events_total 0", "kubeconnect_memory_limit_bytes ",
+		"go_goroutines ", "process_start_time_seconds ", "kubeconnect_watch_delay_seconds_count 0", "kubeconnect_memory_limit_bytes ",
 		`kubeconnect_cache_synced{resource="pods.v1"} 0`,
 		`kubeconnect_auth_reviews_total{review="TokenReview"} 0`, `kubeconnect_auth_reviews_total{review="SubjectAccessReview"} 0`,
 	} {
@@ -113,7 +113,7 @@ func TestMetrics_AreServedByGETAtOnePath(t *testing.T) {
 
 func TestMetrics_StopClosesTheListener(t *testing.T) {
 	logged := captureLog(t)
-	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler())
+	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), nil)
 	succeeds(t, err)
 	url := addressIn(logged)
 	if status := get(t, url); status != http.StatusOK {
@@ -130,7 +130,7 @@ func TestMetrics_StopClosesTheListener(t *testing.T) {
 
 func TestMetrics_AreDisabledWithoutAddress(t *testing.T) {
 	logged := captureLog(t)
-	stop, err := serveMetrics("", http.NotFoundHandler())
+	stop, err := serveMetrics("", http.NotFoundHandler(), nil)
 	succeeds(t, err)
 	stop()
 	if logged.count("metrics") > 0 {
@@ -152,7 +152,7 @@ func (b brokenCollector) Collect(to chan<- prometheus.Metric) {
 func TestMetrics_CollectionErrorsAreReturnedAndLogged(t *testing.T) {
 	logged := captureLog(t)
 	answer := httptest.NewRecorder()
-	handler := metricsHandler(http.NotFoundHandler(), []prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
+	handler := metricsHandler(http.NotFoundHandler(), nil, []prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
 	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if answer.Code != http.StatusInternalServerError || logged.count("twice") == 0 {
 		t.Errorf("status is %d, and the log is %s", answer.Code, logged.text.String())
@@ -166,7 +166,7 @@ func TestMetricsHandler_LoadsAreReadFourAtATime(t *testing.T) {
 		handler := metricsHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			underWay.Add(1)
 			<-release
-		}), nil)
+		}), nil, nil)
 		var refused atomic.Int32
 		var asking sync.WaitGroup
 		for range 200 {

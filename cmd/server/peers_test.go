@@ -56,7 +56,7 @@ func TestMetricsHandler_ServesTheLoad(t *testing.T) {
 	readiness := &edge.Readiness{}
 	readiness.Set(true)
 	balance := edge.NewBalance(edge.Balance{Streams: edge.NewStreams(0), Readiness: readiness, Caches: noCaches{}})
-	metrics := httptest.NewServer(metricsHandler(balance, nil))
+	metrics := httptest.NewServer(metricsHandler(balance, nil, nil))
 	defer metrics.Close()
 	load, err := newPeers("").loadAt(t.Context(), metrics.URL+loadPath)
 	if err != nil || !load.Ready || load.Replica == "" {

@@ -6,8 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// serve builds the service, and serves until the context is done.
-func serve(ctx context.Context, s settings) error {
+// serve builds the service, and serves until the context is done. shown are the settings for
+// administrators.
+func serve(ctx context.Context, s settings, shown map[string]string) error {
 	config, err := clusterConfig(s)
 	if err != nil {
 		return err
@@ -19,6 +20,7 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
+	built.shown = shown
 	running, err := built.start(ctx)
 	if err == nil {
 		err = running.wait(ctx)

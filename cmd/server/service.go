@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
@@ -19,12 +20,16 @@ import (
 // service has the parts of the service that the settings select. None of them runs before start.
 type service struct {
 	settings    settings
+	shown       map[string]string // the settings by flag, for administrators
 	host        string // the API server's
 	hub         *informerhub.Hub
 	callers     callers
 	permissions *ownPermissions
 	readiness   *edge.Readiness
 	metrics     *edge.Metrics
+	usage       *edge.Usage
+	started     time.Time
+	certificate *certificateExpiry
 	memory      *edge.MemoryLimit
 	balance     *edge.Balance
 	handler     http.Handler
@@ -58,6 +63,9 @@ func newService(ctx context.Context, config *rest.Config, s settings) (*service,
 		permissions: newOwnPermissions(s, clients),
 		readiness:   readiness,
 		metrics:     edge.NewMetrics(),
+		usage:       edge.NewUsage(),
+		started:     time.Now(),
+		certificate: &certificateExpiry{},
 		memory:      edge.NewMemoryLimit(),
 		balance: edge.NewBalance(edge.Balance{
 			Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
@@ -93,6 +101,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.Lacking = s.permissions.lacking
 	config.Limits = s.settings.limits
 	config.Metrics = s.metrics
+	config.Usage = s.usage
 	config.Console = web.Handler(s.settings.oidc.console())
 	config.CORSOrigins = s.settings.corsOrigins
 	config.Replica = replicaName()
@@ -108,8 +117,11 @@ func (s *service) start(ctx context.Context) (*running, error) {
 		endStreams:   s.endStreams,
 		closeCaches:  s.hub.Close,
 	}
-	var err error
-	started.stopMetrics, err = serveMetrics(s.settings.metricsListen, s.balance, s.collectors()...)
+	admin, err := newAdmin(s.settings.adminTokenFile, s.state)
+	if err != nil {
+		return started, err
+	}
+	started.stopMetrics, err = serveMetrics(s.settings.metricsListen, s.balance, admin, s.collectors()...)
 	if err != nil {
 		return started, err
 	}
@@ -117,6 +129,7 @@ func (s *service) start(ctx context.Context) (*running, error) {
 	if err != nil {
 		return started, err
 	}
+	s.certificate.served.Store(listener.pair)
 	slog.Info("serving", "address", listener.url(), "cluster", s.host, "auth", s.settings.auth)
 	ctx = context.WithoutCancel(ctx) // every part has its place in the shutdown order
 	started.stopBackground = startTasks(ctx, s.backgroundTasks(listener)...)
@@ -126,5 +139,5 @@ func (s *service) start(ctx context.Context) (*running, error) {
 }
 
 func (s *service) collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, buildInfo()}
+	return []prometheus.Collector{s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, s.certificate.metric(), restClientMetrics(), buildInfo()}
 }

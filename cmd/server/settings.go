@@ -46,6 +46,7 @@ type settings struct {
 	memoryLimit              string
 	compress                 edge.Compression
 	metricsListen            string
+	adminTokenFile           string
 	logLevel                 slog.Level
 	logFormat                string
 	logSample                float64
@@ -65,27 +66,46 @@ const (
 func readSettings(args []string, lookup func(string) (string, bool)) (settings, error) {
 	var s settings
 	var level string
-	groups := s.flagGroups(&level)
+	if _, err := s.parse(args, lookup, &level); err != nil {
+		return s, err
+	}
+	var known bool
+	if s.logLevel, known = logLevels[strings.ToLower(level)]; !known {
+		return s, fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
+	}
+	return s, s.check()
+}
+
+// parse sets s and level from the flags and the environment variables.
+func (s *settings) parse(args []string, lookup func(string) (string, bool), level *string) (*pflag.FlagSet, error) {
+	groups := s.flagGroups(level)
 	flags := pflag.NewFlagSet("kubeconnect", pflag.ContinueOnError)
 	for _, group := range groups {
 		flags.AddFlagSet(group.flags)
 	}
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage(groups)) }
 	if err := flags.Parse(args); err != nil {
-		return s, err
+		return nil, err
 	}
 	if flags.NArg() > 0 {
-		return s, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
 	}
 	if err := readEnvironment(flags, lookup); err != nil {
-		return s, err
+		return nil, err
 	}
 	s.liftLimits(flags)
-	var known bool
-	if s.logLevel, known = logLevels[strings.ToLower(level)]; !known {
-		return s, fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
+	return flags, nil
+}
+
+// shownSettings returns the value of each flag by its name, for administrators. None is secret.
+func shownSettings(args []string, lookup func(string) (string, bool)) map[string]string {
+	var s settings
+	var level string
+	shown := map[string]string{}
+	if flags, err := s.parse(args, lookup, &level); err == nil {
+		flags.VisitAll(func(flag *pflag.Flag) { shown[flag.Name] = flag.Value.String() })
 	}
-	return s, s.check()
+	return shown
 }
 
 // readEnvironment sets the flags that were not given from KUBECONNECT_ variables.
@@ -182,7 +202,14 @@ func (s settings) checkRights() error {
 	case slices.Contains(s.audiences, ""):
 		return errors.New("--auth-audience: must not be empty; omit the flag for the API server's own audience")
 	}
-	return errors.Join(s.reviews.check(), s.oidc.check(s.auth))
+	return errors.Join(s.checkAdmin(), s.reviews.check(), s.oidc.check(s.auth))
+}
+
+func (s settings) checkAdmin() error {
+	if s.adminTokenFile != "" && s.metricsListen == "" {
+		return errors.New("--admin-token-file requires --metrics-listen, where administrators connect")
+	}
+	return nil
 }
 
 func (s settings) checkPeers() error {

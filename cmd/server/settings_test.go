@@ -82,6 +82,7 @@ var everyFlag = []struct {
 	{"memory-limit", "2Gi", func(s *settings) { s.memoryLimit = "2Gi" }},
 	{"compress", "gzip", func(s *settings) { s.compress = "gzip" }},
 	{"metrics-listen", "127.0.0.1:2", func(s *settings) { s.metricsListen = "127.0.0.1:2" }},
+	{"admin-token-file", "admin", func(s *settings) { s.adminTokenFile = "admin" }},
 	{"log-format", "json", func(s *settings) { s.logFormat = "json" }},
 	{"log-sample", "0.5", func(s *settings) { s.logSample = 0.5 }},
 	{"log-level", "debug", func(s *settings) { s.logLevel = slog.LevelDebug }},

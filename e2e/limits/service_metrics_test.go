@@ -144,7 +144,7 @@ func TestMetrics_CountCallsAndNameNoCallers(t *testing.T) {
 	})
 	shown := scrapeOf(ctx, t, service)
 	shown.wantAtLeast(t, map[string]float64{
-		"kubeconnect_sent_events_total{}":                             float64(events),
+		"kubeconnect_sent_events_total" + resource:                    float64(events),
 		"kubeconnect_cache_bytes" + resource:                          1,
 		"kubeconnect_auth_reviews_total{review=TokenReview}":          float64(len(tokens)),
 		"kubeconnect_auth_reviews_total{review=SubjectAccessReview}":  1,
@@ -223,9 +223,10 @@ var knownLabels = map[string]*regexp.Regexp{
 	"goversion":  regexp.MustCompile(`^go1\.`),
 	"limit":      regexp.MustCompile(`^[a-z_]+$`),
 	"procedure":  regexp.MustCompile(`^/kubeconnect\.v1\.ResourceService/(Get|List|Watch)$`),
+	"queue":      regexp.MustCompile(`^[a-z_]+$`),
 	"reason":     regexp.MustCompile(`^(memory|collector)$`),
 	"resource":   regexp.MustCompile(`^(gadgets\.v1\.e2e-[a-z0-9]+\.example\.com)?$`),
-	"revision":   regexp.MustCompile(`^[0-9a-f]*$`),
+	"revision":   regexp.MustCompile(`^[0-9a-f]*(-dirty)?$`),
 	"review":     regexp.MustCompile(`^(TokenReview|SubjectAccessReview)$`),
 	"version":    regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`),
 }

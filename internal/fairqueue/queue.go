@@ -136,8 +136,9 @@ func (q *Queue) Held() int64 {
 
 // Use is what the acquisitions of a queue hold at one time.
 type Use struct {
-	Held, Capacity int64 // weight
-	Waiting        int   // acquisitions
+	Held     int64 `json:"held"`     // weight
+	Capacity int64 `json:"capacity"` // weight
+	Waiting  int   `json:"waiting"`  // acquisitions
 }
 
 // Use returns what all keys hold, and how many acquisitions wait.

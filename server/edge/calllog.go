@@ -127,12 +127,17 @@ func (l *callLog) write(c *call, level slog.Level, message string) {
 	}
 }
 
+// shortName returns a procedure without its package.
+func shortName(procedure string) string {
+	return procedure[strings.LastIndexByte(procedure, '.')+1:]
+}
+
 // attributes returns what is logged about a call. Nothing of it is from an object or a credential.
 func (c *call) attributes() []slog.Attr {
 	r := &c.record
 	source, _, _ := net.SplitHostPort(c.request.RemoteAddr)
 	attributes := []slog.Attr{
-		slog.String("procedure", r.procedure[strings.LastIndexByte(r.procedure, '.')+1:]),
+		slog.String("procedure", shortName(r.procedure)),
 		slog.String("code", codeName(r.err)),
 		slog.Float64("seconds", time.Since(r.began).Round(time.Microsecond).Seconds()),
 		slog.Int64("bytes", r.bytes.Load()),
@@ -142,11 +147,12 @@ func (c *call) attributes() []slog.Attr {
 	if objects := r.objects.Load(); objects > 0 {
 		attributes = append(attributes, slog.Int64("objects", objects))
 	}
-	if r.dryRun {
+	about := r.subjectOf()
+	if about.dryRun {
 		attributes = append(attributes, slog.Bool("dry_run", true))
 	}
 	for _, text := range []struct{ key, value string }{
-		{"caller", r.caller}, {"resource", r.about()}, {"namespace", r.namespace}, {"name", r.name},
+		{"caller", r.caller}, {"resource", r.about()}, {"namespace", about.namespace}, {"name", about.name},
 		{"reason", reasonOf(r.err)}, {"error", errorText(r)},
 	} {
 		if text.value != "" {

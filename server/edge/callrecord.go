@@ -20,20 +20,35 @@ type callRecord struct {
 	id        string // see RequestIDHeader
 	caller    string // empty until the caller is authenticated
 	procedure string // empty if the request is not a call, or its procedure is not known yet
-	resource  string // as the request names it
-	namespace string
-	name      string
-	dryRun    bool
-	err       error // nil if the call succeeded
-	isRefused bool  // before its request was read
+	err       error  // nil if the call succeeded
+	isRefused bool   // before its request was read
 	began     time.Time
 	metrics   *Metrics
 	sent      prometheus.Counter // of bytes, for the resource sentFor
 	sentFor   *string
 
-	resolved atomic.Pointer[string] // the resource as the cluster serves it; see NoteResource
-	objects  atomic.Int64           // in the responses; see NoteObjects
-	bytes    atomic.Int64           // of the responses, without headers
+	usage *callerUsage // of the caller; nil if the call was not admitted
+
+	subject  atomic.Pointer[subject] // nil until the request is read
+	resolved atomic.Pointer[string]  // the resource as the cluster serves it; see NoteResource
+	objects  atomic.Int64            // in the responses; see NoteObjects
+	bytes    atomic.Int64            // of the responses, without headers
+}
+
+// subject is what a request is about. It is immutable.
+type subject struct {
+	resource  string // as the request names it
+	namespace string
+	name      string
+	dryRun    bool
+}
+
+// subjectOf returns what the call is about, as far as it is known.
+func (r *callRecord) subjectOf() subject {
+	if about := r.subject.Load(); about != nil {
+		return *about
+	}
+	return subject{}
 }
 
 // noted returns a name from a request, shortened, without the memory of the rest.
@@ -54,21 +69,23 @@ func (r *callRecord) sentBytes() prometheus.Counter {
 
 // describe records what a request is about.
 func (r *callRecord) describe(message any) {
+	about := r.subjectOf()
 	if of, ok := message.(interface{ GetResource() string }); ok {
-		r.resource = noted(of.GetResource())
+		about.resource = noted(of.GetResource())
 	}
 	if of, ok := message.(interface{ GetNamespace() string }); ok {
-		r.namespace = noted(of.GetNamespace())
+		about.namespace = noted(of.GetNamespace())
 	}
 	if of, ok := message.(interface{ GetName() string }); ok {
-		r.name = noted(of.GetName())
+		about.name = noted(of.GetName())
 	}
 	if of, ok := message.(interface{ GetDryRun() bool }); ok {
-		r.dryRun = of.GetDryRun()
+		about.dryRun = of.GetDryRun()
 	}
 	if many, ok := message.(*kubeconnectv1.WatchManyRequest); ok {
-		r.resource = resourcesOf(many)
+		about.resource = resourcesOf(many)
 	}
+	r.subject.Store(&about)
 }
 
 // maxNotedResources is the maximum number of resources of one call in the log.
@@ -100,7 +117,7 @@ func recordOf(ctx context.Context) *callRecord {
 // NoteResource records the resource that a call is about, as the cluster serves it, if the request names
 // it so. It can be called concurrently.
 func NoteResource(ctx context.Context, name, resource string) {
-	if r := recordOf(ctx); r.resource == name {
+	if r := recordOf(ctx); r.subjectOf().resource == name {
 		r.resolved.Store(&resource)
 	}
 }
@@ -116,11 +133,22 @@ func (r *callRecord) servedResource() string {
 
 // about returns the resource that the call is about, as precisely as it is known.
 func (r *callRecord) about() string {
-	return cmp.Or(r.servedResource(), r.resource)
+	return cmp.Or(r.servedResource(), r.subjectOf().resource)
 }
 
 // NoteObjects adds to the number of objects in the responses of a call. It can be called concurrently.
-func NoteObjects(ctx context.Context, objects int) { recordOf(ctx).objects.Add(int64(objects)) }
+func NoteObjects(ctx context.Context, objects int) {
+	r := recordOf(ctx)
+	r.objects.Add(int64(objects))
+	r.use(Traffic{Objects: float64(objects)})
+}
+
+// use adds what the call has used to the usage of its caller.
+func (r *callRecord) use(load Traffic) {
+	if r.usage != nil {
+		r.usage.add(load)
+	}
+}
 
 // RequestID returns the ID of the request of a call; empty outside of a call.
 func RequestID(ctx context.Context) string { return recordOf(ctx).id }
@@ -137,6 +165,7 @@ func (w countingWriter) Write(p []byte) (int, error) {
 	w.record.bytes.Add(int64(n))
 	if w.record.procedure != "" {
 		w.record.sentBytes().Add(float64(n))
+		w.record.use(Traffic{Bytes: float64(n)})
 	}
 	return n, err
 }

@@ -13,7 +13,7 @@ import (
 // bodyPatience is the time within which a client must send its request.
 const bodyPatience = 30 * time.Second
 
-// ChainConfig configures a chain. Authenticator, Metrics and OnShutdown are required.
+// ChainConfig configures a chain. Authenticator, Metrics, Usage and OnShutdown are required.
 type ChainConfig struct {
 	Authenticator auth.Authenticator
 	Limits        Limits // of each caller that Authenticator distinguishes
@@ -25,6 +25,8 @@ type ChainConfig struct {
 	OnShutdown func(end func()) (remove func() bool)
 	// CORSOrigins are the other origins whose pages are allowed to call.
 	CORSOrigins []string
+	// Usage records who uses the service.
+	Usage *Usage
 	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
 	// from 0 to 1.
 	LogSample float64
@@ -49,7 +51,7 @@ func NewChain(config ChainConfig) *Chain {
 	return &Chain{
 		Callers:  NewCallers(config.Limits),
 		config:   config,
-		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), newCallLog(config.LogSample)),
+		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), newCallLog(config.LogSample), config.Usage),
 	}
 }
 

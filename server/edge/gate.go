@@ -59,6 +59,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	}
 	name := CallerKey(calling.Identity)
 	c.record.caller = calling.Identity.Username
+	g.usage.begin(c, isStream(spec))
 	if g.replica != "" {
 		c.responseHeader.Set(ReplicaHeader, g.replica)
 	}

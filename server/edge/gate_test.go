@@ -31,7 +31,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = at; return 
 func TestCall_ReceivedBodiesHaveNoDeadline(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		e := newEntrance(bodyPatience, newCallLog(0))
+		e := newEntrance(bodyPatience, newCallLog(0), NewUsage())
 		e.handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadAll(r.Body)
 			time.Sleep(2 * bodyPatience)

@@ -38,14 +38,16 @@ type entrance struct {
 	refused      *fairqueue.Queue
 	bodyPatience time.Duration
 	log          *callLog
+	usage        *Usage
 }
 
-func newEntrance(bodyPatience time.Duration, log *callLog) *entrance {
+func newEntrance(bodyPatience time.Duration, log *callLog, usage *Usage) *entrance {
 	return &entrance{
 		unknown:      fairqueue.New(fairqueue.Limits{Total: maxUnknown, PerKey: maxUnknownOfNetwork}),
 		refused:      fairqueue.New(fairqueue.Limits{Total: maxRefused, PerKey: maxRefusedOfNetwork}),
 		bodyPatience: bodyPatience,
 		log:          log,
+		usage:        usage,
 	}
 }
 
@@ -66,6 +68,7 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 		c := newCall(w, r, network)
 		c.releaseUnknown = release
 		defer e.log.log(c)
+		defer e.usage.end(c)
 		defer c.end()
 		c.receiveWithin(e.bodyPatience)
 		next.ServeHTTP(countingWriter{w, &c.record}, c.request)

@@ -1,0 +1,243 @@
+package edge
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+)
+
+const (
+	// maxUsageCallers bounds the callers, and the networks of rejected calls, whose use is remembered.
+	// Above it, one that has not called for long is forgotten: the longest of usageSample at random.
+	maxUsageCallers = 2_000
+	usageSample     = 16
+	// loadPeriod is the time over which the recent used of a caller is averaged.
+	loadPeriod = time.Minute
+)
+
+// Traffic is what calls have used.
+type Traffic struct {
+	Calls   float64 `json:"calls"`   // that have ended, streams included
+	Failed  float64 `json:"failed"`  // of these, with an error; not by canceling
+	Limited float64 `json:"limited"` // of these, with the code resource_exhausted
+	Objects float64 `json:"objects"` // sent
+	Bytes   float64 `json:"bytes"`   // sent, without headers and TLS
+	Seconds float64 `json:"seconds"` // from the begin to the end of unary calls
+}
+
+func (l *Traffic) add(other Traffic, weight float64) {
+	l.Calls += weight * other.Calls
+	l.Failed += weight * other.Failed
+	l.Limited += weight * other.Limited
+	l.Objects += weight * other.Objects
+	l.Bytes += weight * other.Bytes
+	l.Seconds += weight * other.Seconds
+}
+
+// CallerUsage is what one caller uses.
+type CallerUsage struct {
+	Caller string `json:"caller,omitempty"` // the user name
+	// Network is the address of rejected calls whose caller is not known, or its /64 of IPv6.
+	Network     string `json:"network,omitempty"`
+	OpenCalls   int    `json:"openCalls"`
+	OpenStreams int    `json:"openStreams"`
+	// PerMinute is the used of about the last minute, and Total since the caller was first seen.
+	PerMinute Traffic `json:"perMinute"`
+	Total     Traffic `json:"total"`
+}
+
+// OpenCall is a call or a stream that has not ended.
+type OpenCall struct {
+	RequestID string  `json:"requestId"`
+	Caller    string  `json:"caller"`
+	Source    string  `json:"source"` // the address of the connection
+	Procedure string  `json:"procedure"`
+	Resource  string  `json:"resource,omitempty"`
+	Namespace string  `json:"namespace,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	Seconds   float64 `json:"seconds"` // since it began
+	Objects   int64   `json:"objects"` // sent
+	Bytes     int64   `json:"bytes"`   // sent
+	IsStream  bool    `json:"isStream"`
+}
+
+// Usage is who uses the service. Its methods are safe for concurrent use.
+type Usage struct {
+	mu       sync.Mutex     // guards the fields below
+	open     map[*call]bool // whether it is a stream
+	callers  map[string]*callerUsage
+	networks map[string]*callerUsage // of calls that were rejected before their caller was known
+}
+
+// NewUsage returns an empty Usage.
+func NewUsage() *Usage {
+	return &Usage{open: map[*call]bool{}, callers: map[string]*callerUsage{}, networks: map[string]*callerUsage{}}
+}
+
+// callerUsage is the used of one caller.
+type callerUsage struct {
+	seen atomic.Int64 // the time of the last begin or end of a call, in Unix nanoseconds
+
+	mu            sync.Mutex // guards the fields below
+	total, recent Traffic
+	at            time.Time // of recent, which decreases with the time since then
+}
+
+func (u *callerUsage) add(used Traffic) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.decayLocked(time.Now())
+	u.recent.add(used, 1)
+	u.total.add(used, 1)
+}
+
+// decayLocked updates the recent used, of which each part counts less the longer ago it was.
+func (u *callerUsage) decayLocked(now time.Time) {
+	left := math.Exp(-float64(now.Sub(u.at)) / float64(loadPeriod))
+	var recent Traffic
+	recent.add(u.recent, left)
+	u.recent, u.at = recent, now
+}
+
+func (u *callerUsage) loads() (recent, total Traffic) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.decayLocked(time.Now())
+	return u.recent, u.total
+}
+
+// begin adds a call whose caller and procedure are known.
+func (u *Usage) begin(c *call, isStream bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.open[c] = isStream
+	c.record.usage = u.ofLocked(c)
+}
+
+// end removes a call that has ended, and counts it.
+func (u *Usage) end(c *call) {
+	r := &c.record
+	if r.procedure == "" || r.caller == "" && r.err == nil {
+		return // not a call, or a health check
+	}
+	u.mu.Lock()
+	isStream := u.open[c]
+	delete(u.open, c)
+	of := u.ofLocked(c)
+	u.mu.Unlock()
+	used := Traffic{Calls: 1}
+	if r.err != nil && !isNormal(r.err) {
+		used.Failed = 1
+	}
+	if connect.CodeOf(r.err) == connect.CodeResourceExhausted {
+		used.Limited = 1
+	}
+	if !isStream && !r.isRefused {
+		used.Seconds = time.Since(r.began).Seconds()
+	}
+	of.add(used)
+}
+
+// ofLocked returns the usage of the caller of a call.
+func (u *Usage) ofLocked(c *call) *callerUsage {
+	name, known := c.record.caller, u.callers
+	if name == "" {
+		name, known = c.network, u.networks
+	}
+	of := known[name]
+	if of == nil {
+		if len(known) >= maxUsageCallers {
+			forgetOne(known)
+		}
+		of = &callerUsage{}
+		known[name] = of
+	}
+	of.seen.Store(time.Now().UnixNano())
+	return of
+}
+
+// forgetOne removes a caller that has not called for long.
+func forgetOne(known map[string]*callerUsage) {
+	oldest, seen, examined := "", int64(math.MaxInt64), 0
+	for name, of := range known { // in random order
+		if at := of.seen.Load(); at < seen {
+			oldest, seen = name, at
+		}
+		if examined++; examined == usageSample {
+			break
+		}
+	}
+	delete(known, oldest)
+}
+
+// known returns the usage of all callers, and of all networks.
+func (u *Usage) known() (callers, networks map[string]*callerUsage) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.callers), maps.Clone(u.networks)
+}
+
+// Open returns the open calls, those first that have sent the most.
+func (u *Usage) Open() []OpenCall {
+	u.mu.Lock()
+	open := maps.Clone(u.open)
+	u.mu.Unlock()
+	calls := make([]OpenCall, 0, len(open))
+	for c, isStream := range open {
+		calls = append(calls, c.openCall(isStream))
+	}
+	slices.SortFunc(calls, func(a, b OpenCall) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return calls
+}
+
+func (c *call) openCall(isStream bool) OpenCall {
+	r := &c.record
+	subject := r.subjectOf()
+	source, _, _ := net.SplitHostPort(c.request.RemoteAddr)
+	return OpenCall{
+		RequestID: r.id, Caller: r.caller, Source: source, Procedure: shortName(r.procedure),
+		Resource: r.about(), Namespace: subject.namespace, Name: subject.name,
+		Seconds: time.Since(r.began).Seconds(), Objects: r.objects.Load(), Bytes: r.bytes.Load(), IsStream: isStream,
+	}
+}
+
+// Callers returns what callers use, those first that have been sent the most bytes in the last minute.
+func (u *Usage) Callers() []CallerUsage {
+	known, networks := u.known()
+	callers := make([]CallerUsage, 0, len(known)+len(networks))
+	calls, streams := u.openByCaller()
+	for name, of := range known {
+		recent, total := of.loads()
+		callers = append(callers, CallerUsage{Caller: name, OpenCalls: calls[name], OpenStreams: streams[name], PerMinute: recent, Total: total})
+	}
+	for network, of := range networks {
+		recent, total := of.loads()
+		callers = append(callers, CallerUsage{Network: network, PerMinute: recent, Total: total})
+	}
+	slices.SortFunc(callers, func(a, b CallerUsage) int {
+		return cmp.Or(cmp.Compare(b.PerMinute.Bytes, a.PerMinute.Bytes), cmp.Compare(b.Total.Calls, a.Total.Calls), cmp.Compare(a.Caller, b.Caller))
+	})
+	return callers
+}
+
+// openByCaller returns the numbers of open calls and streams of each caller.
+func (u *Usage) openByCaller() (calls, streams map[string]int) {
+	calls, streams = map[string]int{}, map[string]int{}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for c, isStream := range u.open {
+		if isStream {
+			streams[c.record.caller]++
+		} else {
+			calls[c.record.caller]++
+		}
+	}
+	return calls, streams
+}

@@ -1,0 +1,89 @@
+package edge
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+// usedCall returns a call that has been admitted.
+func usedCall(t *testing.T, usage *Usage, caller string, isStream bool) *call {
+	t.Helper()
+	c := endedCall(t, caller, listProcedure, nil)
+	c.record.began = time.Now()
+	usage.begin(c, isStream)
+	return c
+}
+
+func TestUsage_SumsUpByCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		usage := NewUsage()
+		jane, stream := usedCall(t, usage, "jane", false), usedCall(t, usage, "joe", true)
+		jane.record.use(Traffic{Bytes: 100, Objects: 3})
+		stream.record.use(Traffic{Bytes: 700})
+		time.Sleep(2 * time.Second)
+		callers := usage.Callers()
+		if len(callers) != 2 || callers[0].Caller != "joe" || callers[0].OpenStreams != 1 || callers[1].OpenCalls != 1 {
+			t.Errorf("while they are open: %+v", callers)
+		}
+		usage.end(jane)
+		failed := usedCall(t, usage, "jane", false)
+		failed.record.err = connect.NewError(connect.CodeResourceExhausted, nil)
+		usage.end(failed)
+		if got, want := usage.Callers()[1].Total, (Traffic{Calls: 2, Failed: 1, Limited: 1, Objects: 3, Bytes: 100, Seconds: 2}); got != want {
+			t.Errorf("in all %+v, want %+v", got, want)
+		}
+		if open := usage.Open(); len(open) != 1 || open[0].Caller != "joe" || !open[0].IsStream {
+			t.Errorf("open are %+v", open)
+		}
+		time.Sleep(10 * loadPeriod)
+		for _, caller := range usage.Callers() {
+			if caller.PerMinute.Bytes > 1 || caller.Total.Bytes < 100 {
+				t.Errorf("after a while: %+v", caller)
+			}
+		}
+	})
+}
+
+// TestUsage_PerMinuteIsTheRate has a caller that receives as much every second.
+func TestUsage_PerMinuteIsTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		usage := NewUsage()
+		c := usedCall(t, usage, "jane", true)
+		for range 600 {
+			c.record.use(Traffic{Bytes: 10})
+			time.Sleep(time.Second)
+		}
+		if rate := usage.Callers()[0].PerMinute.Bytes; rate < 580 || rate > 610 {
+			t.Errorf("%v bytes a minute, want about 600", rate)
+		}
+	})
+}
+
+func TestUsage_KeepsRejectedNetworksApart(t *testing.T) {
+	usage := NewUsage()
+	usage.end(usedCall(t, usage, "jane", false))
+	for i := range 2 * maxUsageCallers {
+		c := endedCall(t, "", listProcedure, auth.ErrUnauthenticated)
+		c.network, c.record.isRefused = fmt.Sprintf("10.0.%d.%d/32", i/256, i%256), true
+		usage.end(c)
+	}
+	callers := usage.Callers()
+	if len(callers) != maxUsageCallers+1 {
+		t.Errorf("%d callers and networks", len(callers))
+	}
+	known := 0
+	for _, caller := range callers {
+		if caller.Caller == "jane" && caller.Network == "" && caller.Total.Calls == 1 {
+			known++
+		}
+	}
+	if known != 1 {
+		t.Errorf("jane is there %d times", known)
+	}
+}
