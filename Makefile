@@ -95,7 +95,28 @@ e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.ins
 	$(say) 'e2e: compile the tests'
 	@$(GO) build -o bin/docs-watch ./docs/snippets/go/watch
 	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
-	@cd e2e/deploy && $(GO) test -race -c -o /dev/null ./...
+	@for module in e2e/deploy e2e/monitoring; do (cd $$module && $(GO) test -race -c -o /dev/null ./...) || exit 1; done
+
+# What an image of this checkout says of its source.
+REVISION = $(shell git rev-parse HEAD)$(shell git diff --quiet HEAD || echo -dirty)
+
+.PHONY: image
+image: console ## Build dist/image, a container image (OCI layout); `make push IMAGE=…` uploads it.
+	$(say) 'image: linux/amd64 and linux/arm64'
+	@cd tools/release && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(GO) run . image -source ../.. -output ../../dist -revision '$(REVISION)'
+
+.PHONY: push
+push: ## Upload dist/image to IMAGE, such as registry.example.com/kubeconnect:0.1.0.
+	@cd tools/release && $(GO) run . push ../../dist/image '$(IMAGE)'
+
+# The version of the source, which is the only one that a release can have.
+VERSION ?= $(shell sed -n 's/^const Number = "\(.*\)"$$/\1/p' internal/version/version.go)
+
+.PHONY: release
+release: .venv/.installed ## Write all that users install to dist/VERSION, from the last commit.
+	$(say) 'release: $(VERSION)'
+	@GO='$(GO)' NPM='$(NPM)' sh tools/release.sh '$(VERSION)' 'dist/$(VERSION)'
 
 ##@ Run
 
@@ -132,12 +153,19 @@ check-go: console
 	@cd e2e/cluster && $(COMPILE) $(GO) vet $(KUBERNETES_FLAGS) ./...
 	$(say) 'go: vet and staticcheck of the tests of the chart'
 	@cd e2e/deploy && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
+	$(say) 'go: vet and staticcheck of the tests of the alerts and the dashboard'
+	@cd e2e/monitoring && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: vet and staticcheck of the OpenID issuer of the tests'
 	@cd e2e/issuer && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
+	$(say) 'go: vet and staticcheck of the program that builds releases'
+	@cd tools/release && $(GO) vet ./... && $(GO) tool -modfile=../go.mod staticcheck ./...
 	$(say) 'go: tests with the race detector'
 	@$(GO) test -race ./...
 	@cd e2e/cluster && $(GO) test -vet=off $(KUBERNETES_FLAGS) ./...
 	@cd e2e/deploy && $(GO) test ./...
+	@cd e2e/monitoring && $(GO) test -count=1 ./...
+	$(say) 'go: build the image twice (the first time this compiles the service for arm64)'
+	@cd tools/release && $(GO) test ./...
 
 # Python programs outside of the client.
 PROGRAMS = ../../e2e/callers/python ../../bench/python
@@ -165,6 +193,19 @@ check-ts: console
 	@cd clients && $(NPM) run --silent check
 	@cd clients && $(NPM) test --silent
 
+# Builds the release of the last commit twice, and tests what users install from it.
+.PHONY: check-release
+check-release: e2e-programs .cache/wheels/.downloaded ## Build a release twice, install its packages in empty folders, and use them.
+	@$(MAKE) --no-print-directory release
+	@GO='$(GO)' NPM='$(NPM)' sh tools/release.sh '$(VERSION)' dist/again
+	$(say) 'release: compare both builds'
+	@diff dist/$(VERSION)/SHA256SUMS dist/again/SHA256SUMS
+	$(say) 'release: install the wheel, the sdist and the npm package'
+	@cd clients/python && KUBECONNECT_DIST=../../dist/$(VERSION) KUBECONNECT_WHEELS=../../.cache/wheels \
+		../../.venv/bin/python -m pytest -q tests/test_package_build.py
+	@KUBECONNECT_DIST=$(CURDIR)/dist/$(VERSION) CHROMIUM=$$(sh tools/browser.sh) E2E=1 \
+		$(GO) test -count=1 -timeout $(call minutes,10) -run TestPackage ./e2e/clients
+
 # With E2E_PATIENCE=N tests wait N times as long before they fail. The default depends on the
 # machine, see e2e/harness/patience.go. The timeout of a test package is multiplied by it too.
 minutes = $(shell awk -v minutes=$(1) -v patience='$(E2E_PATIENCE)' \
@@ -176,6 +217,8 @@ e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a rea
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -p 2 -timeout $(call minutes,30) ./auth ./e2e/...
 	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
 	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,20) ./...
+	$(say) 'e2e: the alerts and the dashboard, with injected faults'
+	@cd e2e/monitoring && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./alerts
 
 # The duration of each fuzz target.
 FUZZ ?= 1m
@@ -204,6 +247,14 @@ informers: e2e-programs ## Write docs/informers.md: stores that follow the clust
 bench: build .venv/.installed bench-python ## Compare the service with the alternatives that callers have; takes about twenty minutes.
 	@$(GO) run ./bench
 
+.PHONY: sizing
+sizing: build ## Write docs/sizing.md: what a service needs, against simulated clusters; takes about twenty minutes.
+	@$(GO) run ./bench -only sizing
+
+.PHONY: sizing-page
+sizing-page: ## Write docs/sizing.md again from the figures that were measured last.
+	@$(GO) run ./bench sizing-page
+
 # The Python clients that the bench compares, in an environment of their own.
 .PHONY: bench-python
 bench-python: .cache/bench-python/.installed
@@ -231,6 +282,14 @@ generate: clients/node_modules/.installed .venv/.installed ## Regenerate the cod
 	@cd clients/python && ../../.venv/bin/python generate.py
 	@cd clients && $(NPM) run --silent generate
 
+.PHONY: chart
+chart: ## Write the README of the chart from the comments of values.yaml.
+	@cd e2e/deploy && UPDATE=1 $(GO) test -count=1 -run TestReadme .
+
+.PHONY: dashboard
+dashboard: ## Write the dashboard for Grafana that the chart installs.
+	@cd e2e/monitoring && UPDATE=1 $(GO) test -count=1 -run TestDashboard_IsGenerated .
+
 ADDRESS ?= http://127.0.0.1:8080
 # The tests that bring the console into the states that the cluster of `make run` does not have.
 STATES = TestConsole_IsAccessibleWithoutPermissions|TestConnection_SaysThatTheDataIsOutdated
@@ -242,6 +301,7 @@ screenshots: clients/node_modules/.installed ## Write docs/screenshots from the 
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -count=1 -run '$(STATES)' ./e2e/console
 	@for state in forbidden-table stale-object; do \
 		cp e2e/artifacts/$$state-desktop-light.png docs/screenshots/$$state.png; done
+	@cd e2e/monitoring && UPDATE=1 E2E=1 $(GO) test -count=1 -run TestOrdinaryDay ./alerts
 
 # MkDocs and its theme, in an environment of their own.
 .cache/site-env/.installed: tools/site/requirements.txt
@@ -276,4 +336,4 @@ format: clients/node_modules/.installed .venv/.installed ## Format everything.
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here.
-	rm -rf bin .cache .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*
+	rm -rf bin dist .cache .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*

@@ -13,7 +13,7 @@ import (
 // name. The name of a test follows that of its folder.
 func TestDocs_NameTestsThatExist(t *testing.T) {
 	t.Parallel()
-	for _, doc := range []string{"docs/security.md", "docs/scenarios.md"} {
+	for _, doc := range []string{"docs/security.md", "docs/scenarios.md", "docs/releases.md"} {
 		t.Run(doc, func(t *testing.T) {
 			t.Parallel()
 			namesTestsThatExist(t, readDoc(t, doc))

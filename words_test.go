@@ -99,7 +99,7 @@ func checkWords(file, text string) (complaints []string) {
 
 // writtenSuffixes are the ends of names of files that people write.
 var writtenSuffixes = []string{
-	".go", ".py", ".ts", ".mjs", ".js", ".html", ".css", ".md", ".proto", ".yaml", ".tpl", ".sh", "Makefile", "Dockerfile",
+	".go", ".py", ".ts", ".mjs", ".js", ".html", ".css", ".md", ".proto", ".yaml", ".tpl", ".sh", "Makefile",
 }
 
 func TestWordExceptions_AreNeeded(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 )
 
 // runTimeout is the time limit of a run.
-const runTimeout = 30 * time.Minute
+const runTimeout = 45 * time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,6 +37,12 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) == 1 && args[0] == sizingPageCommand {
+		return writeSizingPage()
+	}
+	if len(args) == 3 && args[0] == simulateCommand {
+		return runSimulator(ctx, args[1], args[2])
+	}
 	if len(args) == 3 && args[0] == informerCommand {
 		return runInformer(ctx, args[1], args[2])
 	}
@@ -44,12 +50,16 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if slices.Contains(s.only, sizingComparison) {
+		return measureSizing(ctx, s, s.sizing)
+	}
 	return compare(ctx, s)
 }
 
 // settings are the values of the flags.
 type settings struct {
 	scale
+	quick  bool
 	only   []string
 	output string
 	dir    string
@@ -69,6 +79,8 @@ type scale struct {
 	callers   int           // callers that watch one resource
 	revoked   int           // callers whose permission is revoked
 
+	sizing sizingScale
+
 	programChanges int // that each program with a client watches in bursts, in all rounds
 }
 
@@ -76,12 +88,12 @@ var (
 	full = scale{
 		rounds: 5, pods: 20000, watchers: 200, bursts: 20, changes: 50, trickle: 3 * time.Second,
 		crowd: 5000, crowdTime: bookmarks, idle: 1000, callers: 1000, revoked: 40,
-		programChanges: 10000,
+		sizing: fullSizing, programChanges: 10000,
 	}
 	quick = scale{
 		rounds: 2, pods: 2000, watchers: 50, bursts: 10, changes: 20, trickle: time.Second,
 		crowd: 500, crowdTime: bookmarks, idle: 200, callers: 100, revoked: 6,
-		programChanges: 200,
+		sizing: quickSizing, programChanges: 200,
 	}
 )
 
@@ -91,12 +103,12 @@ func readSettings(args []string) (settings, error) {
 	rounds := flags.Int("rounds", 0, "number of rounds (default 5); slow measurements run in half of them")
 	pods := flags.Int("pods", 0, "number of pods in the cluster (default 20000)")
 	fast := flags.Bool("quick", false, "a small run, to check that every comparison works; its figures mean little")
-	output := flags.String("out", "", "also write the table to this file, after each comparison")
+	output := flags.String("out", "", "also write the table to this file, after each comparison; with -only sizing, write the figures only to this file")
 	dir := flags.String("dir", "", "keep the control plane and its pods in this directory, and reuse them in later runs")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
 	}
-	s := settings{scale: full, output: *output, dir: *dir}
+	s := settings{scale: full, quick: *fast, output: *output, dir: *dir}
 	if *fast {
 		s.scale = quick
 	}
@@ -123,6 +135,12 @@ func (s settings) check(arguments []string) error {
 		if !slices.Contains(comparisonNames(), name) {
 			return fmt.Errorf("unknown comparison %q in -only: use %s", name, strings.Join(comparisonNames(), ", "))
 		}
+	}
+	if slices.Contains(s.only, sizingComparison) && len(s.only) > 1 {
+		return fmt.Errorf("-only %s runs alone: name the others in another run", sizingComparison)
+	}
+	if slices.Contains(s.only, sizingComparison) && s.quick && s.output == "" {
+		return fmt.Errorf("-only %s -quick needs -out: its figures are not those of the documentation", sizingComparison)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
 // logWindow bounds the bytes of a log that the API server can send ahead of a slow reader. The
@@ -25,7 +24,7 @@ func newLogClients(config *rest.Config) (*auth.ClientFactory, error) {
 	}
 	return auth.NewClientFactory(config, func(next http.RoundTripper) http.RoundTripper {
 		setLogWindow(next)
-		return write.NoteOutcome(next)
+		return asCaller(next)
 	})
 }
 

@@ -21,7 +21,7 @@ import (
 type service struct {
 	settings    settings
 	shown       map[string]string // the settings by flag, for administrators
-	host        string // the API server's
+	host        string            // the API server's
 	hub         *informerhub.Hub
 	callers     callers
 	permissions *ownPermissions
@@ -79,9 +79,14 @@ func newService(ctx context.Context, config *rest.Config, s settings) (*service,
 	return built, nil
 }
 
+// asCaller wraps the transport of requests that are made for a caller.
+func asCaller(next http.RoundTripper) http.RoundTripper {
+	return write.NoteOutcome(edge.SendRequestID(next))
+}
+
 // newClients returns the clients that act as callers, and those that read logs as callers.
 func newClients(config *rest.Config, hub *informerhub.Hub) (clients, logClients *auth.ClientFactory, err error) {
-	clients, err = auth.NewClientFactory(hub.PrivateConfig(), write.NoteOutcome)
+	clients, err = auth.NewClientFactory(hub.PrivateConfig(), asCaller)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -177,9 +177,7 @@ func installPackage(t *testing.T) (folder string) {
 	if err := os.MkdirAll(installed, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// The scripts of npm pack would build dist, which other tests are using.
-	packed := execute(t, kit.CheckoutPath(t, "clients", "ts"), "npm", "pack", "--silent", "--offline", "--ignore-scripts", "--pack-destination", folder)
-	execute(t, folder, "tar", "-xzf", strings.TrimSpace(packed), "--strip-components=1", "-C", installed)
+	execute(t, folder, "tar", "-xzf", packPackage(t, folder), "--strip-components=1", "-C", installed)
 	for _, name := range append(dependenciesOf(t, installed), "@types/node", "undici-types") {
 		from := kit.CheckoutPath(t, "clients", "node_modules", filepath.FromSlash(name))
 		if err := os.CopyFS(filepath.Join(modules, filepath.FromSlash(name)), os.DirFS(from)); err != nil {
@@ -190,6 +188,22 @@ func installPackage(t *testing.T) (folder string) {
 		t.Fatal(err)
 	}
 	return folder
+}
+
+// packPackage packs the package into a folder and returns the path. If KUBECONNECT_DIST is the folder of a
+// release, it returns the path of the package there.
+func packPackage(t *testing.T, folder string) string {
+	t.Helper()
+	if release := os.Getenv("KUBECONNECT_DIST"); release != "" {
+		paths, err := filepath.Glob(filepath.Join(release, "kubeconnect-client-*.tgz"))
+		if err != nil || len(paths) != 1 {
+			t.Fatalf("packages in %s: %q, %v", release, paths, err)
+		}
+		return paths[0]
+	}
+	// The scripts of npm pack would build dist, which other tests are using.
+	packed := execute(t, kit.CheckoutPath(t, "clients", "ts"), "npm", "pack", "--silent", "--offline", "--ignore-scripts", "--pack-destination", folder)
+	return filepath.Join(folder, strings.TrimSpace(packed))
 }
 
 // dependenciesOf returns the names of the dependencies of an installed package.

@@ -18,7 +18,7 @@ var snippets = map[string]string{
 	"curl/count.sh":             "totalCount",
 	"curl/joins.sh":             "joined",
 	"curl/list.sh":              "objects",
-	"curl/namespaces.sh":        "kube-system",
+	"curl/namespaces.sh":        "shop",
 	"curl/patch.sh":             "resourceVersion",
 	"curl/pod.sh":               "username",
 	"curl/related.sh":           "web-",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -47,6 +48,14 @@ func cluster(t *testing.T) *harness.Cluster {
 	started, err := theCluster()
 	succeeds(t, err)
 	return started
+}
+
+// read returns the text of a file of the repository.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	succeeds(t, err)
+	return string(text)
 }
 
 func succeeds(t *testing.T, err error) {

@@ -105,9 +105,9 @@ func newNamespace(ctx context.Context, t *testing.T, controlPlane *harness.Clust
 
 // crds are the API groups of cert-manager, the Prometheus operator and a Gateway.
 var crds = map[string]schema.GroupVersion{
-	"testdata/certificate-crd.yaml":    {Group: "cert-manager.io", Version: "v1"},
-	"testdata/gateway-crds.yaml":       {Group: "gateway.networking.k8s.io", Version: "v1"},
-	"testdata/servicemonitor-crd.yaml": {Group: "monitoring.coreos.com", Version: "v1"},
+	"testdata/certificate-crd.yaml": {Group: "cert-manager.io", Version: "v1"},
+	"testdata/gateway-crds.yaml":    {Group: "gateway.networking.k8s.io", Version: "v1"},
+	"testdata/prometheus-crds.yaml": {Group: "monitoring.coreos.com", Version: "v1"},
 }
 
 // installCRDs installs the CRDs, once.

@@ -139,6 +139,22 @@ func TestServiceMonitor_UnknownFieldsAreRejected(t *testing.T) {
 	}
 }
 
+// TestAdmin_ReadsItsTokenFromTheSecret checks that the flag names a file of the mounted Secret.
+func TestAdmin_ReadsItsTokenFromTheSecret(t *testing.T) {
+	t.Parallel()
+	all := release{"r", "n", monitored(values{"adminTokenSecret": "admins"})}.manifests(t)
+	pod := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec
+	container := pod.Containers[0]
+	if !slices.Contains(container.Args, "--admin-token-file=/etc/kubeconnect/admin/token") {
+		t.Errorf("flags %q", container.Args)
+	}
+	mounted := slices.IndexFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/kubeconnect/admin" })
+	volume := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "admins" })
+	if mounted < 0 || volume < 0 || container.VolumeMounts[mounted].Name != pod.Volumes[volume].Name {
+		t.Errorf("mounts %v of volumes %v", container.VolumeMounts, pod.Volumes)
+	}
+}
+
 // TestMetrics_AreServedAtTheConfiguredPort runs the command of a pod, with other ports.
 func TestMetrics_AreServedAtTheConfiguredPort(t *testing.T) {
 	t.Parallel()
@@ -156,7 +172,7 @@ func TestMetrics_AreServedAtTheConfiguredPort(t *testing.T) {
 	succeeds(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil || !strings.Contains(string(text), "\nkubeconnect_sent_events_total 0\n") {
+	if err != nil || !strings.Contains(string(text), "\nkubeconnect_watch_delay_seconds_count 0\n") {
 		t.Errorf("response %s, %v", text, err)
 	}
 }

@@ -1,5 +1,11 @@
 package deploy_test
 
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
 // variants are values that change the rendered manifests.
 var variants = map[string]values{
 	"by default":                          {},
@@ -7,25 +13,49 @@ var variants = map[string]values{
 	"by another name of the chart":        {"nameOverride": "state"},
 	"by names that YAML takes for others": {"fullnameOverride": "on", "serviceAccount": values{"name": "no"}, "tls": values{"secretName": "1e3"}},
 	"with cert-manager":                   {"tls": values{"mode": "certManager", "certManager": values{"issuerRef": values{"name": "ca", "kind": "ClusterIssuer"}, "dnsNames": []any{"state.example.com"}}}},
-	"in plain text":                       {"tls": values{"mode": "off"}},
-	"with writes":                         {"writes": values{"mode": "impersonate"}},
-	"with all extras":                     {"writes": values{"mode": "impersonate", "extras": []any{"*"}}},
-	"without writes":                      {"writes": values{"mode": "off"}},
-	"with everything":                     {"serve": []any{values{"group": "*", "resources": []any{"*"}}}},
-	"without a limit":                     {"resources": values{"limits": nil}},
-	"with one replica":                    {"replicaCount": 1, "podDisruptionBudget": values{"enabled": false}},
-	"with many streams":                   {"limits": values{"streams": 5_000_000, "requestRate": 0}},
-	"with an own account":                 {"serviceAccount": values{"create": false, "name": "default"}},
-	"without spreading":                   {"topologySpreadConstraints": []any{}},
-	"with roles":                          {"callerRoles": values{"reader": true, "namespaces": []any{"default", "kube-public"}}},
-	"without a policy":                    {"networkPolicy": values{"enabled": false}},
+	"with an external issuer of certificates": {"tls": values{"mode": "certManager", "certManager": values{
+		"issuerRef": values{"name": "ca", "kind": "VaultIssuer", "group": "issuers.example.com"}, "duration": "720h", "renewBefore": "240h",
+	}}},
+	"with an OpenID issuer": {"oidc": values{
+		"issuerURL": "https://issuer.example.com/realm", "clientID": "console", "scopes": []any{"openid", "groups"}, "endpointOrigins": []any{"https://tokens.example.com"},
+	}},
+	"in plain text":     {"tls": values{"mode": "off"}},
+	"with writes":       {"writes": values{"mode": "impersonate"}},
+	"with all extras":   {"writes": values{"mode": "impersonate", "extras": []any{"*"}}},
+	"without writes":    {"writes": values{"mode": "off"}},
+	"with everything":   {"serve": []any{values{"group": "*", "resources": []any{"*"}}}},
+	"without a limit":   {"resources": values{"limits": nil}},
+	"with one replica":  {"replicaCount": 1, "podDisruptionBudget": values{"enabled": false}},
+	"with many streams": {"limits": values{"streams": 5_000_000, "requestRate": 0}},
+	"with other limits": {
+		"limits":      values{"credentialStreams": 10, "requestBurst": 100, "calls": 5},
+		"connections": values{"max": 100, "maxPerAddress": 50},
+	},
+	"with other reviews": {"auth": values{
+		"audiences": []any{"kubeconnect"}, "recheckInterval": "30s", "tokenReviewInterval": "1m", "permissionReviewInterval": "5m",
+		"authorizerExtra": []any{"authentication.kubernetes.io/node-name"},
+	}},
+	"with other caches": {
+		"preload": false, "cacheIdleTimeout": "1h", "uncached": []any{"configmaps"}, "cacheAggregated": []any{"metrics.example.com"},
+		"keepManagedFields": true, "tokenGeneration": "restored",
+	},
+	"with logs as JSON":    {"logLevel": "debug", "logFormat": "json"},
+	"with patient probes":  {"probes": values{"startup": patientProbe, "liveness": patientProbe, "readiness": patientProbe}},
+	"with few disruptions": {"replicaCount": 5, "podDisruptionBudget": values{"maxUnavailable": "20%"}},
+	"with more memory":     {"resources": values{"requests": values{"cpu": 2, "memory": "6Gi"}, "limits": values{"memory": "8Gi"}}},
+	"with another user":    {"podSecurityContext": values{"runAsUser": 1000, "runAsGroup": 1000}, "securityContext": values{"readOnlyRootFilesystem": false}},
+	"on OpenShift":         {"podSecurityContext": values{"runAsUser": nil, "runAsGroup": nil}},
+	"with an own account":  {"serviceAccount": values{"create": false, "name": "default"}},
+	"without spreading":    {"topologySpreadConstraints": []any{}},
+	"with roles":           {"callerRoles": values{"reader": true, "namespaces": []any{"default", "kube-public"}}},
+	"without a policy":     {"networkPolicy": values{"enabled": false}},
 	"with a strict policy": {"networkPolicy": values{
 		"from":      []any{values{"namespaceSelector": values{}}},
 		"apiServer": values{"cidrs": []any{"10.96.0.1/32", "fd00::1/128"}, "ports": []any{443}},
 		"dns":       values{"to": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "openshift-dns"}}}}, "ports": []any{5353}},
 	}},
 	"with extras":        withExtras(nil),
-	"with a flow schema": {"flowSchema": values{"enabled": true}},
+	"with a flow schema": {"flowSchema": values{"enabled": true, "nominalConcurrencyShares": 50, "matchingPrecedence": 800}},
 	"with an autoscaler": {"replicaCount": nil},
 	"with a slow drain":  {"termination": values{"preStopSeconds": 600}},
 	"without headless":   {"service": values{"headless": false}},
@@ -36,7 +66,12 @@ var variants = map[string]values{
 		"networkPolicy": values{"enabled": true},
 		"metrics":       values{"enabled": true, "port": 9191, "from": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
 	},
-	"with a monitor": {"metrics": values{"enabled": true, "serviceMonitor": values{"enabled": true, "interval": "1m30s", "labels": values{"release": "prometheus"}}}},
+	"with administrators": {"metrics": values{"enabled": true, "adminTokenSecret": "admins"}},
+	"with a monitor":      {"metrics": values{"enabled": true, "serviceMonitor": values{"enabled": true, "interval": "1m30s", "labels": values{"release": "prometheus"}}}},
+	"with alerts and a dashboard": {"metrics": values{
+		"enabled": true, "serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true, "labels": values{"release": "prometheus"}},
+		"dashboard": values{"enabled": true, "namespace": "kube-public", "labels": values{"grafana_dashboard": "yes"}, "annotations": values{"grafana_folder": "Kubernetes"}},
+	}},
 	"with all that pods take": {
 		"podAnnotations": values{"a": "b"}, "podLabels": values{"c": "d"}, "nodeSelector": values{"kubernetes.io/os": "linux"},
 		"tolerations": []any{values{"operator": "Exists"}}, "priorityClassName": "system-cluster-critical",
@@ -48,4 +83,46 @@ var variants = map[string]values{
 		"podSecurityContext": values{"fsGroup": 65532}, "securityContext": values{"capabilities": values{"drop": []any{"ALL"}}},
 		"resources": values{"requests": values{"ephemeral-storage": "1Mi"}, "limits": values{"cpu": 2}},
 	},
+}
+
+var patientProbe = values{"timeoutSeconds": 20, "periodSeconds": 30, "failureThreshold": 10}
+
+// unchangeable are the values that the restricted Pod Security Standard requires.
+var unchangeable = []string{
+	"podSecurityContext.runAsNonRoot", "podSecurityContext.seccompProfile", "podSecurityContext.seccompProfile.type",
+	"securityContext.allowPrivilegeEscalation", "securityContext.capabilities", "securityContext.capabilities.drop",
+}
+
+// TestVariants_ChangeEveryValue checks that the manifests are rendered with another value for each
+// value of the chart.
+func TestVariants_ChangeEveryValue(t *testing.T) {
+	t.Parallel()
+	chart, err := loadChart()
+	succeeds(t, err)
+	changed := map[string]bool{}
+	for _, variant := range variants {
+		for _, path := range pathsOf("", with(variant), chart.Values) {
+			changed[path] = true
+		}
+	}
+	for _, path := range pathsOf("", chart.Values, nil) {
+		if !changed[path] && !slices.Contains(unchangeable, path) {
+			t.Errorf("no variant changes %s", path)
+		}
+	}
+}
+
+// pathsOf returns the paths of the values that differ from others.
+func pathsOf(prefix string, all, others values) (paths []string) {
+	for name, value := range all {
+		path := prefix + name
+		if nested, ok := value.(values); ok && len(nested) > 0 {
+			other, _ := others[name].(values)
+			paths = append(paths, pathsOf(path+".", nested, other)...)
+		}
+		if other, ok := others[name]; !ok || fmt.Sprint(value) != fmt.Sprint(other) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }

@@ -37,6 +37,7 @@ const AuditedReads = "audited-reads"
 
 // AuditEvent is the part of an audit.k8s.io/v1 Event that the tests read.
 type AuditEvent struct {
+	AuditID          string                     `json:"auditID"`
 	User             authenticationv1.UserInfo  `json:"user"`
 	ImpersonatedUser *authenticationv1.UserInfo `json:"impersonatedUser"`
 	ObjectRef        struct {

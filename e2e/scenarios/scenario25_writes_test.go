@@ -15,11 +15,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
+// requestID is the ID of the requests with impersonationHeaders.
+const requestID = "request-of-a-caller"
+
 // impersonationHeaders returns the headers of a caller that tries to impersonate another user.
 func impersonationHeaders(token string) http.Header {
 	return http.Header{
 		"Authorization":            {"Bearer " + token},
 		"Impersonate-User":         {"kubernetes-admin"},
+		"X-Request-Id":             {requestID},
 		"Impersonate-Uid":          {"1"},
 		"Impersonate-Group":        {"system:masters"},
 		"Impersonate-Extra-Scopes": {"all"},
@@ -71,6 +75,11 @@ func writeAndBeRecorded(t *testing.T, service *harness.Service, protocol harness
 	kit.WantError(t, err, connect.CodePermissionDenied, stranger.User(), "cannot patch")
 
 	events := kit.UntilRecorded(ctx, t, namespace, 3)
+	for i, sent := range []bool{false, true, true} {
+		if id := events[i].AuditID; (id == requestID) != sent || id == "" {
+			t.Errorf("request %d is recorded with the ID %q", i, id)
+		}
+	}
 	for i, answer := range []*kubeconnectv1.PatchResponse{one, two} {
 		kit.WantUser(t, recorded(t, events[i]), whoseToken(ctx, t, writers))
 		kit.WantRecorded(t, events[i], answer)

@@ -13,13 +13,17 @@ const Number = "0.1.0"
 // UserAgent is the user agent of the service at the API server.
 const UserAgent = "kubeconnect/" + Number
 
+// The commit and its time, in RFC 3339. The linker sets them (-X) in a build that has no repository,
+// as that of a release, which is built from an archive of the commit.
+var revision, commitTime string
+
 // Info describes a build.
 type Info struct {
 	Version string `json:"version"`
 	// Revision is the commit of the build, with the suffix "-dirty" if files were changed since. It is
-	// empty if the build had no repository.
+	// empty if neither a repository nor the linker named the commit.
 	Revision string `json:"revision,omitempty"`
-	// Time is the time of the commit, in RFC 3339; empty if the build had no repository.
+	// Time is the time of the commit, in RFC 3339; empty as Revision.
 	Time     string `json:"time,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -27,7 +31,10 @@ type Info struct {
 
 // Get returns the description of this build.
 func Get() Info {
-	info := Info{Version: Number, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info := Info{
+		Version: Number, Revision: revision, Time: commitTime,
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		info.addSource(build.Settings)
 	}

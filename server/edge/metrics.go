@@ -45,7 +45,7 @@ func NewMetrics() *Metrics {
 		}, []string{"procedure"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubeconnect_streams",
-			Help: "Open streams; each needs about 50 KB. Alert when the number falls at once and does not rise " +
+			Help: "Open streams; each needs 40 to 85 KB. Alert when the number falls at once and does not rise " +
 				"at other replicas.",
 		}, []string{"procedure"}),
 		resources: prometheus.NewCounterVec(prometheus.CounterOpts{

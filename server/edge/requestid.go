@@ -22,6 +22,24 @@ func requestIDOf(r *http.Request) string {
 	return strings.ToLower(rand.Text())
 }
 
+// auditIDHeader is the header with the ID of a request in the API server's audit log.
+const auditIDHeader = "Audit-ID"
+
+// SendRequestID wraps a transport to the API server so that the requests of a call have its ID in the
+// audit log.
+func SendRequestID(next http.RoundTripper) http.RoundTripper { return requestIDSender{next} }
+
+type requestIDSender struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (s requestIDSender) RoundTrip(request *http.Request) (*http.Response, error) {
+	if id := RequestID(request.Context()); id != "" {
+		request = request.Clone(request.Context())
+		request.Header.Set(auditIDHeader, id)
+	}
+	return s.next.RoundTrip(request)
+}
+
 // isRequestID reports whether an ID can be written to a log as it is.
 func isRequestID(id string) bool {
 	for _, c := range []byte(id) {

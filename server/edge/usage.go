@@ -27,7 +27,7 @@ type Traffic struct {
 	Calls   float64 `json:"calls"`   // that have ended, streams included
 	Failed  float64 `json:"failed"`  // of these, with an error; not by canceling
 	Limited float64 `json:"limited"` // of these, with the code resource_exhausted
-	Objects float64 `json:"objects"` // sent
+	Objects float64 `json:"objects"` // sent, or events of watches
 	Bytes   float64 `json:"bytes"`   // sent, without headers and TLS
 	Seconds float64 `json:"seconds"` // from the begin to the end of unary calls
 }
@@ -63,7 +63,7 @@ type OpenCall struct {
 	Namespace string  `json:"namespace,omitempty"`
 	Name      string  `json:"name,omitempty"`
 	Seconds   float64 `json:"seconds"` // since it began
-	Objects   int64   `json:"objects"` // sent
+	Objects   int64   `json:"objects"` // sent, or events of watches
 	Bytes     int64   `json:"bytes"`   // sent
 	IsStream  bool    `json:"isStream"`
 }
@@ -118,20 +118,22 @@ func (u *Usage) begin(c *call, isStream bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.open[c] = isStream
-	c.record.usage = u.ofLocked(c)
+	c.record.usage = ofLocked(u.callers, c.record.user())
 }
+
+// everyone is the name of all callers if they are not authenticated.
+const everyone = "everyone (--auth none)"
+
+// user returns the name of the caller of a call that was admitted.
+func (r *callRecord) user() string { return cmp.Or(r.caller, everyone) }
 
 // end removes a call that has ended, and counts it.
 func (u *Usage) end(c *call) {
 	r := &c.record
-	if r.procedure == "" || r.caller == "" && r.err == nil {
-		return // not a call, or a health check
+	of, isStream := u.closed(c)
+	if of == nil {
+		return
 	}
-	u.mu.Lock()
-	isStream := u.open[c]
-	delete(u.open, c)
-	of := u.ofLocked(c)
-	u.mu.Unlock()
 	used := Traffic{Calls: 1}
 	if r.err != nil && !isNormal(r.err) {
 		used.Failed = 1
@@ -145,12 +147,24 @@ func (u *Usage) end(c *call) {
 	of.add(used)
 }
 
-// ofLocked returns the usage of the caller of a call.
-func (u *Usage) ofLocked(c *call) *callerUsage {
-	name, known := c.record.caller, u.callers
-	if name == "" {
-		name, known = c.network, u.networks
+// closed removes an open call. It returns the usage that the call counts for: that of its caller, or of
+// its network if it was rejected before; nil if it counts for none, as requests of pages and health checks.
+func (u *Usage) closed(c *call) (of *callerUsage, isStream bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	isStream, isAdmitted := u.open[c]
+	delete(u.open, c)
+	switch {
+	case isAdmitted:
+		return ofLocked(u.callers, c.record.user()), isStream
+	case c.record.isRefused:
+		return ofLocked(u.networks, c.network), false
 	}
+	return nil, false
+}
+
+// ofLocked returns the usage of one of the callers or networks that are known.
+func ofLocked(known map[string]*callerUsage, name string) *callerUsage {
 	of := known[name]
 	if of == nil {
 		if len(known) >= maxUsageCallers {
@@ -202,7 +216,7 @@ func (c *call) openCall(isStream bool) OpenCall {
 	subject := r.subjectOf()
 	source, _, _ := net.SplitHostPort(c.request.RemoteAddr)
 	return OpenCall{
-		RequestID: r.id, Caller: r.caller, Source: source, Procedure: shortName(r.procedure),
+		RequestID: r.id, Caller: r.user(), Source: source, Procedure: shortName(r.procedure),
 		Resource: r.about(), Namespace: subject.namespace, Name: subject.name,
 		Seconds: time.Since(r.began).Seconds(), Objects: r.objects.Load(), Bytes: r.bytes.Load(), IsStream: isStream,
 	}
@@ -234,9 +248,9 @@ func (u *Usage) openByCaller() (calls, streams map[string]int) {
 	defer u.mu.Unlock()
 	for c, isStream := range u.open {
 		if isStream {
-			streams[c.record.caller]++
+			streams[c.record.user()]++
 		} else {
-			calls[c.record.caller]++
+			calls[c.record.user()]++
 		}
 	}
 	return calls, streams

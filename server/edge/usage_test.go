@@ -65,6 +65,21 @@ func TestUsage_PerMinuteIsTheRate(t *testing.T) {
 	})
 }
 
+// TestUsage_ForgetsEndedCalls ends calls of callers that are not authenticated.
+func TestUsage_ForgetsEndedCalls(t *testing.T) {
+	usage := NewUsage()
+	for _, caller := range []string{"jane", ""} {
+		usage.end(usedCall(t, usage, caller, false))
+	}
+	usage.end(endedCall(t, "", listProcedure, nil)) // a health check
+	if open := usage.Open(); len(open) > 0 {
+		t.Errorf("open are %+v", open)
+	}
+	if callers := usage.Callers(); len(callers) != 2 || callers[0].Caller != everyone || callers[1].Caller != "jane" {
+		t.Errorf("the callers are %+v", callers)
+	}
+}
+
 func TestUsage_KeepsRejectedNetworksApart(t *testing.T) {
 	usage := NewUsage()
 	usage.end(usedCall(t, usage, "jane", false))

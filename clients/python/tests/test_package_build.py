@@ -1,7 +1,8 @@
 """Tests of the wheel and the sdist: what they contain, and that they work where they are installed.
 
 Tests that install them need KUBECONNECT_WHEELS: a folder with the wheels of all requirements, which
-``make check-python`` downloads.
+``make check-python`` downloads. With KUBECONNECT_DIST, the folder of a release, its wheel and sdist
+are tested: ``make check-release``.
 """
 
 import os
@@ -24,6 +25,7 @@ from tests.programs import ADDRESS, programs_of
 HERE = Path(__file__).parents[1]
 SOURCES = HERE / "src/kubeconnect"
 WHEELS = os.environ.get("KUBECONNECT_WHEELS")
+DIST = os.environ.get("KUBECONNECT_DIST")
 EXTRAS = "k8s,metrics,yaml"
 
 PROGRAMS = programs_of((HERE / "README.md").read_text())
@@ -47,6 +49,8 @@ FILES = {
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel and the sdist. The wheel is built from the sdist, as by installers."""
+    if DIST is not None:
+        return Path(DIST)
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, HERE)
     return folder

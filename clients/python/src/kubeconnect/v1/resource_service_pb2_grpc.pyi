@@ -250,9 +250,9 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     long as the response would differ in nothing but the last_contact_time of its freshness, and in
     the resource_version of a list, a count or a table without a next page.
 
-    Each response has the header X-Request-Id, which is also in the log of the service: the ID that the
-    request has in the same header, if that has 1 to 64 letters, digits or "-_.:", and otherwise a new
-    one.
+    Each response has the header X-Request-Id, which is also in the log of the service, and in the API
+    server's audit log of what the service requests as the caller: the ID that the request has in the
+    same header, if that has 1 to 64 letters, digits or "-_.:", and otherwise a new one.
 
     Each response to an authenticated caller has the header Kubeconnect-Replica: the host name of the
     replica that has served it, which is its pod, and a random suffix of its process. Another value
@@ -547,9 +547,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     long as the response would differ in nothing but the last_contact_time of its freshness, and in
     the resource_version of a list, a count or a table without a next page.
 
-    Each response has the header X-Request-Id, which is also in the log of the service: the ID that the
-    request has in the same header, if that has 1 to 64 letters, digits or "-_.:", and otherwise a new
-    one.
+    Each response has the header X-Request-Id, which is also in the log of the service, and in the API
+    server's audit log of what the service requests as the caller: the ID that the request has in the
+    same header, if that has 1 to 64 letters, digits or "-_.:", and otherwise a new one.
 
     Each response to an authenticated caller has the header Kubeconnect-Replica: the host name of the
     replica that has served it, which is its pod, and a random suffix of its process. Another value

@@ -1,0 +1,102 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// prometheusRule is the part of a PrometheusRule that has the expressions.
+type prometheusRule struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			Rules []struct {
+				Alert       string            `json:"alert"`
+				Record      string            `json:"record"`
+				Expr        string            `json:"expr"`
+				For         string            `json:"for"`
+				Labels      map[string]string `json:"labels"`
+				Annotations map[string]string `json:"annotations"`
+			} `json:"rules"`
+		} `json:"groups"`
+	} `json:"spec"`
+}
+
+// alerting returns values that enable the alerts and the dashboard.
+func alerting() values {
+	return monitored(values{
+		"prometheusRule": values{"enabled": true, "labels": values{"team": "platform"}},
+		"dashboard":      values{"enabled": true, "namespace": "grafana", "annotations": values{"grafana_folder": "Kubernetes"}},
+	})
+}
+
+// TestPrometheusRule_SelectsThePodsOfTheRelease compares the expressions with the job and the
+// namespace that a ServiceMonitor gives to the metrics: the name and the namespace of their Service.
+func TestPrometheusRule_SelectsThePodsOfTheRelease(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"kubeconnect", "other"} {
+		all := release{name, "place", alerting()}.manifests(t)
+		rule := ofKind[prometheusRule](t, all, "PrometheusRule")[0]
+		selector, alerts := `{namespace="place",job="`+metricsService(t, all).Name+`"`, 0
+		for _, group := range rule.Spec.Groups {
+			for _, rule := range group.Rules {
+				if strings.Count(rule.Expr, `job="`) == 0 || strings.Count(rule.Expr, `job="`) != strings.Count(rule.Expr, selector) {
+					t.Errorf("%s%s does not select only the release, with %s: %s", rule.Alert, rule.Record, selector, rule.Expr)
+				}
+				if rule.Alert != "" {
+					alerts++
+				}
+			}
+		}
+		if alerts == 0 || rule.Labels["team"] != "platform" {
+			t.Errorf("%d alerts, labels %v", alerts, rule.Labels)
+		}
+	}
+}
+
+func metricsService(t *testing.T, all []manifest) *corev1.Service {
+	t.Helper()
+	for _, service := range ofKind[corev1.Service](t, all, "Service") {
+		if service.Labels["app.kubernetes.io/component"] == "metrics" {
+			return service
+		}
+	}
+	t.Fatal("there is no Service for metrics")
+	return nil
+}
+
+// TestPrometheusRule_KeepsTheTemplatesOfPrometheus checks that Helm does not render them.
+func TestPrometheusRule_KeepsTheTemplatesOfPrometheus(t *testing.T) {
+	t.Parallel()
+	rule := ofKind[prometheusRule](t, release{"r", "n", alerting()}.manifests(t), "PrometheusRule")[0]
+	text, err := json.Marshal(rule.Spec)
+	succeeds(t, err)
+	if !strings.Contains(string(text), "{{ or $labels.pod $labels.instance }}") {
+		t.Errorf("no description names a replica: %s", text)
+	}
+}
+
+func TestDashboard_IsInAConfigMapForTheSidecar(t *testing.T) {
+	t.Parallel()
+	maps := ofKind[corev1.ConfigMap](t, release{"r", "n", alerting()}.manifests(t), "ConfigMap")
+	if len(maps) != 1 {
+		t.Fatalf("%d ConfigMaps", len(maps))
+	}
+	var dashboard struct {
+		Title  string           `json:"title"`
+		Panels []map[string]any `json:"panels"`
+	}
+	succeeds(t, json.Unmarshal([]byte(maps[0].Data["kubeconnect.json"]), &dashboard))
+	if dashboard.Title != "kubeconnect" || len(dashboard.Panels) == 0 {
+		t.Errorf("dashboard %q with %d panels", dashboard.Title, len(dashboard.Panels))
+	}
+	if maps[0].Namespace != "grafana" || maps[0].Labels["grafana_dashboard"] != "1" || maps[0].Annotations["grafana_folder"] != "Kubernetes" {
+		t.Errorf("metadata %+v", maps[0].ObjectMeta)
+	}
+}
