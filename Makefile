@@ -93,6 +93,7 @@ bin/issuer:
 .PHONY: e2e-programs
 e2e-programs: build bin/grpcurl bin/issuer .venv/.installed .cache/runtimes/.installed
 	$(say) 'e2e: compile the tests'
+	@$(GO) build -o bin/docs-watch ./docs/snippets/go/watch
 	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
 	@for module in e2e/deploy e2e/monitoring; do (cd $$module && $(GO) test -race -c -o /dev/null ./...) || exit 1; done
 
@@ -131,7 +132,7 @@ test: check e2e ## Test everything, from a clean checkout.
 	$(say) 'all tests passed'
 
 .PHONY: check
-check: check-proto check-go check-python check-ts ## Run everything except the end-to-end tests.
+check: check-proto check-go check-python check-ts docs ## Run everything except the end-to-end tests.
 
 .PHONY: check-proto
 check-proto: clients/node_modules/.installed .venv/.installed
@@ -168,14 +169,17 @@ check-go: console
 
 # Python programs outside of the client.
 PROGRAMS = ../../e2e/callers/python ../../bench/python
+# The Python programs of the documentation, which have a ruff.toml of their own.
+SNIPPETS = ../../docs/snippets/python
 
 .PHONY: check-python
 check-python: .venv/.installed .cache/wheels/.downloaded
 	$(say) 'python: ruff, mypy, tests'
 	@cd clients/python && ../../.venv/bin/ruff check --config pyproject.toml . $(PROGRAMS)
 	@cd clients/python && ../../.venv/bin/ruff format --check --config pyproject.toml . $(PROGRAMS)
+	@cd clients/python && ../../.venv/bin/ruff check $(SNIPPETS) && ../../.venv/bin/ruff format --check $(SNIPPETS)
 	@cd clients/python && ../../.venv/bin/mypy
-	@cd clients/python && for programs in $(PROGRAMS); do ../../.venv/bin/mypy --config-file pyproject.toml $$programs || exit 1; done
+	@cd clients/python && for programs in $(PROGRAMS) $(SNIPPETS); do ../../.venv/bin/mypy --config-file pyproject.toml $$programs || exit 1; done
 	@cd clients/python && KUBECONNECT_WHEELS=../../.cache/wheels ../../.venv/bin/python -m pytest -q
 
 .PHONY: check-pythons
@@ -299,8 +303,27 @@ screenshots: clients/node_modules/.installed ## Write docs/screenshots from the 
 		cp e2e/artifacts/$$state-desktop-light.png docs/screenshots/$$state.png; done
 	@cd e2e/monitoring && UPDATE=1 E2E=1 $(GO) test -count=1 -run TestOrdinaryDay ./alerts
 
+# MkDocs and its theme, in an environment of their own.
+.cache/site-env/.installed: tools/site/requirements.txt
+	$(say) 'docs: install what builds the site'
+	@$(PYTHON3) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# The theme announces its successor in each build.
+MKDOCS = NO_MKDOCS_2_WARNING=1 .cache/site-env/bin/mkdocs
+
 .PHONY: docs
-docs: .venv/.installed clients/node_modules/.installed ## Write the references of the clients to .cache/docs/python and .cache/docs/ts.
+docs: references ## Write the site of the documentation, with the references of the clients, to .cache/site.
+	$(say) 'docs: build the site; a link that leads nowhere fails'
+	@$(MKDOCS) build
+
+.PHONY: docs-serve
+docs-serve: references ## Serve the site of the documentation on 127.0.0.1:8000, and build it again when a page changes.
+	@$(MKDOCS) serve
+
+.PHONY: references
+references: .venv/.installed .cache/site-env/.installed clients/node_modules/.installed
 	@cd clients/python && ../../.venv/bin/python reference.py ../../.cache/docs/python
 	@cd clients && $(NPM) run --silent docs --workspace=ts
 

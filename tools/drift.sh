@@ -3,7 +3,7 @@
 # committed code then does not match the API.
 set -eu
 cd "$(dirname "$0")/.."
-folders="gen clients/python/src/kubeconnect clients/python/tests/sync clients/ts/src/gen clients/ts/src/k8s clients/ts/src/types/builtingroups.ts"
+folders="gen docs/api clients/python/src/kubeconnect clients/python/tests/sync clients/ts/src/gen clients/ts/src/k8s clients/ts/src/types/builtingroups.ts"
 state() {
 	# shellcheck disable=SC2086
 	find $folders -type f ! -path '*/__pycache__/*' -exec cksum {} + | sort -k3

@@ -47,7 +47,7 @@ var states = map[string]struct{ resource, filter string }{
 
 // TestDemo_ShowsEachState runs what `make run` runs, and reads it through the service.
 func TestDemo_ShowsEachState(t *testing.T) {
-	address := start(t)
+	address := start(t, 4)
 	client := kubeconnectv1connect.NewResourceServiceClient(http.DefaultClient, address)
 	ctx := kit.Deadline(t)
 	for name, state := range states {
@@ -64,15 +64,16 @@ func TestDemo_ShowsEachState(t *testing.T) {
 	t.Run("a second run", func(t *testing.T) { checkSecondSeed(ctx, t, client, address) })
 }
 
-// start runs the demo until the test ends, and returns the address of its service.
-func start(t *testing.T) string {
+// start runs the demo with a number of nodes until the test ends, and returns the address of its
+// service.
+func start(t *testing.T, nodes int) string {
 	t.Helper()
 	t.Chdir("../..") // the demo runs at the root
 	t.Setenv("KUBECONFIG", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	started, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- run(ctx, settings{listen: "127.0.0.1:0", dir: t.TempDir(), nodes: 4}, func(address, _ string, _ bool) { started <- address })
+		ended <- run(ctx, settings{listen: "127.0.0.1:0", dir: t.TempDir(), nodes: nodes}, func(address, _ string, _ bool) { started <- address })
 	}()
 	t.Cleanup(func() {
 		cancel()

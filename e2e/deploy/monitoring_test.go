@@ -86,7 +86,7 @@ func TestPrometheusRule_KeepsTheTemplatesOfPrometheus(t *testing.T) {
 func TestDashboard_IsInAConfigMapForTheSidecar(t *testing.T) {
 	t.Parallel()
 	maps := ofKind[corev1.ConfigMap](t, release{"r", "n", alerting()}.manifests(t), "ConfigMap")
-	maps = slices.DeleteFunc(maps, func(m corev1.ConfigMap) bool { return m.Data["kubeconnect.json"] == "" })
+	maps = slices.DeleteFunc(maps, func(m *corev1.ConfigMap) bool { return m.Data["kubeconnect.json"] == "" })
 	if len(maps) != 1 {
 		t.Fatalf("%d ConfigMaps with a dashboard", len(maps))
 	}

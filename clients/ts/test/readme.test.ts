@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { suite, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
@@ -8,8 +8,11 @@ const folder = fileURLToPath(new URL("..", import.meta.url));
 
 const documents = ["README.md", "SKILL.md"];
 
-/** The programs of the documents, by document and section. */
-const programs = new Map(documents.flatMap(programsOf));
+/** The programs that the site of the documentation includes. */
+const snippets = ["typescript", "browser"].flatMap(snippetsOf);
+
+/** The programs of the documents, by document and section, and the snippets, by their names. */
+const programs = new Map([...documents.flatMap(programsOf), ...snippets]);
 
 const preamble = `import type { Client } from "@kubeconnect/client";\ndeclare const client: Client;\n`;
 
@@ -24,6 +27,7 @@ suite("the program of", () => {
     for (const document of documents) {
       assert.ok([...programs.keys()].some((section) => section.startsWith(document)));
     }
+    assert.ok(snippets.length > 0);
     assert.equal(errors.get(""), undefined);
   });
 });
@@ -38,6 +42,11 @@ function programsOf(document: string): [string, string][] {
       return [`${document} ${title}`, [...blocks].map(([, code]) => code).join("")];
     })
     .filter(([, code]) => code !== "");
+}
+
+function snippetsOf(kind: string): [string, string][] {
+  const path = `${folder}../../docs/snippets/${kind}/`;
+  return readdirSync(path).map((name) => [`${kind} ${name}`, readFileSync(path + name, "utf8")]);
 }
 
 /** Compiles the programs in the package's folder, and returns the errors by section. */

@@ -1,0 +1,49 @@
+// Command watch prints the changes of the pods of a namespace, and resumes when a stream ends.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"time"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+func main() {
+	address := "http://127.0.0.1:8080"
+	if len(os.Args) > 1 {
+		address = os.Args[1]
+	}
+	client := kubeconnectv1connect.NewResourceServiceClient(http.DefaultClient, address)
+	request := &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: "shop", Fields: []string{"status.phase"}}
+	for {
+		err := watch(client, request)
+		if connect.CodeOf(err) != connect.CodeUnavailable {
+			log.Fatal(err) // such as a missing permission
+		}
+		log.Print("resuming after: ", err)
+		time.Sleep(time.Second)
+	}
+}
+
+// watch prints events until the stream ends, and sets the token with which the next one resumes.
+func watch(client kubeconnectv1connect.ResourceServiceClient, request *kubeconnectv1.WatchRequest) error {
+	stream, err := client.Watch(context.Background(), request)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for stream.Receive() {
+		for _, event := range stream.Msg().GetEvents() {
+			fmt.Println(event.GetType(), event.GetObject().GetName())
+		}
+		request.ResumeToken = stream.Msg().GetResumeToken()
+	}
+	return stream.Err()
+}

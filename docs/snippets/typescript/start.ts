@@ -1,0 +1,11 @@
+import { connect } from "@kubeconnect/client/node";
+
+const client = connect("http://127.0.0.1:8080");
+for await (const pod of client.list("pods", { namespace: "shop" })) {
+  console.log(pod.name, pod.value.status?.phase);
+}
+
+for await (const event of client.watch("pods", { namespace: "shop" })) {
+  if (event.type === "MODIFIED") console.log("modified:", event.object.name);
+  else console.log(event.type);
+}
