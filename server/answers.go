@@ -42,7 +42,7 @@ func newResponseMemory(limits edge.Limits) *responseMemory {
 	memory, live := responseShare.Bytes(), liveShare.Bytes()
 	maxLive := limits.Part(live, livePart)
 	return &responseMemory{
-		memory:   fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting}),
+		memory:   fairqueue.New(fairqueue.Limits{Name: "response memory", Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting}),
 		live:     fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive}),
 		maxLive:  maxLive,
 		patience: edge.Patience{Still: 30 * time.Second, Message: edge.ResponsePatience, Awaited: 3 * time.Second},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"connectrpc.com/grpcreflect"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -24,7 +25,7 @@ const (
 )
 
 // Config configures a server. All fields but Compression, CORSOrigins, Lacking, Limits, LogClients,
-// LogSample, Metrics, Recheck, Replica, Streams and TokenGeneration are required.
+// LogSample, Metrics, Recheck, Replica, Streams, TokenGeneration and Tracer are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -57,6 +58,8 @@ type Config struct {
 	// LogSample is the part of the calls that is logged, in addition to changes and to calls that fail:
 	// from 0 to 1. Default: none.
 	LogSample float64
+	// Tracer begins the spans of calls. Default: none.
+	Tracer trace.Tracer
 	// Replica is the name of this process in [edge.ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// OnShutdown registers a function that is called when the service begins to shut down; see
@@ -80,6 +83,7 @@ func New(config Config) http.Handler {
 		CORSOrigins:   config.CORSOrigins,
 		LogSample:     config.LogSample,
 		Replica:       config.Replica,
+		Tracer:        config.Tracer,
 		BodyPatience:  config.bodyPatience,
 	})
 	options := chain.Options()

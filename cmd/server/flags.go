@@ -147,4 +147,6 @@ func (s *settings) addProcessFlags(flags *pflag.FlagSet, level *string) {
 		"the `format` of log lines: \"text\" or \"json\"")
 	flags.Float64Var(&s.logSample, "log-sample", 0.001,
 		"the `part` of successful calls that is logged, from 0 to 1; failed calls and changes are always")
+	flags.BoolVar(&s.tracing, "tracing", false,
+		"export traces of OpenTelemetry, as its OTEL_ environment variables say")
 }

@@ -28,24 +28,32 @@ type service struct {
 	memory      *edge.MemoryLimit
 	balance     *edge.Balance
 	handler     http.Handler
+	traces      *traces            // nil without traces
 	endStreams  context.CancelFunc // makes open streams end, while other calls may finish
 }
 
 // newService builds the service of a cluster. The caller must start it.
 func newService(ctx context.Context, config *rest.Config, s settings) (*service, error) {
+	traces, err := newTraces(ctx, s.tracing)
+	if err != nil {
+		return nil, err
+	}
 	hub, err := informerhub.New(config, informerhub.Options{
 		KeepManagedFields: s.keepManagedFields,
 		IdleTimeout:       s.cacheIdleTimeout,
 		Preload:           s.preload,
 		Uncached:          s.uncached,
 		CacheAggregated:   s.cacheAggregated,
+		Tracer:            traces.tracer(),
 	})
 	if err != nil {
+		traces.stop()
 		return nil, err
 	}
-	clients, logClients, err := newClients(config, hub)
+	clients, logClients, err := newClients(config, hub, traces)
 	if err != nil {
 		hub.Close()
+		traces.stop()
 		return nil, err
 	}
 	streams, readiness := edge.NewStreams(s.maxStreamAge), &edge.Readiness{}
@@ -62,6 +70,7 @@ func newService(ctx context.Context, config *rest.Config, s settings) (*service,
 		balance: edge.NewBalance(edge.Balance{
 			Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
 		}),
+		traces:     traces,
 		endStreams: endStreams,
 	}
 	built.handler = built.newHandler(server.Config{
@@ -72,12 +81,14 @@ func newService(ctx context.Context, config *rest.Config, s settings) (*service,
 }
 
 // newClients returns the clients that act as callers, and those that read logs as callers.
-func newClients(config *rest.Config, hub *informerhub.Hub) (clients, logClients *auth.ClientFactory, err error) {
-	clients, err = auth.NewClientFactory(hub.PrivateConfig(), write.NoteOutcome)
+func newClients(config *rest.Config, hub *informerhub.Hub, traces *traces) (clients, logClients *auth.ClientFactory, err error) {
+	clients, err = auth.NewClientFactory(hub.PrivateConfig(), func(next http.RoundTripper) http.RoundTripper {
+		return write.NoteOutcome(traces.transport(next))
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	logClients, err = newLogClients(config)
+	logClients, err = newLogClients(config, traces)
 	return clients, logClients, err
 }
 
@@ -97,6 +108,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.CORSOrigins = s.settings.corsOrigins
 	config.Replica = replicaName()
 	config.LogSample = s.settings.logSample
+	config.Tracer = s.traces.tracer()
 	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
 }
 
@@ -107,6 +119,7 @@ func (s *service) start(ctx context.Context) (*running, error) {
 		endReadiness: func() { s.readiness.Set(false) },
 		endStreams:   s.endStreams,
 		closeCaches:  s.hub.Close,
+		stopTraces:   s.traces.stop,
 	}
 	var err error
 	started.stopMetrics, err = serveMetrics(s.settings.metricsListen, s.balance, s.collectors()...)

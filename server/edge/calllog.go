@@ -146,7 +146,7 @@ func (c *call) attributes() []slog.Attr {
 		attributes = append(attributes, slog.Bool("dry_run", true))
 	}
 	for _, text := range []struct{ key, value string }{
-		{"caller", r.caller}, {"resource", r.about()}, {"namespace", r.namespace}, {"name", r.name},
+		{"trace_id", c.span.traceID()}, {"caller", r.caller}, {"resource", r.about()}, {"namespace", r.namespace}, {"name", r.name},
 		{"reason", reasonOf(r.err)}, {"error", errorText(r)},
 	} {
 		if text.value != "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 )
@@ -30,6 +31,8 @@ type ChainConfig struct {
 	LogSample float64
 	// Replica is the name of this process in ReplicaHeader. Default: responses do not have it.
 	Replica string
+	// Tracer begins the spans of calls. Default: none.
+	Tracer trace.Tracer
 	// BodyPatience is the time within which a client must send its request. Default: 30 s.
 	BodyPatience time.Duration
 }
@@ -66,6 +69,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		authenticator: c.config.Authenticator,
 		metrics:       c.config.Metrics,
 		replica:       c.config.Replica,
+		tracer:        c.config.Tracer,
 		callers:       c.Callers,
 		calls:         newCallQueue(c.config.Limits.Calls),
 		requests:      newRequestQueue(),
@@ -75,6 +79,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		connect.WithRequestGate(gate.admit),
 		c.config.Compression.options(),
 		c.interceptors(),
+		connect.WithConditionalHandlerOptions(traceStreams(c.config.Tracer)),
 		connect.WithConditionalHandlerOptions(boundRequests),
 		connect.WithConditionalHandlerOptions(useStrictJSON),
 	)
