@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
 // lookupTimeout bounds the time that the cluster has for a decision.
@@ -16,7 +18,8 @@ const lookupTimeout = 10 * time.Second
 // belongs to none of them, so a caller that leaves does not affect the others; it is canceled if
 // all callers have left before it got a slot. Its methods are safe for concurrent use.
 type lookups[A any] struct {
-	slots fairSlots     // for reviews without a slot of their own; set once
+	name  string        // of a review in traces; set once, with slots
+	slots fairSlots     // for reviews without a slot of their own
 	stop  chan struct{} // closed to cancel the reviews in progress
 
 	counts counts
@@ -49,8 +52,8 @@ type lastFailure struct {
 	loggedAt time.Time
 }
 
-func newLookups[A any]() *lookups[A] {
-	return &lookups[A]{slots: newFairSlots(), stop: make(chan struct{}), flights: map[string]*flight[A]{}}
+func newLookups[A any](name string) *lookups[A] {
+	return &lookups[A]{name: name, slots: newFairSlots(), stop: make(chan struct{}), flights: map[string]*flight[A]{}}
 }
 
 // ask waits for a slot of the caller, and returns the result of do, or of another caller's do for
@@ -68,7 +71,9 @@ func (l *lookups[A]) ask(ctx context.Context, key string, caller Key, do func(co
 func (l *lookups[A]) join(
 	ctx context.Context, key string, slot slot, do func(context.Context) (A, error),
 ) (none A, err error) {
-	f := l.joinFlight(key, slot, do)
+	ctx, span := tracing.Begin(ctx, l.name)
+	defer func() { tracing.End(span, err) }()
+	f := l.joinFlight(ctx, key, slot, do)
 	if f == nil {
 		return none, errShutDown
 	}
@@ -83,7 +88,7 @@ func (l *lookups[A]) join(
 
 // joinFlight returns the flight of a key, and starts it if there is none. It returns nil after the
 // shutdown.
-func (l *lookups[A]) joinFlight(key string, slot slot, do func(context.Context) (A, error)) *flight[A] {
+func (l *lookups[A]) joinFlight(ctx context.Context, key string, slot slot, do func(context.Context) (A, error)) *flight[A] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.flights[key]
@@ -91,14 +96,15 @@ func (l *lookups[A]) joinFlight(key string, slot slot, do func(context.Context) 
 	case l.ended:
 		return nil
 	case f == nil:
-		f = l.beginLocked(key, slot, do)
+		f = l.beginLocked(ctx, key, slot, do)
 	}
 	f.waiting++
 	return f
 }
 
-func (l *lookups[A]) beginLocked(key string, slot slot, do func(context.Context) (A, error)) *flight[A] {
-	ctx, cancel := context.WithCancel(wait.ContextForChannel(l.stop))
+// beginLocked starts a flight. In a trace its requests are those of the first caller that waits for it.
+func (l *lookups[A]) beginLocked(first context.Context, key string, slot slot, do func(context.Context) (A, error)) *flight[A] {
+	ctx, cancel := context.WithCancel(tracing.Continue(first, wait.ContextForChannel(l.stop)))
 	f := &flight[A]{key: key, slot: slot, done: make(chan struct{}), cancel: cancel}
 	l.flights[key] = f
 	l.running.Go(func() {

@@ -41,7 +41,7 @@ func newReviews(
 		client:     client,
 		changes:    changes,
 		extra:      options.Extra,
-		lookups:    newLookups[Decision](),
+		lookups:    newLookups[Decision]("SubjectAccessReview"),
 		allowed:    utilcache.NewLRUExpireCache(maxReviews),
 		denied:     utilcache.NewLRUExpireCache(maxReviews),
 		allowedTTL: options.AllowedTTL,

@@ -48,7 +48,7 @@ func newFairSlots() fairSlots {
 
 // newFairQueue returns a queue of one kind of reviews.
 func newFairQueue(waiting int) *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: maxLookups, PerKey: maxLookupsOfCaller, Waiting: waiting})
+	return fairqueue.New(fairqueue.Limits{Name: "other reviews", Total: maxLookups, PerKey: maxLookupsOfCaller, Waiting: waiting})
 }
 
 // slotFor returns the slot of one caller's review.

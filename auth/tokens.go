@@ -68,7 +68,7 @@ func newTokens(
 		reviews:        reviews,
 		audiences:      audiences,
 		key:            key,
-		lookups:        newLookups[tokenResult](),
+		lookups:        newLookups[tokenResult]("TokenReview"),
 		unknownTokens:  newLookupQueue(),
 		accepted:       utilcache.NewLRUExpireCache(maxAccepted),
 		rejected:       utilcache.NewLRUExpireCache(maxRefused),

@@ -48,7 +48,7 @@ func newCertificates(authorities *clientCA) *certificates {
 		authorities: authorities,
 		verify:      certificateIdentity,
 		slots: fairqueue.New(fairqueue.Limits{
-			Total: processors, PerKey: processors / 2, Waiting: maxUnverifiedOfPeer,
+			Name: "other certificates", Total: processors, PerKey: processors / 2, Waiting: maxUnverifiedOfPeer,
 		}),
 		accepted: utilcache.NewLRUExpireCache(maxVerified),
 		rejected: utilcache.NewLRUExpireCache(maxUnverified),

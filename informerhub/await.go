@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -74,6 +75,8 @@ func (c *Cache) awaitUntil(
 	if advanced == nil || err != nil {
 		return err == nil, err
 	}
+	ctx, span := tracing.Begin(ctx, "wait for a version")
+	defer span.End()
 	timeout := time.NewTimer(beforeDeadline(ctx, patience))
 	defer timeout.Stop()
 	if c.history != nil {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
 // snapshotPatience bounds a caller's wait for the first snapshot of a cache.
@@ -37,6 +39,8 @@ func (c *Cache) Ready(ctx context.Context) error {
 // ready blocks until the cache has a complete snapshot. If the last attempt to get it has failed,
 // ready returns that failure at once.
 func (c *Cache) ready(ctx context.Context) error {
+	var waiting tracing.Wait
+	defer waiting.End()
 	for {
 		c.mu.RLock()
 		state, changed := c.state, c.changed
@@ -49,6 +53,7 @@ func (c *Cache) ready(ctx context.Context) error {
 		case state.failure != nil:
 			return state.failure
 		}
+		waiting.Begin(ctx, "wait for the first snapshot")
 		select {
 		case <-changed:
 		case <-ctx.Done():

@@ -13,10 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
 // Options are the settings of a hub. The zero value has sensible defaults.
@@ -40,6 +43,8 @@ type Options struct {
 	// serves them, because that server returns the same objects to every user with permission to
 	// list them. Other groups of aggregated APIs are not cached.
 	CacheAggregated []string
+	// Tracer begins the traces of lists and watches. Default: none.
+	Tracer trace.Tracer
 }
 
 const (
@@ -89,6 +94,9 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	privateActivity.instrument(privateConfig)
 	config, activity := rest.CopyConfig(config), &activity{}
 	activity.instrument(config)
+	if options.Tracer != nil {
+		config.Wrap(tracing.Transport)
+	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -224,7 +232,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 // upstreamOf returns the connection of a cache to the API server, through a client.
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	served := func(ctx context.Context) (bool, error) { return h.resolver.Serves(ctx, cache.resource) }
-	up := &upstream{client: client, cache: cache, served: served, definitions: h.definitions}
+	up := &upstream{client: client, cache: cache, served: served, definitions: h.definitions, tracer: h.options.Tracer}
 	cache.selectableFields = object.NewSelectableFields(cache.resource, up.supports)
 	up.versions = coalesce.New("version", up.askCurrent)
 	cache.history = up

@@ -38,7 +38,7 @@ func newPrivateBytes() *fairqueue.Queue {
 }
 
 func newPrivateLists() *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: maxPrivateLists, PerKey: maxCallerPrivateLists, Waiting: math.MaxInt})
+	return fairqueue.New(fairqueue.Limits{Name: "other snapshots", Total: maxPrivateLists, PerKey: maxCallerPrivateLists, Waiting: math.MaxInt})
 }
 
 // privateMemory is the share of one private cache in the memory for all of them: for its objects,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
 // begin sets the watcher's first cursor.
@@ -15,7 +16,21 @@ func (w *Watcher) begin(ctx context.Context) error {
 		}
 	}
 	w.join()
+	tracing.Note(ctx, w.beginning())
 	return nil
+}
+
+// beginning returns how the stream begins, for traces.
+func (w *Watcher) beginning() string {
+	switch {
+	case w.options.Since == nil:
+		return "begin with a snapshot"
+	case w.snapshot != nil:
+		return "reset"
+	case w.catchUp != nil:
+		return "resume by latest states"
+	}
+	return "resume in the window"
 }
 
 // prepare checks that the watcher can resume at a version. A version that this replica has not

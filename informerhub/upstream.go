@@ -9,6 +9,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/coalesce"
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
+
+	"go.opentelemetry.io/otel/trace"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -41,6 +44,7 @@ type upstream struct {
 	// versions returns the API server's current version. Callers with a version that the cache has
 	// not reached share the request.
 	versions *coalesce.Requests[string]
+	tracer   trace.Tracer // of a shared cache; nil without traces
 	// endRun ends the running Reflector; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
@@ -148,7 +152,9 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 	if u.memory != nil {
 		options = u.memory.listOptions(options)
 	}
+	ctx, span := u.beginSpan(ctx, "list")
 	list, err := u.request(options).Do(ctx).Get()
+	tracing.End(span, err)
 	if err != nil {
 		u.recordFailure(ctx, err)
 		return nil, err
@@ -170,12 +176,17 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	} else {
 		options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
 	}
+	ctx, span := u.beginSpan(ctx, "watch")
 	events, err := u.request(options).Watch(ctx)
+	if err != nil || !lists {
+		tracing.End(span, err)
+	}
 	switch {
 	case err == nil:
 		u.cache.recordSuccess()
 		u.cache.watchOpened(lists)
-		events = newEndingWatch(events, u.cache.watchClosed, u.eventCounter(lists))
+		ended := func() { u.cache.watchClosed(); span.End() }
+		events = newEndingWatch(events, ended, endWithSnapshot(span, u.eventCounter(lists)))
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
 		u.recordFailure(ctx, err)
 	}

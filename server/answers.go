@@ -42,7 +42,9 @@ func newResponseMemory(limits edge.Limits, metrics *edge.Metrics) *responseMemor
 	memory, live := responseShare.Bytes(), liveShare.Bytes()
 	maxLive := limits.Part(live, livePart)
 	return &responseMemory{
-		memory:   metrics.Queue("response_bytes", fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting})),
+		memory: metrics.Queue("response_bytes", fairqueue.New(fairqueue.Limits{
+			Name: "response memory", Total: memory, PerKey: limits.Part(memory, responsePart), Waiting: maxResponsesWaiting,
+		})),
 		live:     metrics.Queue("upstream_response_bytes", fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive})),
 		maxLive:  maxLive,
 		patience: edge.Patience{Still: 30 * time.Second, Message: edge.ResponsePatience, Awaited: 3 * time.Second},

@@ -173,6 +173,7 @@ func (s *countsSender) sendNext(ctx context.Context, c *liveCounts) error {
 	if err := s.sendPermitted(ctx, c, held, s.encode(c, update)); err != nil {
 		return err
 	}
+	s.part.NoteBegun(ctx)
 	c.at, s.total, s.warnings = update.at, update.Total, update.at.Warnings
 	if update.changed {
 		s.changedAt = s.sentAt

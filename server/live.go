@@ -34,7 +34,7 @@ const (
 
 // newLiveLists returns the queue for slots to list at the API server.
 func newLiveLists(limits edge.Limits) *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: maxLiveLists, PerKey: limits.Part(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
+	return fairqueue.New(fairqueue.Limits{Name: "other lists", Total: maxLiveLists, PerKey: limits.Part(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
 }
 
 // isLive reports whether a read goes to the API server.

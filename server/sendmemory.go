@@ -32,7 +32,7 @@ const (
 // newSendMemory returns the queue for the memory of messages that streams send. A stream reserves
 // memory before it encodes a batch, and releases it when the client has read the batch.
 func newSendMemory() *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: maxSendMemory, PerKey: maxCallerSendMemory, Waiting: math.MaxInt})
+	return fairqueue.New(fairqueue.Limits{Name: "stream memory", Total: maxSendMemory, PerKey: maxCallerSendMemory, Waiting: math.MaxInt})
 }
 
 // sendMemory is the memory for the messages of one caller's streams.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"connectrpc.com/grpcreflect"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -24,7 +25,7 @@ const (
 )
 
 // Config configures a server. All fields but Adjuster, Compression, CORSOrigins, Lacking, Limits, LogClients,
-// LogSample, Metrics, Recheck, Replica, Streams and TokenGeneration are required.
+// LogSample, Metrics, Recheck, Replica, Streams, TokenGeneration, Tracer and Usage are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -61,6 +62,8 @@ type Config struct {
 	Usage *edge.Usage
 	// Adjuster changes Limits and LogSample later. Default: they are never changed.
 	Adjuster *edge.Adjuster
+	// Tracer begins the spans of calls. Default: none.
+	Tracer trace.Tracer
 	// Replica is the name of this process in [edge.ReplicaHeader]. Default: responses do not have it.
 	Replica string
 	// OnShutdown registers a function that is called when the service begins to shut down; see
@@ -87,6 +90,7 @@ func New(config Config) http.Handler {
 		Usage:         config.Usage,
 		Adjuster:      config.Adjuster,
 		Replica:       config.Replica,
+		Tracer:        config.Tracer,
 		BodyPatience:  config.bodyPatience,
 	})
 	options := chain.Options()

@@ -206,6 +206,7 @@ func staleFreshness(confirmed, complete, sent time.Time) informerhub.Freshness {
 func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batch) error {
 	if batch.Events[0].Type == informerhub.Reset {
 		s.setKind(w.metadataOnly, w.lease)
+		s.part.NoteReset(ctx)
 	}
 	var freshness *kubeconnectv1.Freshness
 	switch batch.Events[len(batch.Events)-1].Type {
@@ -215,6 +216,9 @@ func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batc
 	}
 	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
 	err := s.sendBatch(ctx, w, batch, freshness)
+	if err == nil && freshness != nil {
+		s.part.NoteBegun(ctx)
+	}
 	if errors.Is(err, errNarrowed) {
 		s.response.Reset()
 		s.delivered = nil

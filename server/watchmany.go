@@ -83,6 +83,7 @@ func (s *manyStream) followTogether(ctx context.Context, index int) {
 func (s *manyStream) followAlone(ctx context.Context, index int) {
 	of := &edge.StreamPart{Stream: s.open}
 	err := s.watches.run(ctx, s.newPart(ctx, index, of))
+	of.NoteBegun(ctx)
 	if !endsStream(ctx, err) {
 		err = s.sender.sendError(ctx, index, err)
 	}

@@ -77,7 +77,7 @@ func checkAll(ctx context.Context, read *parsed, invalid error) []preflight.Resu
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Set --kubeconfig, or correct the file."))
 	}
-	hub, err := newHub(config, read.settings)
+	hub, err := newHub(config, read.settings, nil)
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Correct the kubeconfig."))
 	}

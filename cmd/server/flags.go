@@ -132,5 +132,7 @@ func (s *settings) addProcessFlags(flags *pflag.FlagSet) {
 	choose(flags, &s.logFormat, "log-format", "the format of log lines", logText, logJSON)
 	flags.Float64Var(&s.logSample, "log-sample", 0.001,
 		"the `fraction` of successful calls that is logged, 0 to 1; failed calls and changes always are")
+	flags.BoolVar(&s.tracing, "tracing", false,
+		"export traces of OpenTelemetry, as its OTEL_ environment variables say")
 	markReloadable(flags, "log-level", "log-sample")
 }

@@ -17,14 +17,14 @@ const logWindow = 256 << 10
 
 // newLogClients returns the clients that read logs. They have connections of their own, because an
 // HTTP/2 window is configured for the connection, and other reads need large windows.
-func newLogClients(config *rest.Config) (*auth.ClientFactory, error) {
+func newLogClients(config *rest.Config, traces *traces) (*auth.ClientFactory, error) {
 	config = rest.CopyConfig(config)
 	if config.Dial == nil { // client-go's default, but connections with it are not shared with other clients
 		config.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	return auth.NewClientFactory(config, func(next http.RoundTripper) http.RoundTripper {
 		setLogWindow(next)
-		return asCaller(next)
+		return asCaller(traces.transport(next))
 	})
 }
 

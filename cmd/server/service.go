@@ -36,18 +36,25 @@ type service struct {
 	reload      *reloader // nil without a configuration file
 	balance     *edge.Balance
 	handler     http.Handler
+	traces      *traces            // nil without traces
 	endStreams  context.CancelFunc // makes open streams end, while other calls may finish
 }
 
 // newService builds the service of a cluster. The caller must start it.
 func newService(ctx context.Context, config *rest.Config, s settings, reload *reloader) (*service, error) {
-	hub, err := newHub(config, s)
+	traces, err := newTraces(ctx, s.tracing)
 	if err != nil {
 		return nil, err
 	}
-	clients, logClients, err := newClients(config, hub)
+	hub, err := newHub(config, s, traces)
+	if err != nil {
+		traces.stop()
+		return nil, err
+	}
+	clients, logClients, err := newClients(config, hub, traces)
 	if err != nil {
 		hub.Close()
+		traces.stop()
 		return nil, err
 	}
 	streams, readiness := edge.NewStreams(s.maxStreamAge), &edge.Readiness{}
@@ -69,6 +76,7 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 		balance: edge.NewBalance(edge.Balance{
 			Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
 		}),
+		traces:     traces,
 		endStreams: endStreams,
 	}
 	built.handler = built.newHandler(server.Config{
@@ -83,23 +91,26 @@ func asCaller(next http.RoundTripper) http.RoundTripper {
 	return write.NoteOutcome(edge.SendRequestID(next))
 }
 
-func newHub(config *rest.Config, s settings) (*informerhub.Hub, error) {
+func newHub(config *rest.Config, s settings, traces *traces) (*informerhub.Hub, error) {
 	return informerhub.New(config, informerhub.Options{
 		KeepManagedFields: s.keepManagedFields,
 		IdleTimeout:       s.cacheIdleTimeout,
 		Preload:           s.preload,
 		Uncached:          s.uncached,
 		CacheAggregated:   s.cacheAggregated,
+		Tracer:            traces.tracer(),
 	})
 }
 
 // newClients returns the clients that act as callers, and those that read logs as callers.
-func newClients(config *rest.Config, hub *informerhub.Hub) (clients, logClients *auth.ClientFactory, err error) {
-	clients, err = auth.NewClientFactory(hub.PrivateConfig(), asCaller)
+func newClients(config *rest.Config, hub *informerhub.Hub, traces *traces) (clients, logClients *auth.ClientFactory, err error) {
+	clients, err = auth.NewClientFactory(hub.PrivateConfig(), func(next http.RoundTripper) http.RoundTripper {
+		return asCaller(traces.transport(next))
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	logClients, err = newLogClients(config)
+	logClients, err = newLogClients(config, traces)
 	return clients, logClients, err
 }
 
@@ -121,6 +132,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.Replica = replicaName()
 	config.LogSample = s.settings.logSample
 	config.Adjuster = s.adjuster
+	config.Tracer = s.traces.tracer()
 	return s.callers.guard(edge.CORS(config.CORSOrigins, server.New(config)))
 }
 
@@ -131,6 +143,7 @@ func (s *service) start(ctx context.Context) (*running, error) {
 		endReadiness: func() { s.readiness.Set(false) },
 		endStreams:   s.endStreams,
 		closeCaches:  s.hub.Close,
+		stopTraces:   s.traces.stop,
 	}
 	admin, err := newAdmin(s.settings.adminTokenFile, s.state)
 	if err != nil {

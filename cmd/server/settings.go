@@ -49,6 +49,7 @@ type settings struct {
 	logLevel                 slog.Level
 	logFormat                string
 	logSample                float64
+	tracing                  bool
 }
 
 const (

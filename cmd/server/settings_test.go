@@ -83,6 +83,7 @@ var everyFlag = []struct {
 	{"admin-token-file", "admin", func(s *settings) { s.adminTokenFile = "admin" }},
 	{"log-format", "json", func(s *settings) { s.logFormat = "json" }},
 	{"log-sample", "0.5", func(s *settings) { s.logSample = 0.5 }},
+	{"tracing", "true", func(s *settings) { s.tracing = true }},
 	{"log-level", "debug", func(s *settings) { s.logLevel = slog.LevelDebug }},
 }
 

@@ -20,6 +20,7 @@ type running struct {
 	stopAuthentication func()
 	stopMetrics        func()
 	closeCaches        func()
+	stopTraces         func()
 }
 
 // step is a part of a shutdown.
@@ -39,6 +40,7 @@ func (r *running) shutdownSteps() []step {
 		{"authentication", do(r.stopAuthentication)}, // finishing calls needed it
 		{"metrics", do(r.stopMetrics)},               // finishing calls are counted
 		{"caches", do(r.closeCaches)},                // finishing calls read from them
+		{"traces", do(r.stopTraces)},                 // the spans of all parts have ended
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
 const (
@@ -25,6 +27,7 @@ type Requests[A any] struct {
 	Limiter flowcontrol.RateLimiter
 
 	name    string            // name of the requested thing, in errors
+	waits   string            // the name of the waits for a request, in traces
 	send    func() (A, error) // has a timeout
 	running sync.WaitGroup
 
@@ -46,7 +49,7 @@ type flight[A any] struct {
 // that have stopped waiting. send must have a timeout.
 func New[A any](name string, send func() (A, error)) *Requests[A] {
 	return &Requests[A]{
-		Limiter: flowcontrol.NewTokenBucketRateLimiter(PerSecond, Burst), name: name, send: send,
+		Limiter: flowcontrol.NewTokenBucketRateLimiter(PerSecond, Burst), name: name, waits: "wait for the " + name, send: send,
 	}
 }
 
@@ -122,6 +125,8 @@ func (r *Requests[A]) wait(ctx context.Context, flight *flight[A]) error {
 	if flight == nil {
 		return nil
 	}
+	ctx, span := tracing.Begin(ctx, r.waits)
+	defer span.End()
 	select {
 	case <-flight.done:
 		return nil

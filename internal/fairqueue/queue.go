@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/tracing"
 )
 
 // ErrFull reports that the maximum number of acquisitions of a key waits already, or that an
@@ -14,6 +16,8 @@ var ErrFull = errors.New("too many wait already")
 
 // Limits are the limits of a [Queue].
 type Limits struct {
+	// Name is what the queue is for. In a trace it names the waits, which have no span without it.
+	Name string
 	// Total is the weight that all keys together can hold at a time. At least 1.
 	Total int64
 	// PerKey is the part of Total that one key can hold at a time. Default: Total.
@@ -96,6 +100,10 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, maxWaitin
 	w := &waiter{weight: weight, ready: make(chan struct{})}
 	element := q.enqueueLocked(s, w)
 	q.mu.Unlock()
+	if q.limits.Name != "" {
+		_, span := tracing.Begin(ctx, "wait for "+q.limits.Name)
+		defer span.End()
+	}
 	select {
 	case <-w.ready:
 		return q.releaser(key, w.weight), nil

@@ -25,6 +25,7 @@ type call struct {
 	body           *body
 	releaseUnknown func() // releases the slot among requests of unknown callers
 	releases       []func()
+	span           callSpan
 	record         callRecord
 }
 

@@ -160,7 +160,7 @@ func (c *call) attributes() []slog.Attr {
 		attributes = append(attributes, slog.Bool("dry_run", true))
 	}
 	for _, text := range []struct{ key, value string }{
-		{"caller", r.caller}, {"resource", r.about()}, {"namespace", about.namespace}, {"name", about.name},
+		{"trace_id", c.span.traceID()}, {"caller", r.caller}, {"resource", r.about()}, {"namespace", about.namespace}, {"name", about.name},
 		{"reason", reasonOf(r.err)}, {"error", errorText(r)},
 	} {
 		if text.value != "" {

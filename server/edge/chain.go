@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 )
@@ -34,6 +35,8 @@ type ChainConfig struct {
 	Replica string
 	// Adjuster changes Limits and LogSample later. Default: they are never changed.
 	Adjuster *Adjuster
+	// Tracer begins the spans of calls. Default: none.
+	Tracer trace.Tracer
 	// BodyPatience is the time within which a client must send its request. Default: 30 s.
 	BodyPatience time.Duration
 }
@@ -73,6 +76,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		authenticator: c.config.Authenticator,
 		metrics:       c.config.Metrics,
 		replica:       c.config.Replica,
+		tracer:        c.config.Tracer,
 		callers:       c.Callers,
 		requests:      c.config.Metrics.Queue("request_bytes", newRequestQueue()),
 		processors:    c.config.Metrics.Queue("processors", newProcessors()),
@@ -81,6 +85,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		connect.WithRequestGate(gate.admit),
 		c.config.Compression.options(),
 		c.interceptors(),
+		connect.WithConditionalHandlerOptions(traceStreams(c.config.Tracer)),
 		connect.WithConditionalHandlerOptions(boundRequests),
 		connect.WithConditionalHandlerOptions(useStrictJSON),
 	)

@@ -25,7 +25,8 @@ func CORS(origins []string, next http.Handler) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: origins,
 		AllowedMethods: connectcors.AllowedMethods(),
-		AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "If-None-Match", RequestIDHeader),
+		AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "If-None-Match", RequestIDHeader,
+			"Traceparent", "Tracestate", "Baggage"),
 		ExposedHeaders: append(connectcors.ExposedHeaders(), "ETag", ReplicaHeader, RequestIDHeader),
 		MaxAge:         preflightSeconds,
 	}).Handler(next)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,16 +31,18 @@ type gate struct {
 	*entrance
 	authenticator auth.Authenticator
 	metrics       *Metrics
-	replica       string // empty: responses do not name it
+	replica       string       // empty: responses do not name it
+	tracer        trace.Tracer // nil without traces
 	callers       *Callers
 	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
 	processors    *fairqueue.Queue
 }
 
 // admit implements connect.RequestGateFunc.
-func (g *gate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, header http.Header) (context.Context, error) {
+func (g *gate) admit(ctx context.Context, spec connect.Spec, peer connect.Peer, header http.Header) (context.Context, error) {
 	c := callFrom(ctx)
 	c.record.begin(spec, g.metrics)
+	ctx = c.beginSpan(ctx, g.tracer, peer, header)
 	ctx, err := g.enter(ctx, c, spec, header)
 	if err == nil {
 		return ctx, nil
@@ -136,12 +139,12 @@ const (
 
 // newCallQueue returns the queue for slots of unary calls; 0 is no limit.
 func newCallQueue(perCaller int) *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: math.MaxInt64, PerKey: int64(perCaller), Waiting: maxWaitingCalls})
+	return fairqueue.New(fairqueue.Limits{Name: "other calls", Total: math.MaxInt64, PerKey: int64(perCaller), Waiting: maxWaitingCalls})
 }
 
 // newRequestQueue returns the queue for the bytes of requests.
 func newRequestQueue() *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: maxRequestsBytes, PerKey: maxRequestsOfCaller, Waiting: maxWaitingCalls})
+	return fairqueue.New(fairqueue.Limits{Name: "request memory", Total: maxRequestsBytes, PerKey: maxRequestsOfCaller, Waiting: maxWaitingCalls})
 }
 
 // newProcessors returns the queue for processor slots of longer work. One processor is reserved for

@@ -151,6 +151,7 @@ func (o *OpenStream) endIfSettledLocked() {
 type StreamPart struct {
 	Stream  *OpenStream
 	settled bool
+	begun   bool // see NoteBegun
 }
 
 // Settle records whether the client can resume after everything that the part has sent. If the
