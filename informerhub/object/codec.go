@@ -28,19 +28,26 @@ type Codec struct {
 	KeepManagedFields bool
 }
 
-// SupportedMediaTypes implements runtime.NegotiatedSerializer: client-go's own framing, with the
-// decoders of this package.
+// SupportedMediaTypes implements runtime.NegotiatedSerializer: client-go's own framing through a
+// buffer, with the decoders of this package.
 func (c *Codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	var infos []runtime.SerializerInfo
 	for _, info := range scheme.Codecs.SupportedMediaTypes() {
+		if info.StreamSerializer == nil {
+			continue // YAML
+		}
+		stream := *info.StreamSerializer
+		stream.Framer = bufferedFramer{stream.Framer}
 		switch info.MediaType {
 		case runtime.ContentTypeProtobuf:
 			info.Serializer = decoder{c.decodeProtobuf}
+			stream.Serializer = eventDecoder{stream.Serializer}
 		case runtime.ContentTypeJSON:
 			info.Serializer = decoder{c.decodeJSON}
 		default:
 			continue
 		}
+		info.StreamSerializer = &stream
 		infos = append(infos, info)
 	}
 	return infos

@@ -67,7 +67,7 @@ func isOwner(got Owner, want metav1.OwnerReference) bool {
 }
 
 // canonical reports whether a message is encoded as client-go and API servers encode it.
-func canonical(message []byte, pod *corev1.Pod) bool {
-	written, err := pod.Marshal()
+func canonical(message []byte, read interface{ Marshal() ([]byte, error) }) bool {
+	written, err := read.Marshal()
 	return err == nil && bytes.Equal(written, message)
 }
