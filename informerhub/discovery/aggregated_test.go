@@ -1,11 +1,16 @@
 package discovery
 
 import (
+	"errors"
 	"net/http"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fakeapi"
 )
 
@@ -60,4 +65,104 @@ func listedDefinitions(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fakeapi.Respond(w, map[string]any{"items": []any{map[string]any{"metadata": map[string]any{"name": name}}}})
 	})
+}
+
+// The server of an aggregated API responds, does not respond, and is removed.
+func TestResolve_ACachedGroupIsKnownWhileItIsAway(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		known   bool
+	}{
+		"a group that is cached":         {Options{CacheAggregated: []string{"example.com"}}, true},
+		"another group that is cached":   {Options{CacheAggregated: []string{"other.example.com"}}, false},
+		"a group that is not cached":     {Options{}, false},
+		"a version instead of the group": {Options{CacheAggregated: []string{"v1.example.com"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := fakeapi.New(t, fakeapi.Core, fakeapi.Widgets)
+			services := map[string]string{"v1.example.com": "widgets"}
+			api.Handle("apiservices", fakeapi.APIServices(services))
+			config, isAway := losing(api.Config(), "/apis/example.com/v1")
+			resolver := resolverOf(t, config, test.options)
+			before, err := resolver.Resolve(t.Context(), "widgets")
+			must(t, err)
+
+			isAway.Store(true)
+			for range 2 {
+				must(t, resolver.Refresh(t.Context()))
+				wantKnown(t, resolver, before, test.known)
+			}
+
+			api.Serve(fakeapi.Core)
+			must(t, resolver.Refresh(t.Context()))
+			var unknown *UnknownResourceError
+			if _, err := resolver.Resolve(t.Context(), "widgets"); !errors.As(err, &unknown) {
+				t.Errorf("a group that was removed: %v", err)
+			}
+		})
+	}
+}
+
+func TestWithVersions_AddsVersionsThatAreAway(t *testing.T) {
+	v1 := metav1.GroupVersionForDiscovery{GroupVersion: "example.com/v1", Version: "v1"}
+	v2 := metav1.GroupVersionForDiscovery{GroupVersion: "example.com/v2", Version: "v2"}
+	for name, test := range map[string]struct {
+		versions, want []metav1.GroupVersionForDiscovery
+		preferred      metav1.GroupVersionForDiscovery
+	}{
+		"all versions are away":     {nil, []metav1.GroupVersionForDiscovery{v1}, v1},
+		"another version is served": {[]metav1.GroupVersionForDiscovery{v2}, []metav1.GroupVersionForDiscovery{v2, v1}, v2},
+		"the version is named":      {[]metav1.GroupVersionForDiscovery{v1, v2}, []metav1.GroupVersionForDiscovery{v1, v2}, v1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			group := &metav1.APIGroup{Name: "example.com", Versions: test.versions}
+			if len(test.versions) > 0 {
+				group.PreferredVersion = test.versions[0]
+			}
+			got := withVersions([]*metav1.APIGroup{{Name: "apps"}, group}, []*metav1.APIResourceList{{GroupVersion: "example.com/v1"}})
+			if !slices.Equal(got[1].Versions, test.want) || got[1].PreferredVersion != test.preferred {
+				t.Errorf("the versions are %v, %v is preferred", got[1].Versions, got[1].PreferredVersion)
+			}
+			if len(group.Versions) != len(test.versions) {
+				t.Error("the group of discovery was changed")
+			}
+		})
+	}
+}
+
+// losing returns a configuration whose requests for a path fail while a flag is set.
+func losing(config *rest.Config, path string) (*rest.Config, *atomic.Bool) {
+	isAway := new(atomic.Bool)
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return fakeapi.TransportFunc(func(r *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(r)
+			if err == nil && r.URL.Path == path && isAway.Load() {
+				response.StatusCode = http.StatusServiceUnavailable
+			}
+			return response, err
+		})
+	})
+	return config, isAway
+}
+
+// wantKnown fails the test unless widgets, whose server is away, are resolved as before by each name
+// if they are known, and are unavailable otherwise. They are listed as failed in either case.
+func wantKnown(t *testing.T, resolver *Resolver, before object.Resource, known bool) {
+	t.Helper()
+	for _, name := range []string{"widgets", "Widget", "widgets.example.com", "widgets.v1.example.com"} {
+		found, err := resolver.Resolve(t.Context(), name)
+		var unavailable *GroupUnavailableError
+		if known && (err != nil || found != before) || !known && !errors.As(err, &unavailable) {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+	}
+	if served, err := resolver.Serves(t.Context(), before); err == nil {
+		t.Errorf("served %t, although the group does not respond", served)
+	}
+	types, failed, err := resolver.Types(t.Context())
+	must(t, err)
+	if len(failed) != 1 || slices.ContainsFunc(types, func(each Type) bool { return each.Name == "widgets" }) {
+		t.Errorf("%d types, failed %v", len(types), failed)
+	}
 }

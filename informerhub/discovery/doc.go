@@ -21,7 +21,9 @@
 //
 // The server of an aggregated API can be unreachable. The resources of its groups are unknown then,
 // and not missing: [Resolver.Resolve] returns a [GroupUnavailableError] instead of an
-// [UnknownResourceError], and [Resolver.Types] returns them as failed.
+// [UnknownResourceError], and [Resolver.Types] returns them as failed. Groups that are cached
+// nevertheless ([Options.CacheAggregated]) resolve to the resources that they had when they last
+// responded, because their objects are still in the cache.
 //
 // # Resources that must not be cached
 //

@@ -52,7 +52,7 @@ const (
 type Snapshot struct {
 	mapper    meta.RESTMapper
 	groups    []*restmapper.APIGroupResources
-	lists     []*metav1.APIResourceList // of the groups, in their order
+	lists     []*metav1.APIResourceList // of the groups, in their order, and of cached groups that failed
 	failed    map[schema.GroupVersion]error
 	lastKnown []*metav1.APIResourceList // last known resources of failed groups
 	excluded  map[schema.GroupResource]bool
@@ -196,13 +196,16 @@ func (r *Resolver) discover() (*Snapshot, error) {
 	if err != nil {
 		return nil, AsUnavailable(context.Background(), r.client, err)
 	}
-	resources, ordered := inOrder(groups, lists)
+	away := r.last.update(lists, failed)
+	served, _ := inOrder(groups, lists)
+	cached := r.options.cachedOf(away)
+	known, ordered := inOrder(withVersions(groups, cached), slices.Concat(lists, cached))
 	return &Snapshot{
-		mapper:     restmapper.NewDiscoveryRESTMapper(resources),
-		groups:     resources,
+		mapper:     restmapper.NewDiscoveryRESTMapper(known),
+		groups:     served,
 		lists:      ordered,
 		failed:     failed,
-		lastKnown:  r.last.update(ordered, failed),
+		lastKnown:  away,
 		excluded:   uncachedBy(r.options, ordered),
 		aggregated: aggregated,
 		resolved:   make(map[string]object.Resource),
@@ -232,6 +235,31 @@ func inOrder(
 		resources = append(resources, groupResources)
 	}
 	return resources, ordered
+}
+
+// withVersions returns the groups with the versions of lists. In the aggregated form of discovery,
+// client-go omits the versions whose server is away.
+func withVersions(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1.APIGroup {
+	groups = slices.Clone(groups)
+	for _, list := range lists {
+		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
+		at := slices.IndexFunc(groups, func(group *metav1.APIGroup) bool { return group.Name == groupVersion.Group })
+		if at < 0 || slices.ContainsFunc(groups[at].Versions, isVersion(list.GroupVersion)) {
+			continue
+		}
+		group := groups[at].DeepCopy()
+		version := metav1.GroupVersionForDiscovery{GroupVersion: list.GroupVersion, Version: groupVersion.Version}
+		group.Versions = append(group.Versions, version)
+		if group.PreferredVersion.Version == "" {
+			group.PreferredVersion = version
+		}
+		groups[at] = group
+	}
+	return groups
+}
+
+func isVersion(groupVersion string) func(metav1.GroupVersionForDiscovery) bool {
+	return func(version metav1.GroupVersionForDiscovery) bool { return version.GroupVersion == groupVersion }
 }
 
 func (s *Snapshot) resolve(name string) (object.Resource, bool) {

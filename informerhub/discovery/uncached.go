@@ -23,6 +23,18 @@ type Options struct {
 	CacheAggregated []string
 }
 
+// cachedOf returns the lists of groups of aggregated APIs that are cached. Their names are known while
+// their server is away, so that their objects are returned from the cache.
+func (o Options) cachedOf(lists []*metav1.APIResourceList) (cached []*metav1.APIResourceList) {
+	for _, list := range lists {
+		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
+		if slices.Contains(o.CacheAggregated, groupVersion.Group) {
+			cached = append(cached, list)
+		}
+	}
+	return cached
+}
+
 // uncachedByDefault are resources that are cached only if [Options.Cached] names them. A node
 // updates its lease every ten seconds, so 10,000 nodes make 1,000 changes a second.
 var uncachedByDefault = []string{"leases.coordination.k8s.io"}
