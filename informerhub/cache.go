@@ -44,7 +44,8 @@ type Cache struct {
 	store         *store
 	feed          *feed
 	state         state
-	snapshots     int // number of complete snapshots received
+	snapshots     int    // number of complete snapshots received
+	failures      uint64 // number of failed attempts to list or watch
 	following     following
 	wantedVersion string // the oldest version since which a watcher needs history
 	// changed is closed and replaced when state changes.
@@ -187,6 +188,7 @@ func (c *Cache) recordFailure(err error) {
 	if !next.synced {
 		next.lastFailure = err
 	}
+	c.failures++
 	c.recordRefusalLocked(err)
 	c.setStateLocked(next)
 }
@@ -283,7 +285,7 @@ func (c *Cache) Replace(items []any, version string) error {
 }
 
 // replace takes over a snapshot, which differs by changes from the delivered state.
-func (c *Cache) replace(objects []*Object, changes []change, version string) (taken how) {
+func (c *Cache) replace(objects []*Object, changes []change, version string) (taken takeover) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

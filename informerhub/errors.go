@@ -15,7 +15,7 @@ type SnapshotError struct {
 
 func (e *SnapshotError) Error() string {
 	if isDenied(e.Err) {
-		return fmt.Sprintf("the service may not list %s: its operator must give it that permission",
+		return fmt.Sprintf("the service is not allowed to list %s: its operator can grant it, by the commands that kubeconnect check prints",
 			e.Resource.GroupResource())
 	}
 	return fmt.Sprintf("the service has no snapshot of %s yet: %v; "+

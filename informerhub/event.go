@@ -47,8 +47,8 @@ type Batch struct {
 	Through string
 	// Freshness is the freshness of the cache when the batch was read.
 	Freshness Freshness
-	// Since is the time at which the cache has taken over the oldest change of the batch; zero for
-	// anything but changes.
+	// Since is the time at which the cache has taken over the oldest change that was read for the batch,
+	// in this selection or not; zero for anything but changes.
 	Since time.Time
 	// Warnings are messages for the user of the stream: the number of objects for which the filter
 	// has no value, in the snapshot or since the last warning.

@@ -36,7 +36,7 @@ func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 			func(c *Cache) {
 				c.recordFailure(apierrors.NewForbidden(pods.GroupResource(), "", errors.New(`User "service" cannot list`)))
 			},
-			"the service may not list pods: its operator must give it that permission",
+			"the service is not allowed to list pods: its operator can grant it, by the commands that kubeconnect check prints",
 			0,
 		},
 	} {

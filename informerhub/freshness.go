@@ -139,6 +139,7 @@ func (c *Cache) listStarted(version string) {
 	c.following.listing, c.following.listedAsOf = true, time.Time{}
 	if c.following.relisting.IsZero() {
 		c.following.relisting = time.Now()
+		c.followList(c.following.relisting)
 	}
 	if version == "" {
 		c.following.listedAsOf = time.Now()

@@ -77,6 +77,8 @@ type Hub struct {
 	caches  map[Resource]*runningCache
 	private map[*Private]struct{}
 	pinned  map[Resource]bool // not evicted when idle
+	started int64             // see Totals
+	unused  int64
 }
 
 // runningCache is a cache that is fed by a Reflector.
@@ -224,6 +226,7 @@ func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 	running.idle = time.AfterFunc(h.options.IdleTimeout, func() { h.endIdle(running) })
 	h.caches[resource] = running
 	h.running.Add(1)
+	h.started++
 	cache.logStart()
 	go h.run(running, up)
 	return cache, nil
@@ -290,6 +293,7 @@ func (h *Hub) endIdle(running *runningCache) {
 	switch {
 	case h.caches[running.resource] != running:
 	case remaining <= 0:
+		h.unused++
 		running.logEnd("unused")
 		h.endLocked(running)
 	default:

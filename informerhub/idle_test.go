@@ -46,6 +46,10 @@ func TestHub_EndsIdleCaches(t *testing.T) {
 		}
 	}
 
+	if got, want := hub.Totals(), (Totals{Started: 1, Unused: 1}); got != want {
+		t.Errorf("the totals are %+v, want %+v", got, want)
+	}
+
 	answered := ask(t.Context(), hub, pods)
 	api.Next(t, "watch-list").Open().Send(t, watch.Bookmark, bookmarkAt("20"))
 	if got := <-answered; got.err != nil || got.cache == cache {

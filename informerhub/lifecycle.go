@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Beginnings are the numbers of ways in which watches have begun, or continued after an interruption.
-// A watch that lags behind the window begins again.
+// Beginnings are the numbers of watches by how they have begun, or continued after an interruption. An
+// open watch that the feed cannot continue, because it lags behind the log or because a new history has
+// begun, counts again as a reset.
 type Beginnings struct {
 	// Snapshots began without a position.
 	Snapshots int64 `json:"snapshots"`
@@ -27,13 +28,13 @@ func (b *beginnings) numbers() Beginnings {
 	return Beginnings{b.snapshots.Load(), b.resumed.Load(), b.latestStates.Load(), b.resets.Load()}
 }
 
-// how is the way in which a cache takes over a snapshot of the API server.
-type how int
+// takeover is the way in which a cache takes over a snapshot of the API server.
+type takeover int
 
 const (
-	filled    how = iota // by the first snapshot
-	relisted             // as changes since the state before it
-	restarted            // as a new history: each watcher gets a RESET
+	filled    takeover = iota // by the first snapshot
+	relisted                  // as changes since the state before it
+	restarted                 // as a new history: each watcher gets a RESET
 )
 
 // logStart logs the start of a cache.
@@ -43,7 +44,7 @@ func (c *Cache) logStart() { c.log(slog.LevelInfo, "cache started") }
 func (c *Cache) logEnd(reason string) { c.log(slog.LevelInfo, "cache ended", "reason", reason) }
 
 // logSnapshot logs a snapshot of the API server.
-func (c *Cache) logSnapshot(taken how, objects, changes int) {
+func (c *Cache) logSnapshot(taken takeover, objects, changes int) {
 	switch taken {
 	case filled:
 		c.log(slog.LevelInfo, "cache filled", "objects", objects, "seconds", time.Since(c.started).Round(time.Millisecond).Seconds())
@@ -52,6 +53,33 @@ func (c *Cache) logSnapshot(taken how, objects, changes int) {
 	case restarted:
 		c.log(slog.LevelWarn, "cache begins a new history: all its watchers get a RESET", "objects", objects)
 	}
+}
+
+// slowListInterval is the time after which a list that has not ended is logged, and logged again.
+const slowListInterval = 30 * time.Second
+
+// followList logs the list that began at a time as long as it has not ended.
+func (c *Cache) followList(began time.Time) {
+	time.AfterFunc(slowListInterval, func() {
+		failure, isRunning := c.list(began)
+		if !isRunning {
+			return
+		}
+		attributes := []any{"seconds", time.Since(began).Round(time.Second).Seconds()}
+		if failure != nil {
+			attributes = append(attributes, "error", failure)
+		}
+		c.log(slog.LevelWarn, "the list of the API server takes long, or fails", attributes...)
+		c.followList(began)
+	})
+}
+
+// list returns whether the list that began at a time has not ended, and the error of the last attempt;
+// nil if it has not failed.
+func (c *Cache) list(began time.Time) (failure error, isRunning bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.state.failure, c.state.ended == nil && c.following.relisting.Equal(began)
 }
 
 // log logs about a cache. Of a private cache, which serves a single stream, everything is for debugging.

@@ -2,11 +2,15 @@ package informerhub
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 func TestBeginnings_AreCountedByHowWatchesContinue(t *testing.T) {
@@ -43,6 +47,18 @@ func TestBeginnings_AreCountedByHowWatchesContinue(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
+	}
+}
+
+func TestBeginnings_OpenWatchesThatCannotContinueAreResets(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3))
+	w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: time.Hour})
+	defer w.Close()
+	nextLines(t, w)
+	must(t, c.Replace(items(pod(t, "a", 2)), "5")) // from a backup
+	nextLines(t, w)
+	if got, want := c.beginnings.numbers(), (Beginnings{Snapshots: 1, Resets: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
@@ -98,4 +114,32 @@ func TestCache_LogsItsSnapshots(t *testing.T) {
 	if line := logged.take(); line != "" {
 		t.Errorf("a private cache: %s", line)
 	}
+}
+
+func TestCache_LogsAListThatTakesLong(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		logged := captureLog(t)
+		c := podCache(1)
+		const line = `level=WARN msg="the list of the API server takes long, or fails" resource=pods.v1 seconds=`
+		want := func(after time.Duration, want string) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if got := logged.take(); !strings.Contains(got, want) || (want == "") != (got == "") || strings.Count(got, "\n") > 1 {
+				t.Errorf("the log has %q, want %q", got, want)
+			}
+		}
+		c.listStarted("")
+		want(29*time.Second, "")
+		want(2*time.Second, line+"30")
+		c.recordFailure(errors.New("the storage is (re)initializing"))
+		c.listStarted("")
+		want(30*time.Second, line+`60 error="the storage is (re)initializing"`)
+		must(t, c.Replace(items(pod(t, "a", 3)), "10"))
+		logged.take()
+		want(10*time.Minute, "")
+		c.listStarted("10") // a relist
+		c.end(errors.New("unused"))
+		want(10*time.Minute, "")
+	})
 }

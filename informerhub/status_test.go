@@ -12,7 +12,7 @@ import (
 func TestHub_StatusDescribesItsCaches(t *testing.T) {
 	api := fakeapi.New(t, fakeapi.Core)
 	hub, cache, _ := syncedHub(t, api)
-	want := Status{Resource: pods, Synced: true, Version: "10", Objects: 1, Bytes: podOf(t, cache, "a").Size()}
+	want := Status{Resource: pods, Synced: true, Version: "10", Objects: 1, Changes: 1, Bytes: podOf(t, cache, "a").Size()}
 	wantStatus(t, hub, want)
 	one, other := longWatch(t, cache), cache.Watch(selectFrom(t, cache, Query{Namespace: "default"}), WatchOptions{Bookmarks: time.Hour})
 	for _, watcher := range []*Watcher{one, other} {
@@ -25,7 +25,7 @@ func TestHub_StatusDescribesItsCaches(t *testing.T) {
 	wantStatus(t, hub, want)
 	other.Close()
 	must(t, cache.Replace(items(pod(t, "a", 3), pod(t, "b", 20)), "30"))
-	want.Watchers, want.Relists, want.Objects, want.Version = 0, 1, 2, "30"
+	want.Watchers, want.Changes, want.Relists, want.Objects, want.Version = 0, 2, 1, 2, "30"
 	want.Bytes = podOf(t, cache, "a").Size() + podOf(t, cache, "b").Size()
 	wantStatus(t, hub, want)
 }
