@@ -155,6 +155,46 @@ func TestYield_PassesTheSlotToAWaiter(t *testing.T) {
 	})
 }
 
+func TestWithMeter_ReportsTheTimeOfSlotsWithoutTheTimeOfWaiting(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		q, used := New(Limits{Total: 1, Waiting: 1}), time.Duration(0)
+		work := WithMeter(t.Context(), q, "a", func(held time.Duration) { used += held })
+		want := func(seconds time.Duration) {
+			t.Helper()
+			if used != seconds*time.Second {
+				t.Errorf("%v are reported, want %ds", used, seconds)
+			}
+		}
+		ctx, end, err := Begin(work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, endInner, _ := Begin(ctx)
+		time.Sleep(time.Second)
+		endInner()
+		want(0)
+		if err := Yield(ctx); err != nil {
+			t.Fatal(err)
+		}
+		want(1)
+		go func() { // waits for the slot, and holds it for ten seconds
+			release, _ := q.Acquire(t.Context(), "b", 1)
+			time.Sleep(10 * time.Second)
+			release()
+		}()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if err := Yield(ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		end()
+		end()
+		want(3)
+		synctest.Wait()
+	})
+}
+
 func TestKey_ReturnsTheKeyOfTheCaller(t *testing.T) {
 	ctx := With(t.Context(), New(Limits{Total: 1}), "a")
 	if got, none := Key(ctx), Key(t.Context()); got != "a" || none != "" {

@@ -13,13 +13,15 @@ const quantum = 5 * time.Millisecond
 type account struct {
 	queue *Queue
 	key   string
+	used  func(time.Duration) // see [WithMeter]
 }
 
 // slot is a processor slot that is in use. It is owned by the goroutine that began it.
 type slot struct {
 	account
-	since   time.Time
+	since   time.Time // when the slot was acquired, or its use was last reported
 	release func()
+	ended   bool
 }
 
 type (
@@ -29,13 +31,20 @@ type (
 
 // With returns a context in which [Begin] acquires slots of q, of weight 1, for key.
 func With(ctx context.Context, q *Queue, key string) context.Context {
-	return context.WithValue(ctx, accountKey{}, account{q, key})
+	return WithMeter(ctx, q, key, func(time.Duration) {})
+}
+
+// WithMeter returns a context like [With], and calls used with the time for which work in it has held
+// a slot: whenever [Yield] looks for others that wait, and at the end. The time of waiting is not part
+// of it. used can be called concurrently, by work that runs in several slots.
+func WithMeter(ctx context.Context, q *Queue, key string, used func(time.Duration)) context.Context {
+	return context.WithValue(ctx, accountKey{}, account{q, key, used})
 }
 
 // Begin blocks until the work that follows has a slot of the queue given by [With], and returns a
-// context with the slot. The caller must call end. Until then the work calls [Yield] in its loops
-// and blocks on nothing else: neither on the network nor on work that may need a slot itself. If
-// ctx already has a slot, or has no queue, Begin does nothing.
+// context with the slot. The caller must call end; further calls of it do nothing. Until then the
+// work calls [Yield] in its loops and blocks on nothing else: neither on the network nor on work that
+// may need a slot itself. If ctx already has a slot, or has no queue, Begin does nothing.
 //
 // Begin waits even if many acquisitions of the key wait already, because its call has been admitted
 // before. It returns the cause of ctx if ctx is done first.
@@ -49,7 +58,7 @@ func Begin(ctx context.Context) (slotCtx context.Context, end func(), err error)
 		return nil, nil, err
 	}
 	t := &slot{account: account, since: time.Now(), release: release}
-	return context.WithValue(ctx, slotKey{}, t), func() { t.release() }, nil
+	return context.WithValue(ctx, slotKey{}, t), t.end, nil
 }
 
 func (a account) acquire(ctx context.Context) (release func(), err error) {
@@ -70,7 +79,16 @@ func Yield(ctx context.Context) error {
 	return t.yield(ctx)
 }
 
+func (t *slot) end() {
+	t.release()
+	if !t.ended {
+		t.ended = true
+		t.used(time.Since(t.since))
+	}
+}
+
 func (t *slot) yield(ctx context.Context) error {
+	t.used(time.Since(t.since))
 	defer func() { t.since = time.Now() }()
 	if !t.queue.isAwaited() {
 		return nil
