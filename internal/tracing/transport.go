@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,9 +13,32 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// Propagator reads and writes the context of callers: W3C trace context and baggage.
-var Propagator propagation.TextMapPropagator = propagation.NewCompositeTextMapPropagator(
-	propagation.TraceContext{}, propagation.Baggage{})
+// Propagator reads and writes the context of callers: the headers traceparent and tracestate of W3C. The
+// header baggage is not passed on: requests to the API server that several callers share, or that are made
+// with the service's credential, would have what one caller has put there.
+var Propagator propagation.TextMapPropagator = propagator{}
+
+// maxTraceState is the maximum length of tracestate: what W3C asks every system to pass on. A longer one
+// is dropped, because a stream keeps it while it is open.
+const maxTraceState = 512
+
+type propagator struct{ propagation.TraceContext }
+
+// Extract implements propagation.TextMapPropagator.
+func (p propagator) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
+	return p.TraceContext.Extract(ctx, boundedCarrier{carrier})
+}
+
+// boundedCarrier has no header that is too long.
+type boundedCarrier struct{ propagation.TextMapCarrier }
+
+// Get implements propagation.TextMapCarrier.
+func (c boundedCarrier) Get(key string) string {
+	if value := c.TextMapCarrier.Get(key); len(value) <= maxTraceState {
+		return value
+	}
+	return ""
+}
 
 // Transport returns a transport to the API server that begins a span for each request below a span that
 // is recorded, and passes the context of a request on. The span ends with the headers of the response,
