@@ -337,7 +337,11 @@ func (p *livePage) batch(content pageContent) informerhub.Batch {
 	}
 	p.setState(content, len(batch.Events) > 0 || !whole)
 	if last, ok := p.lastEvent(content, len(batch.Events) > 0); ok {
-		batch.Events = append(batch.Events, informerhub.Event{Type: last, ResourceVersion: content.at.Version})
+		version := content.at.Version
+		if last == informerhub.Bookmark {
+			version = content.at.Position.Version // other deletions at the version of the page may follow
+		}
+		batch.Events = append(batch.Events, informerhub.Event{Type: last, ResourceVersion: version})
 		p.places, p.bookmarkAt = append(p.places, encode.Place{}), time.Now()
 	}
 	p.at, p.reset = content.at, false

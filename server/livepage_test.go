@@ -332,3 +332,50 @@ func TestLivePage_LargeObjectsAreSentInSeveralBatches(t *testing.T) {
 		t.Errorf("the state is %v", client.state)
 	}
 }
+
+// TestLivePage_ABookmarkIsNotFollowedByItsVersion deletes objects behind the page at one version, as
+// etcd does with objects that share a lease.
+func TestLivePage_ABookmarkIsNotFollowedByItsVersion(t *testing.T) {
+	api := &fakeAPI{version: "10", events: make(chan any)}
+	for i, name := range []string{"a", "b", "c", "d"} {
+		api.objects = append(api.objects, objecttest.Pod(name, i+1))
+	}
+	s := newService(t, api, auth.KubeconfigAuthenticator{})
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	// bookmarkWith reads until a state has the total and the version, and returns the last bookmark before.
+	bookmarkWith := func(total int64, version string) (bookmark string) {
+		for {
+			response := receive(t, stream)
+			for _, event := range response.GetEvents() {
+				if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK {
+					bookmark = event.GetResourceVersion()
+				}
+			}
+			if state := response.GetPage(); state.GetTotalCount() == total {
+				if state.GetResourceVersion() != version {
+					t.Errorf("the state is %v, want version %s", state, version)
+				}
+				return bookmark
+			}
+		}
+	}
+	bookmarkWith(4, "10")
+	for _, step := range []struct {
+		event             watchEvent
+		total             int64
+		version, bookmark string
+	}{
+		{watchEvent{"DELETED", objecttest.Pod("b", 12)}, 3, "12", "10"},
+		{watchEvent{"DELETED", objecttest.Pod("c", 12)}, 2, "12", "10"},
+		{watchEvent{"ADDED", objecttest.Pod("e", 13)}, 3, "13", "13"},
+	} {
+		api.events <- step.event
+		if bookmark := bookmarkWith(step.total, step.version); bookmark != step.bookmark {
+			t.Errorf("after %s at version %s the bookmark has version %q, want %q", step.event.Type, step.version, bookmark, step.bookmark)
+		}
+	}
+}

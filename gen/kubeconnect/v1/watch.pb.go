@@ -46,14 +46,14 @@ const (
 	// one version.
 	EventType_EVENT_TYPE_SYNCED EventType = 5
 	// No change: everything up to the event's resource version has been delivered, and
-	// nothing at or below it follows. After a DELETED the version can be older than that
-	// event's, until the service knows that no other object was deleted at the same
-	// version. The time between two responses of a stream is never more than ten seconds,
-	// because BOOKMARK is sent if there is nothing else to send. A BOOKMARK without a
-	// version means that the stream waits for the service's first snapshot of the resource
-	// (freshness is then stale), or for min_resource_version or the version of the resume
-	// token, which this replica has not reached. It does not change your objects, and has
-	// the resume token of the request.
+	// nothing at or below it follows. After a deletion the version can be older than one that
+	// was sent before, until the service knows that no other object was deleted at the same
+	// version. Of Events it knows that only when another Event changes. The time between two
+	// responses of a stream is never more than ten seconds, because BOOKMARK is sent if there
+	// is nothing else to send. A BOOKMARK without a version means that the stream waits for
+	// the service's first snapshot of the resource (freshness is then stale), or for
+	// min_resource_version or the version of the resume token, which this replica has not
+	// reached. It does not change your objects, and has the resume token of the request.
 	EventType_EVENT_TYPE_BOOKMARK EventType = 6
 	// Only in a page (see WatchRequest.limit): the object has another place, and is otherwise
 	// unchanged. The object has no content.
@@ -723,7 +723,8 @@ type Event struct {
 	// resume_token), both versions are the same, and the UID is set only if the service
 	// knows which object it was.
 	//
-	// In a page (see WatchRequest.limit) it is the version of the page that the event leads to.
+	// In a page (see WatchRequest.limit) it is the version of the page that the event leads
+	// to, except for BOOKMARK, which is as in other streams.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The format of the patch, if the object's content (its struct or json) is a patch to
 	// the state of the object that this stream sent last. It is the format that

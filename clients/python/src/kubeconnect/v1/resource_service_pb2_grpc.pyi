@@ -266,8 +266,9 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     shutting down), RESOURCE_EXHAUSTED (a limit is reached: wait for retry_after_seconds;
     if that is 0, the request itself is too large), DEADLINE_EXCEEDED (the call took longer
     than its deadline), UNIMPLEMENTED (this version of the service, or the resource, does
-    not support the operation). The comments of the RPCs and fields describe the other
-    codes.
+    not support the operation), INTERNAL (the API server or one of its webhooks failed with
+    status 500, or this service has a defect: the log has the request's X-Request-Id). The
+    comments of the RPCs and fields describe the other codes.
     """
 
     @typing.overload
@@ -563,8 +564,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
     shutting down), RESOURCE_EXHAUSTED (a limit is reached: wait for retry_after_seconds;
     if that is 0, the request itself is too large), DEADLINE_EXCEEDED (the call took longer
     than its deadline), UNIMPLEMENTED (this version of the service, or the resource, does
-    not support the operation). The comments of the RPCs and fields describe the other
-    codes.
+    not support the operation), INTERNAL (the API server or one of its webhooks failed with
+    status 500, or this service has a defect: the log has the request's X-Request-Id). The
+    comments of the RPCs and fields describe the other codes.
     """
 
     @abc.abstractmethod

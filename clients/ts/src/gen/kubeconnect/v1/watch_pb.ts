@@ -438,7 +438,8 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
    * resume_token), both versions are the same, and the UID is set only if the service
    * knows which object it was.
    *
-   * In a page (see WatchRequest.limit) it is the version of the page that the event leads to.
+   * In a page (see WatchRequest.limit) it is the version of the page that the event leads
+   * to, except for BOOKMARK, which is as in other streams.
    *
    * @generated from field: string resource_version = 3;
    */
@@ -795,14 +796,14 @@ export enum EventType {
 
   /**
    * No change: everything up to the event's resource version has been delivered, and
-   * nothing at or below it follows. After a DELETED the version can be older than that
-   * event's, until the service knows that no other object was deleted at the same
-   * version. The time between two responses of a stream is never more than ten seconds,
-   * because BOOKMARK is sent if there is nothing else to send. A BOOKMARK without a
-   * version means that the stream waits for the service's first snapshot of the resource
-   * (freshness is then stale), or for min_resource_version or the version of the resume
-   * token, which this replica has not reached. It does not change your objects, and has
-   * the resume token of the request.
+   * nothing at or below it follows. After a deletion the version can be older than one that
+   * was sent before, until the service knows that no other object was deleted at the same
+   * version. Of Events it knows that only when another Event changes. The time between two
+   * responses of a stream is never more than ten seconds, because BOOKMARK is sent if there
+   * is nothing else to send. A BOOKMARK without a version means that the stream waits for
+   * the service's first snapshot of the resource (freshness is then stale), or for
+   * min_resource_version or the version of the resume token, which this replica has not
+   * reached. It does not change your objects, and has the resume token of the request.
    *
    * @generated from enum value: EVENT_TYPE_BOOKMARK = 6;
    */
