@@ -234,3 +234,113 @@ func TestCallLog_HasNoCredentialAndNothingOfAnObject(t *testing.T) {
 		t.Error("no change was logged")
 	}
 }
+
+// quotedSecret is part of each object in the tests below, and of what the API server responds about it.
+const quotedSecret = "hunter2-hunter2"
+
+// newQuotingService returns a service whose API server rejects each change with a reason, and quotes it,
+// as admission policies and webhooks can do with any reason.
+func newQuotingService(t *testing.T, reason metav1.StatusReason, code int) *service {
+	t.Helper()
+	api := podsAPI()
+	api.change = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(metav1.Status{
+			Status: metav1.StatusFailure, Reason: reason, Code: int32(code), //nolint:gosec // a status of HTTP
+			Message: fmt.Sprintf("admission webhook denied the request: %s", body),
+		})
+	})
+	return newServiceOf(t, api, Config{
+		Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: everything(), Recheck: time.Hour, LogSample: 0, Limits: edge.Limits{},
+	})
+}
+
+func TestCallLog_ChangesQuoteNoObjectWhateverTheReason(t *testing.T) {
+	const object = `{"metadata":{"name":"a"},"spec":{"x":"` + quotedSecret + `"}}`
+	for reason, code := range map[metav1.StatusReason]int{
+		metav1.StatusReasonForbidden: 403, metav1.StatusReasonUnauthorized: 401, metav1.StatusReasonConflict: 409,
+		metav1.StatusReasonRequestEntityTooLarge: 413, metav1.StatusReasonInvalid: 422, metav1.StatusReasonInternalError: 500,
+		metav1.StatusReasonTooManyRequests: 429, metav1.StatusReasonTimeout: 504, "Custom": 418, "": 400,
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			lines, s := captureLines(t), newQuotingService(t, reason, code)
+			for procedure, body := range map[string]string{
+				"Create": `{"resource":"pods","namespace":"default","struct":` + object + `}`,
+				"Update": `{"resource":"pods","namespace":"default","struct":` + object + `}`,
+				"Patch":  `{"resource":"pods","namespace":"default","name":"a","type":"PATCH_TYPE_MERGE","value":` + object + `}`,
+			} {
+				s.send(t, loggedCall{procedure, body, "Bearer t", procedure})
+				line, values := lines.of(procedure)
+				if strings.Contains(line, quotedSecret) || values["msg"] != "change" || values["code"] == "ok" || values["name"] != "a" {
+					t.Errorf("%s: %s", procedure, line)
+				}
+			}
+		})
+	}
+}
+
+func TestCallLog_ChangesNameWhatTheyChange(t *testing.T) {
+	lines, s := captureLines(t), newQuotingService(t, metav1.StatusReasonConflict, http.StatusConflict)
+	const manifest = `{"metadata":{"name":"a","namespace":"default"}}`
+	for name, test := range map[string]struct {
+		procedure, body string
+		subresource     any
+	}{
+		"a manifest":                     {"Create", `{"resource":"pods","struct":` + manifest + `}`, nil},
+		"a manifest as bytes":            {"Create", `{"resource":"pods","data":"` + base64.StdEncoding.EncodeToString([]byte(manifest)) + `"}`, nil},
+		"an update":                      {"Update", `{"resource":"pods","struct":` + manifest + `}`, nil},
+		"an update of a subresource":     {"Update", `{"resource":"pods","subresource":"status","struct":` + manifest + `}`, "status"},
+		"the creation of a subresource":  {"Create", `{"resource":"pods","namespace":"default","name":"a","subresource":"eviction","struct":{}}`, "eviction"},
+		"a patch of a subresource":       {"Patch", `{"resource":"pods","namespace":"default","name":"a","subresource":"status","type":"PATCH_TYPE_MERGE","value":{}}`, "status"},
+		"the deletion of an object":      {"Delete", `{"resource":"pods","namespace":"default","name":"a"}`, nil},
+		"a subresource with line breaks": {"Patch", `{"resource":"pods","namespace":"default","name":"a","subresource":"x\ny","type":"PATCH_TYPE_MERGE","value":{}}`, "x\ny"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := strings.ReplaceAll(name, " ", "-")
+			s.send(t, loggedCall{test.procedure, test.body, "Bearer t", id})
+			line, values := lines.of(id)
+			if values["namespace"] != "default" || values["name"] != "a" || values["subresource"] != test.subresource || values["msg"] != "change" {
+				t.Errorf("%s", line)
+			}
+		})
+	}
+}
+
+// TestCallLog_UnreadableRequestsAreNoChanges sends requests that connect rejects before the interceptors.
+func TestCallLog_UnreadableRequestsAreNoChanges(t *testing.T) {
+	for name, test := range map[string]struct{ contentType, encoding, body, code string }{
+		"protobuf":           {"application/proto", "", "\x0a\xff\xff", "invalid_argument"},
+		"protobuf of gRPC":   {"application/grpc", "", "\x00\x00\x00\x00\x03\x0a\xff\xff", "invalid_argument"},
+		"protobuf of Web":    {"application/grpc-web", "", "\x00\x00\x00\x00\x03\x0a\xff\xff", "invalid_argument"},
+		"a message cut off":  {"application/grpc", "", "\x00\x00\x00\x01\x00\x0a", "internal"},
+		"not compressed":     {"application/json", "gzip", "{}", "invalid_argument"},
+		"JSON":               {"application/json", "", "{", "invalid_argument"},
+		"more than is taken": {"application/json", "", strings.Repeat(" ", 5<<20), "resource_exhausted"},
+	} {
+		lines, s := captureLines(t), newLoggedService(t) // a caller has few lines with one code
+		for _, procedure := range []string{"Create", "Delete", "DeleteCollection", "Get"} {
+			id := strings.ReplaceAll(name, " ", "-") + "-" + procedure
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/kubeconnect.v1.ResourceService/"+procedure, strings.NewReader(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for header, value := range map[string]string{
+				"Content-Type": test.contentType, "Content-Encoding": test.encoding, "Authorization": "Bearer t", edge.RequestIDHeader: id, "Te": "trailers",
+			} {
+				if value != "" {
+					request.Header.Set(header, value)
+				}
+			}
+			answer, err := s.http.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, answer.Body)
+			_ = answer.Body.Close()
+			if line, values := lines.of(id); values["msg"] != "call failed" || values["code"] != test.code || values["caller"] != "jane" {
+				t.Errorf("%s", line)
+			}
+		}
+	}
+}

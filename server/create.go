@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/write"
@@ -43,6 +44,7 @@ func (w *writes) Create(ctx context.Context, request *kubeconnectv1.CreateReques
 		if err != nil {
 			return writeResponse{}, err
 		}
+		edge.NoteObject(ctx, manifest.Head.Metadata.Namespace, manifest.Head.Metadata.Name)
 		target, err := createTarget(resource, params.objectParams, manifest.Head)
 		if err != nil {
 			return writeResponse{}, err

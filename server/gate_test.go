@@ -225,7 +225,7 @@ func TestEntrance_HeaderFieldsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("returned %d", answer.StatusCode)
+	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge || answer.Header.Get(edge.RequestIDHeader) == "" {
+		t.Errorf("returned %d with the headers %v", answer.StatusCode, answer.Header)
 	}
 }

@@ -79,6 +79,7 @@ func (m *manySender) send(ctx context.Context, index int, lease *accessLease, gu
 		if fill(&m.response); !m.independent {
 			m.response.ResumeToken = joinTokens(m.tokens)
 		}
+		edge.SendsPart(ctx)
 		return m.stream.Send(&m.response)
 	})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,16 @@ func TestMetrics_CountSentEvents(t *testing.T) {
 	}
 }
 
+// TestMetrics_RejectedStreamsAreKnownAsStreams has a gate reject the first stream of a service.
+func TestMetrics_RejectedStreamsAreKnownAsStreams(t *testing.T) {
+	s := newCountedService(t)
+	if _, err := rawClientsOf(s.service).watchPods(t, ""); connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Fatalf("returned %v", err)
+	}
+	metricstest.WantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 0`)
+	metricstest.WantLines(t, s, "kubeconnect_call_duration_seconds")
+}
+
 func TestMetrics_DoNotCountUnknownMethods(t *testing.T) {
 	s := newCountedService(t)
 	for _, path := range []string{"/", "/nosuch", "/kubeconnect.v1.ResourceService/Made.Up", "/made.up.Service/Get", "/livez"} {
@@ -149,5 +160,39 @@ func TestMetrics_CountCallsAndBytesByResource(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMetrics_CountTheResourceOfEachPart follows several resources on one stream, one of them not served.
+func TestMetrics_CountTheResourceOfEachPart(t *testing.T) {
+	metrics := edge.NewMetrics()
+	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigAuthenticator{}, Authorizer: everything(), Metrics: metrics})
+	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{
+		Independent: true,
+		Watches:     []*kubeconnectv1.WatchSpec{{Resource: "pods"}, {Resource: "nosuch"}, {Resource: "pod", Namespace: "default"}},
+		Counts:      []*kubeconnectv1.WatchCountsRequest{{Resource: "Pod"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for answered := map[int32]bool{}; len(answered) < 4 && stream.Receive(); {
+		answered[stream.Msg().GetWatchIndex()] = true
+	}
+	s.stop()
+	for stream.Receive() {
+	}
+	_ = stream.Close()
+	const many = `{procedure="/kubeconnect.v1.ResourceService/WatchMany"`
+	metricstest.WantLines(t, metrics, "kubeconnect_resource_calls_total", many+`,resource=""} 1`, many+`,resource="pods.v1"} 3`)
+	var sent []string
+	for _, line := range metricstest.Lines(t, metrics, "kubeconnect_sent_bytes_total") {
+		series, bytes, _ := strings.Cut(line, "} ")
+		if bytes == "0" {
+			t.Errorf("no bytes are counted for %s", series)
+		}
+		sent = append(sent, series)
+	}
+	if want := []string{many + `,resource=""`, many + `,resource="pods.v1"`}; !slices.Equal(sent, want) {
+		t.Errorf("bytes are counted for %v, want %v", sent, want)
 	}
 }

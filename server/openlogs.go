@@ -1,10 +1,10 @@
 package server
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"fmt"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 const (
@@ -34,9 +34,9 @@ type openLogs struct {
 func (o openLogs) acquire() (release func(), err error) {
 	release, ok := o.queue.TryAcquire(o.caller, o.weight)
 	if !ok {
-		return nil, apierror.Failure(metav1.StatusReasonTooManyRequests,
+		return nil, &edge.LimitError{Limit: edge.LimitOpenLogs, Over: fmt.Sprintf(
 			"too many logs are open: at most %d of one caller and %d in all, and a log with before_lines counts as %d; end other streams of log lines, or select fewer logs",
-			maxCallerOpenLogs, maxOpenLogs, contextLogs)
+			maxCallerOpenLogs, maxOpenLogs, contextLogs)}
 	}
 	return release, nil
 }

@@ -1,10 +1,10 @@
 package server
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"fmt"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 const (
@@ -35,8 +35,8 @@ func (u *unreadLogs) fits() error {
 	}
 	release, ok := u.queue.TryAcquire(u.caller, u.count)
 	if !ok {
-		return apierror.Failure(metav1.StatusReasonTooManyRequests,
-			"too many logs are left unread: at most %d of one caller and %d in all; read them faster, or open fewer", maxCallerUnreadLogs, maxUnreadLogs)
+		return &edge.LimitError{Limit: edge.LimitUnreadLogs, Over: fmt.Sprintf(
+			"too many logs are left unread: at most %d of one caller and %d in all; read them faster, or open fewer", maxCallerUnreadLogs, maxUnreadLogs)}
 	}
 	u.release = release
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
@@ -44,6 +45,7 @@ func (w *writes) Update(ctx context.Context, request *kubeconnectv1.UpdateReques
 		if err != nil {
 			return writeResponse{}, err
 		}
+		edge.NoteObject(ctx, manifest.Head.Metadata.Namespace, manifest.Head.Metadata.Name)
 		target, err := updateTarget(resource, params.objectParams, manifest.Head)
 		if err != nil {
 			return writeResponse{}, err

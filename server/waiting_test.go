@@ -130,7 +130,7 @@ func TestReads_AreUnavailableWithoutTheServicesPermission(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	stream.Receive()
 	for what, err := range map[string]error{"List": listed, "Get": got, "Watch": stream.Err()} {
-		if connect.CodeOf(err) != connect.CodeUnavailable || err.Error() != "unavailable: the service may not list pods: its operator must give it that permission" {
+		if connect.CodeOf(err) != connect.CodeUnavailable || err.Error() != "unavailable: the service is not allowed to list pods: its operator can grant it, by the commands that kubeconnect check prints" {
 			t.Errorf("%s returned %v", what, err)
 		}
 	}

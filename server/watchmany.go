@@ -58,8 +58,12 @@ func (s *manyStream) followAll(ctx context.Context) {
 		follow = s.followAlone
 	}
 	var following sync.WaitGroup
-	for i := range s.params.parts {
-		following.Go(func() { follow(ctx, i) })
+	for i, part := range s.params.parts {
+		ctx, end := edge.BeginPart(ctx, part.resource)
+		following.Go(func() {
+			defer end()
+			follow(ctx, i)
+		})
 	}
 	following.Wait()
 }

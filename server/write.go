@@ -39,6 +39,7 @@ func (w *writes) change(ctx context.Context, dest write.Target, change write.Cha
 	if err != nil {
 		return writeResponse{}, err
 	}
+	edge.NoteObject(ctx, object.Namespace(), object.Name())
 	view := encode.View{Encoding: encoding, Messages: true}
 	if err := reserveWriteResponse(ctx, len(done.Body)+view.Memory([]*informerhub.Object{object})); err != nil {
 		return writeResponse{}, err

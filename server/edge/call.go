@@ -27,6 +27,8 @@ type call struct {
 	releases       []func()
 	span           callSpan
 	record         callRecord
+	isHandled      bool // the request was read, and its handler has begun
+	hasEnded       bool // Metrics.ended has recorded how
 }
 
 type callKey struct{}

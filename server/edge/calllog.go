@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
@@ -23,7 +22,9 @@ const (
 	// code are logged each. The number of the others is logged at its end.
 	logInterval = 10 * time.Second
 	logBurst    = 10
-	// maxLogged bounds the pairs of callers and codes of one interval. Those above it are one pair.
+	// maxLogged bounds the pairs of callers and codes of one interval, and those of networks and codes
+	// for calls whose caller is not known. Those above it are one pair. Because the bounds are separate,
+	// clients without a credential cannot take the lines of callers.
 	maxLogged = 1000
 )
 
@@ -42,12 +43,15 @@ var changes = map[string]bool{
 type callLog struct {
 	sample atomic.Uint64 // the part of other calls that is logged, as the bits of a float64
 
-	mu     sync.Mutex // guards failed
-	failed map[failure]int
+	mu     sync.Mutex        // guards the fields below
+	failed map[bool]failures // by whether the caller is known; nil outside of an interval
 }
 
 // failure is what failed calls have in common that are counted together.
 type failure struct{ caller, code string }
+
+// failures are numbers of failed calls.
+type failures map[failure]int
 
 func newCallLog(sample float64) *callLog {
 	l := &callLog{}
@@ -63,10 +67,10 @@ func (l *callLog) log(c *call) {
 	switch {
 	case r.procedure == "":
 		return // not a call
-	case changes[r.procedure] && !r.isRefused:
+	case changes[r.procedure] && c.isHandled:
 		l.write(c, slog.LevelInfo, "change")
 	case r.err != nil && !isNormal(r.err):
-		if l.admits(failure{callerOf(c), connect.CodeOf(r.err).String()}) {
+		if l.admits(r.caller != "", failure{callerOf(c), connect.CodeOf(r.err).String()}) {
 			l.write(c, levelOf(r.err), "call failed")
 		}
 	case rand.Float64() < math.Float64frombits(l.sample.Load()):
@@ -100,20 +104,24 @@ func callerOf(c *call) string {
 	return c.network
 }
 
-// admits reports whether to log a failed call.
-func (l *callLog) admits(of failure) bool {
+// admits reports whether to log a failed call of a caller that is known or not.
+func (l *callLog) admits(isKnown bool, of failure) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {
-		l.failed = map[failure]int{}
+		l.failed = map[bool]failures{true: {}, false: {}}
 		time.AfterFunc(logInterval, l.summarize)
 	}
-	if _, known := l.failed[of]; !known && len(l.failed) >= maxLogged {
-		of = failure{caller: "other callers"}
+	failed := l.failed[isKnown]
+	if failed[of] == 0 && len(failed) >= maxLogged {
+		of = failure{caller: othersOf[isKnown]}
 	}
-	l.failed[of]++
-	return l.failed[of] <= logBurst
+	failed[of]++
+	return failed[of] <= logBurst
 }
+
+// othersOf names the callers above maxLogged, and the networks of those that are not known.
+var othersOf = map[bool]string{true: "other callers", false: "other addresses"}
 
 // summarize logs how many failed calls were not logged, and begins the next interval.
 func (l *callLog) summarize() {
@@ -121,9 +129,11 @@ func (l *callLog) summarize() {
 	failed := l.failed
 	l.failed = nil
 	l.mu.Unlock()
-	for of, count := range failed {
-		if count > logBurst {
-			slog.Warn("more calls failed", "caller", of.caller, "code", of.code, "calls", count-logBurst, "seconds", logInterval.Seconds())
+	for _, each := range failed {
+		for of, count := range each {
+			if count > logBurst {
+				slog.Warn("more calls failed", "caller", of.caller, "code", of.code, "calls", count-logBurst, "seconds", logInterval.Seconds())
+			}
 		}
 	}
 }
@@ -156,12 +166,15 @@ func (c *call) attributes() []slog.Attr {
 		attributes = append(attributes, slog.Int64("objects", objects))
 	}
 	about := r.subjectOf()
+	if about.subresource != "" {
+		attributes = append(attributes, slog.String("subresource", about.subresource))
+	}
 	if about.dryRun {
 		attributes = append(attributes, slog.Bool("dry_run", true))
 	}
 	for _, text := range []struct{ key, value string }{
 		{"trace_id", c.span.traceID()}, {"caller", r.caller}, {"resource", r.about()}, {"namespace", about.namespace}, {"name", about.name},
-		{"reason", reasonOf(r.err)}, {"error", errorText(r)},
+		{"reason", reasonOf(r.err)}, {"error", errorText(c)},
 	} {
 		if text.value != "" {
 			attributes = append(attributes, slog.String(text.key, text.value))
@@ -188,18 +201,13 @@ func reasonOf(err error) string {
 // maxLoggedError is the maximum length of an error in the log.
 const maxLoggedError = 256
 
-// errorText returns the message of an error. That of an invalid object can quote the object, which may
-// be a Secret, and is omitted.
-func errorText(r *callRecord) string {
+// errorText returns the message of an error. That of a change is omitted, unless its request was not read:
+// the API server quotes an invalid object, which may be a Secret, and so can admission policies and
+// webhooks, with any reason.
+func errorText(c *call) string {
 	var coded *connect.Error
-	if !errors.As(r.err, &coded) {
+	if !errors.As(c.record.err, &coded) || changes[c.record.procedure] && !c.record.isRefused {
 		return ""
-	}
-	switch metav1.StatusReason(reasonOf(r.err)) {
-	case metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest, "":
-		if changes[r.procedure] {
-			return ""
-		}
 	}
 	return cut(coded.Message(), maxLoggedError)
 }

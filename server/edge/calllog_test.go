@@ -55,7 +55,7 @@ func endedCall(t *testing.T, caller, procedure string, err error) *call {
 	t.Helper()
 	c := newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil), "192.0.2.0/24")
 	c.record.caller = caller
-	c.record.procedure, c.record.err = procedure, ConnectError(err)
+	c.record.procedure, c.record.err, c.isHandled = procedure, ConnectError(err), true
 	return c
 }
 
@@ -148,5 +148,27 @@ func TestCallLog_ManyCallersDoNotFillTheMemory(t *testing.T) {
 		if text := strings.Join(lines.take(), "\n"); !strings.Contains(text, `msg="more calls failed" caller="other callers"`) {
 			t.Error("the others are not counted")
 		}
+	})
+}
+
+// TestCallLog_UnknownClientsDoNotHideCallers uses fake time.
+func TestCallLog_UnknownClientsDoNotHideCallers(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		lines, l := captureLog(t, slog.LevelInfo), newCallLog(0)
+		for i := range 2 * maxLogged {
+			c := endedCall(t, "", listProcedure, auth.ErrUnauthenticated)
+			c.network = fmt.Sprintf("2001:db8:%x::/64", i)
+			l.log(c)
+		}
+		if got := len(lines.take()); got > maxLogged+logBurst {
+			t.Errorf("%d lines of unknown clients", got)
+		}
+		for i := range maxLogged {
+			l.log(endedCall(t, fmt.Sprintf("caller-%d", i), listProcedure, auth.ErrUnauthenticated))
+		}
+		if got := len(lines.take()); got != maxLogged {
+			t.Errorf("%d lines of %d callers", got, maxLogged)
+		}
+		time.Sleep(logInterval)
 	})
 }

@@ -22,10 +22,13 @@ type callRecord struct {
 	procedure string // empty if the request is not a call, or its procedure is not known yet
 	err       error  // nil if the call succeeded
 	isRefused bool   // before its request was read
+	status    int    // of the response over HTTP; 0 before it is sent, or if it is 200 by default
 	began     time.Time
 	metrics   *Metrics
 	sent      prometheus.Counter // of bytes, for the resource sentFor
 	sentFor   *string
+	sending   *callPart // the part that sends; nil if the call has none. Who sends owns it
+	hasParts  bool
 
 	usage *callerUsage // of the caller; nil if the call was not admitted
 
@@ -33,14 +36,16 @@ type callRecord struct {
 	resolved atomic.Pointer[string]  // the resource as the cluster serves it; see NoteResource
 	objects  atomic.Int64            // in the responses; see NoteObjects
 	bytes    atomic.Int64            // of the responses, without headers
+	writing  atomic.Int64            // when the write that is in progress began, in Unix nanoseconds; 0 without one
 }
 
 // subject is what a request is about. It is immutable.
 type subject struct {
-	resource  string // as the request names it
-	namespace string
-	name      string
-	dryRun    bool
+	resource    string // as the request names it
+	namespace   string
+	name        string
+	subresource string
+	dryRun      bool
 }
 
 // subjectOf returns what the call is about, as far as it is known.
@@ -61,8 +66,12 @@ func (r *callRecord) begin(spec connect.Spec, metrics *Metrics) {
 
 // sentBytes returns the counter of the bytes that are sent, which is not looked up for each message.
 func (r *callRecord) sentBytes() prometheus.Counter {
-	if resolved := r.resolved.Load(); r.sent == nil || r.sentFor != resolved {
-		r.sent, r.sentFor = r.metrics.sentBytes(r.procedure, r.servedResource()), resolved
+	resolved := r.resolved.Load()
+	if r.sending != nil {
+		resolved = r.sending.resolved.Load()
+	}
+	if r.sent == nil || r.sentFor != resolved {
+		r.sent, r.sentFor = r.metrics.sentBytes(r.procedure, nameOf(resolved)), resolved
 	}
 	return r.sent
 }
@@ -78,6 +87,9 @@ func (r *callRecord) describe(message any) {
 	}
 	if of, ok := message.(interface{ GetName() string }); ok {
 		about.name = noted(of.GetName())
+	}
+	if of, ok := message.(interface{ GetSubresource() string }); ok {
+		about.subresource = noted(of.GetSubresource())
 	}
 	if of, ok := message.(interface{ GetDryRun() bool }); ok {
 		about.dryRun = of.GetDryRun()
@@ -114,22 +126,29 @@ func recordOf(ctx context.Context) *callRecord {
 	return &callRecord{}
 }
 
-// NoteResource records the resource that a call is about, as the cluster serves it, if the request names
-// it so. It can be called concurrently.
+// NoteResource records the resource that a call, or a part of it, is about, as the cluster serves it, if
+// the request names it so. It can be called concurrently.
 func NoteResource(ctx context.Context, name, resource string) {
+	if part, ok := ctx.Value(partKey{}).(*callPart); ok && part.named == name {
+		part.resolved.Store(&resource)
+	}
 	if r := recordOf(ctx); r.subjectOf().resource == name {
 		r.resolved.Store(&resource)
 	}
 }
 
+// NoteObject records the object that a change is about, as far as its request does not name it outside
+// of the manifest, and the API server has chosen its name. The goroutine of the call's handler calls it.
+func NoteObject(ctx context.Context, namespace, name string) {
+	r := recordOf(ctx)
+	about := r.subjectOf()
+	about.namespace, about.name = cmp.Or(about.namespace, noted(namespace)), cmp.Or(about.name, noted(name))
+	r.subject.Store(&about)
+}
+
 // servedResource returns the resource as the cluster serves it; empty if the call is about none, about
 // several, or about one that the cluster does not serve.
-func (r *callRecord) servedResource() string {
-	if resolved := r.resolved.Load(); resolved != nil {
-		return *resolved
-	}
-	return ""
-}
+func (r *callRecord) servedResource() string { return nameOf(r.resolved.Load()) }
 
 // about returns the resource that the call is about, as precisely as it is known.
 func (r *callRecord) about() string {
@@ -150,28 +169,68 @@ func (r *callRecord) use(load Traffic) {
 	}
 }
 
+// usedProcessor adds the time for which work of the call held a processor slot. It can be called
+// concurrently.
+func (r *callRecord) usedProcessor(held time.Duration) {
+	r.use(Traffic{ProcessorSeconds: held.Seconds()})
+}
+
+// beginWrite records that a write to the client is in progress, until endWrite.
+func (r *callRecord) beginWrite() { r.writing.Store(time.Now().UnixNano()) }
+
+// endWrite records that the write has ended, and adds to what the caller has used.
+func (r *callRecord) endWrite(bytes int) {
+	took := time.Since(time.Unix(0, r.writing.Swap(0)))
+	r.use(Traffic{Bytes: float64(bytes), ProcessorSeconds: min(took, maxWriteTime).Seconds()})
+}
+
+// maxWriteTime is the time of a write above which it has waited for the client. More than that does not
+// count as time of a processor.
+const maxWriteTime = time.Millisecond
+
+// unread returns the time for which a write has waited for the client to read; 0 if none waits.
+func (r *callRecord) unread() time.Duration {
+	began := r.writing.Load()
+	if began == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, began))
+}
+
 // RequestID returns the ID of the request of a call; empty outside of a call.
 func RequestID(ctx context.Context) string { return recordOf(ctx).id }
 
-// countingWriter counts the bytes of a response, as they are sent: a stream can be open for an hour.
+// countingWriter records the status of a response, and counts its bytes as they are sent: a stream can be
+// open for an hour.
 type countingWriter struct {
 	http.ResponseWriter
 	record *callRecord
 }
 
+// WriteHeader implements http.ResponseWriter.
+func (w countingWriter) WriteHeader(status int) {
+	w.record.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
 // Write implements io.Writer.
 func (w countingWriter) Write(p []byte) (int, error) {
+	w.record.beginWrite()
 	n, err := w.ResponseWriter.Write(p)
+	w.record.endWrite(n)
 	w.record.bytes.Add(int64(n))
 	if w.record.procedure != "" {
 		w.record.sentBytes().Add(float64(n))
-		w.record.use(Traffic{Bytes: float64(n)})
 	}
 	return n, err
 }
 
 // Flush implements http.Flusher.
-func (w countingWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+func (w countingWriter) Flush() {
+	w.record.beginWrite()
+	defer w.record.endWrite(0)
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
 
 // Unwrap returns the writer for [http.ResponseController].
 func (w countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -44,28 +44,37 @@ var cacheMeasures = []measure[informerhub.Status]{
 		"Objects in memory.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Objects) }),
 	newMeasure("kubeconnect_cache_bytes", "resource",
-		"Approximate memory of the objects in bytes, without indexes and history. Alert when the sum approaches half of the memory limit.",
+		"Approximate memory of the objects in bytes, without indexes and history.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Bytes) }),
 	newMeasure("kubeconnect_cache_watchers", "resource",
 		"Open watches of the resource.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Watchers) }),
 	newMeasure("kubeconnect_cache_synced", "resource",
-		"1 when the first snapshot of the resource is complete. Alert when it is 0 for a minute: no caller can read the resource; see the log of the service.",
+		"1 when the first snapshot of the resource is complete.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return number(s.Synced) }),
 	newMeasure("kubeconnect_cache_stale", "resource",
-		"1 while the API server is unreachable: responses are marked as stale. Alert when it is 1 for a minute.",
+		"1 while the cache may lack changes: responses are marked as stale.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return number(s.Stale) }),
+	newMeasure("kubeconnect_cache_rejected", "resource",
+		"1 if the last failed attempt to list or watch the resource got an error response from the API server, such as forbidden: the connection works.",
+		prometheus.GaugeValue, func(s informerhub.Status) float64 { return number(s.Rejected) }),
+	newMeasure("kubeconnect_cache_failures_total", "resource",
+		"Failed attempts to list or watch the resource.",
+		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Failures) }),
 	newMeasure("kubeconnect_cache_last_contact_timestamp_seconds", "resource",
-		"Time of the last confirmed contact with the API server, in Unix time: time() minus this is the maximum age of responses. Alert when that is more than 60.",
+		"Time of the last confirmed contact with the API server, in Unix time: time() minus this is the maximum age of responses.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.LastContact.UnixNano()) / float64(time.Second) }),
 	newMeasure("kubeconnect_cache_relisting_since_timestamp_seconds", "resource",
-		"Start of the list or relist that is running, in Unix time; 0 if none is. Until it ends, responses are from the state before it. Alert when time() minus this is more than 300: the API server is slow or rejects the list; see the log of the service.",
+		"Start of the list or relist that is running, in Unix time; 0 if none is. Until it ends, responses are from the state before it.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return unixSeconds(s.RelistingSince) }),
 	newMeasure("kubeconnect_cache_window_seconds", "resource",
 		"Time that the window of known changes reaches back: a watch that was interrupted for less continues with each step, and later with the latest states. It falls while many or large objects change.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return secondsSince(s.WindowSince) }),
+	newMeasure("kubeconnect_cache_changes_total", "resource",
+		"Changes of objects that the cache has taken from the API server, including one for each object of the first snapshot.",
+		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Changes) }),
 	newMeasure("kubeconnect_cache_relists_total", "resource",
-		"Relists after the first snapshot. Alert when it keeps rising: each costs the API server a list of all objects.",
+		"Relists after the first snapshot: each is a list of all objects at the API server.",
 		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Relists) }),
 }
 
@@ -78,8 +87,9 @@ var beginnings = map[string]func(informerhub.Beginnings) int64{
 }
 
 var beginningsDesc = prometheus.NewDesc("kubeconnect_cache_watches_total",
-	"Begun and resumed watches of the resource, by how they continued: with a snapshot, because they had no token; with each step since "+
-		"their token; with the latest states of what has changed since; or with a reset, which is a snapshot in spite of a token.",
+	"Watches of the resource that have begun or resumed, by how: with a snapshot, because they had no token; with each step since "+
+		"their token; with the latest states of what has changed since; or with a reset, which is a snapshot in spite of a token. "+
+		"An open watch that cannot be continued counts again as a reset.",
 	[]string{"resource", "began_with"}, nil)
 
 var reviewMeasures = []measure[auth.ReviewStats]{
@@ -87,10 +97,10 @@ var reviewMeasures = []measure[auth.ReviewStats]{
 		"TokenReviews and SubjectAccessReviews that were sent to the API server.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Requested) }),
 	newMeasure("kubeconnect_auth_review_failures_total", "review",
-		"Reviews that failed. Alert when it rises: calls fail with unavailable, and streams send nothing but stale bookmarks.",
+		"Reviews that the API server did not answer: calls that need them fail with unavailable, and streams send nothing but stale bookmarks.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Failed) }),
 	newMeasure("kubeconnect_auth_review_rejections_total", "review",
-		"Reviews that were rejected because the queue was full. Alert when it rises: a client sends many invalid tokens, many unknown clients come through one proxy, or one caller needs more reviews than run at a time.",
+		"Reviews that were rejected because the queue was full.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Rejected) }),
 	newMeasure("kubeconnect_auth_reviews_waiting", "review",
 		"Reviews that wait for a slot, because others of the same caller or of all are running.",

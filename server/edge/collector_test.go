@@ -20,7 +20,7 @@ func (f reviewSourceFunc) ReviewStats() auth.ReviewStats { return f() }
 func TestCollector_ShowsTheCurrentStatusOfCaches(t *testing.T) {
 	pods, widgets := informerhub.Resource{Version: "v1", Name: "pods"}, informerhub.Resource{Group: "example.com", Version: "v2", Name: "widgets"}
 	status := []informerhub.Status{
-		{Resource: pods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.UnixMilli(1500)}, Objects: 1, Bytes: 2, Watchers: 3, Relists: 4, RelistingSince: time.UnixMilli(2500), Beginnings: informerhub.Beginnings{Snapshots: 5, Resumed: 6, LatestStates: 7, Resets: 8}},
+		{Resource: pods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.UnixMilli(1500)}, Objects: 1, Bytes: 2, Watchers: 3, Changes: 9, Relists: 4, RelistingSince: time.UnixMilli(2500), Beginnings: informerhub.Beginnings{Snapshots: 5, Resumed: 6, LatestStates: 7, Resets: 8}},
 		{Resource: widgets, Freshness: informerhub.Freshness{Stale: true}},
 	}
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return status }), nil)
@@ -28,6 +28,7 @@ func TestCollector_ShowsTheCurrentStatusOfCaches(t *testing.T) {
 		"kubeconnect_cache_objects":       {"1", "0"},
 		"kubeconnect_cache_bytes":         {"2", "0"},
 		"kubeconnect_cache_watchers":      {"3", "0"},
+		"kubeconnect_cache_changes_total": {"9", "0"},
 		"kubeconnect_cache_relists_total": {"4", "0"},
 		"kubeconnect_cache_synced":        {"1", "0"},
 

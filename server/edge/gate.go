@@ -80,7 +80,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	if err := g.reserve(ctx, c, spec, name); err != nil {
 		return nil, err
 	}
-	return fairqueue.With(WithCaller(ctx, calling), g.processors, name), nil
+	return fairqueue.WithMeter(WithCaller(ctx, calling), g.processors, name, c.record.usedProcessor), nil
 }
 
 func (g *gate) openStream(c *call, name, credential string) error {

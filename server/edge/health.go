@@ -30,7 +30,8 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness, upstream UpstreamHea
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if ready, _ := readiness.Current(); !ready {
-			http.Error(w, "not ready: the API server is unreachable, the snapshots to preload are not complete, or the service is shutting down",
+			http.Error(w, "not ready: the API server is unreachable, the snapshots to preload are not complete, permissions are missing, "+
+				"or the service is shutting down; a line \"not ready\" of its log has the cause",
 				http.StatusServiceUnavailable)
 			return
 		}

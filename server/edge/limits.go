@@ -63,6 +63,8 @@ const (
 	LimitUpstreamLists     Limit = "upstream_lists"     // concurrent lists at the API server
 	LimitUpstreamMemory    Limit = "upstream_memory"    // memory of what is read at the API server
 	LimitHealthWatches     Limit = "health_watches"     // open watches of grpc.health.v1.Health
+	LimitOpenLogs          Limit = "open_logs"          // open logs of containers
+	LimitUnreadLogs        Limit = "unread_logs"        // logs whose client does not read
 )
 
 // LimitError reports that a caller is over a limit, and when to retry.

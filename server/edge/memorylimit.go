@@ -45,10 +45,10 @@ func NewMemoryLimit() *MemoryLimit {
 		limit: prometheus.NewDesc("kubeconnect_memory_limit_bytes",
 			"Memory limit of the process, by --memory-limit or GOMEMLIMIT, in bytes; 0 without a limit.", nil, nil),
 		needed: prometheus.NewDesc("kubeconnect_memory_needed_bytes",
-			"Memory in bytes that garbage collection could not free at the last reading. Alert when it is above 80 % of kubeconnect_memory_limit_bytes.", nil, nil),
+			"Memory in bytes that garbage collection could not free at the last reading.", nil, nil),
 		exceeded: prometheus.NewDesc("kubeconnect_memory_limit_exceeded_seconds_total",
 			"Time in seconds during which the limit was exceeded, by reason. memory: the process needs more than the limit. collector: "+
-				"garbage collection takes most of the processor time to stay below it. Alert when it rises: give the process more memory, or cache fewer resources.",
+				"garbage collection takes most of the processor time to stay below it.",
 			[]string{"reason"}, nil),
 		read:    readMemory,
 		seconds: map[string]float64{reasonMemory: 0, reasonCollector: 0},

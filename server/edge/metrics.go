@@ -32,26 +32,22 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubeconnect_calls_total",
-			Help: "Completed calls and streams, by procedure and Connect code. Alert when unavailable, internal or " +
-				"unknown rise: the API server is unreachable, a replica is shutting down, or the service is at fault. With resource_exhausted a caller is over " +
-				"its limits, with unauthenticated it is unknown. A stream that its client closes counts as canceled, which is normal. " +
-				"Requests that cannot be parsed are not counted, unless they open a stream.",
+			Help: "Completed calls and streams, by procedure and Connect code. A stream that its client closes counts as canceled, which is normal.",
 		}, []string{"procedure", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kubeconnect_call_duration_seconds",
-			Help: "Duration of calls in seconds, without streams. Reads are served from the cache: alert when most " +
-				"take longer than 0.1 s. The first read of a resource waits for its snapshot, a write for the API server.",
+			Help: "Duration of calls in seconds, without streams. Reads are served from the cache. " +
+				"The first read of a resource waits for its snapshot, a write for the API server.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"procedure"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubeconnect_streams",
-			Help: "Open streams; each needs 40 to 85 KB. Alert when the number falls at once and does not rise " +
-				"at other replicas.",
+			Help: "Open streams, by procedure.",
 		}, []string{"procedure"}),
 		resources: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubeconnect_resource_calls_total",
-			Help: "Completed calls and streams, by procedure and resource. The resource is empty for calls about none or several, " +
-				"and for names that the cluster does not serve.",
+			Help: "Completed calls and streams, by procedure and resource, which is empty for calls about none, and for those " +
+				"that end before their resource is found. A WatchMany that has started counts once for each of its watches and counts.",
 		}, []string{"procedure", "resource"}),
 		limits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubeconnect_limited_calls_total",
@@ -65,14 +61,13 @@ func NewMetrics() *Metrics {
 		}, []string{"procedure", "resource"}),
 		delays: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "kubeconnect_watch_delay_seconds",
-			Help: "Time from when the service has received the oldest change of a message of a watch, until the message was passed to " +
-				"the connection. Latest states, for watches that were interrupted, are not included.",
+			Help: "Time until a message of a watch was passed to the connection, from when the service has received the oldest change " +
+				"in it, or from when the stream has begun if that was later. Snapshots and latest states are not included.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // to 65 s
 		}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubeconnect_sent_events_total",
-			Help: "Events sent on watches of the resource, including those of snapshots and bookmarks. Alert when it does not rise while " +
-				"there are streams: each gets a bookmark every few seconds.",
+			Help: "Events sent on watches of the resource, including those of snapshots and bookmarks.",
 		}, []string{"resource"}),
 		followers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kubeconnect_followers",
@@ -82,7 +77,7 @@ func NewMetrics() *Metrics {
 		followed: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kubeconnect_follower_bytes",
 			Help: "Approximate memory of the sorted objects and counts of live pages and live counts in bytes, without the objects. " +
-				"Alert when it is above 400000000: at 512 MiB further streams end with resource_exhausted.",
+				"At 512 MiB further streams end with resource_exhausted.",
 		}),
 	}
 }
@@ -93,29 +88,32 @@ func (m *Metrics) SetFollowed(followers, bytes int) {
 	m.followed.Set(float64(bytes))
 }
 
-// SentMessages counts the messages of watches of one resource. The zero value counts nothing.
+// SentMessages counts the messages of one watch. The zero value counts nothing.
 type SentMessages struct {
 	events prometheus.Counter
 	delays prometheus.Observer
+	began  time.Time // of the watch
 }
 
-// SentMessages returns the count of messages about a resource. A nil Metrics counts nothing.
+// SentMessages returns the count of messages of a watch of a resource that begins now. A nil Metrics
+// counts nothing.
 func (m *Metrics) SentMessages(resource string) SentMessages {
 	if m == nil {
 		return SentMessages{}
 	}
-	return SentMessages{m.events.WithLabelValues(resource), m.delays}
+	return SentMessages{m.events.WithLabelValues(resource), m.delays, time.Now()}
 }
 
 // Add counts a message with a number of events, of which the oldest change was received at since; zero
-// if they are no changes.
+// if they are no changes. The time before the watch began is no delay: while its client was away, there
+// was nothing to send a change to.
 func (s SentMessages) Add(events int, since time.Time) {
 	if s.events == nil {
 		return
 	}
 	s.events.Add(float64(events))
 	if !since.IsZero() {
-		s.delays.Observe(time.Since(since).Seconds())
+		s.delays.Observe(min(time.Since(since), time.Since(s.began)).Seconds())
 	}
 }
 
@@ -142,13 +140,20 @@ func (m *Metrics) ended(spec connect.Spec, c *call, err error) {
 	if connect.IsNotModifiedError(err) {
 		err = nil
 	}
-	c.record.err = err
-	m.resources.WithLabelValues(spec.Procedure, c.record.servedResource()).Inc()
+	c.record.err, c.hasEnded = err, true
+	if !c.record.hasParts { // otherwise each part has been counted
+		m.countResource(spec.Procedure, c.record.servedResource())
+	}
 	code := "ok"
 	if err != nil {
 		code = connect.CodeOf(err).String()
 	}
 	m.calls.WithLabelValues(spec.Procedure, code).Inc()
+}
+
+// countResource counts a call, or a part of one, about a resource.
+func (m *Metrics) countResource(procedure, resource string) {
+	m.resources.WithLabelValues(procedure, resource).Inc()
 }
 
 // limited counts a call that has failed because of a limit, if it has.
@@ -163,9 +168,12 @@ func (m *Metrics) sentBytes(procedure, resource string) prometheus.Counter {
 	return m.bytes.WithLabelValues(procedure, resource)
 }
 
-// refused counts a call that a gate has rejected, because interceptors do not see it.
+// refused counts a call that a gate has rejected, because interceptors do not see it. The procedure of a
+// stream has a number of open streams from then on: the rules for alerts know streams by that.
 func (m *Metrics) refused(spec connect.Spec, c *call, err error) {
-	if !isStream(spec) {
+	if isStream(spec) {
+		m.streams.WithLabelValues(spec.Procedure)
+	} else {
 		m.durations.WithLabelValues(spec.Procedure).Observe(time.Since(c.record.began).Seconds())
 	}
 	c.record.isRefused = true
@@ -183,6 +191,7 @@ type countCalls struct {
 func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		call := callFrom(ctx)
+		call.isHandled = invalidJSONOf(request) == nil // otherwise mapErrors rejects it
 		call.record.describe(request.Any())
 		response, err := next(ctx, request)
 		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.record.began).Seconds())
@@ -196,6 +205,7 @@ func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 func (c countCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		call := callFrom(ctx)
+		call.isHandled = true
 		open := c.metrics.streams.WithLabelValues(conn.Spec().Procedure)
 		open.Inc()
 		defer open.Dec()

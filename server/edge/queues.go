@@ -49,7 +49,7 @@ var queueMeasures = []measure[fairqueue.Use]{
 		"The capacity of a bounded resource. A call that does not fit waits, or is rejected if a caller has too many waiting.",
 		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Capacity) }),
 	newMeasure("kubeconnect_queue_waiting", "queue",
-		"Calls and streams that wait for a bounded resource. Alert when it is not 0 for a minute.",
+		"Calls and streams that wait for a bounded resource.",
 		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Waiting) }),
 }
 

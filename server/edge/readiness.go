@@ -1,6 +1,10 @@
 package edge
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Readiness reports whether the service can serve calls: it has the snapshots that it preloads, or
 // reaches the API server, and is not shutting down. The zero value is not ready. Its methods are
@@ -9,6 +13,13 @@ type Readiness struct {
 	mu      sync.Mutex // guards the fields below
 	ready   bool
 	changed chan struct{} // closed at the next change; nil if there is no waiter
+}
+
+// Metric returns the metric of whether the service is ready.
+func (r *Readiness) Metric() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubeconnect_ready", Help: "1 while the replica is ready, as in /readyz.",
+	}, func() float64 { return number(r.IsReady()) })
 }
 
 // Set sets whether the service is ready.

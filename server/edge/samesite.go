@@ -22,7 +22,7 @@ func sameSite(origins []string, mux *http.ServeMux) http.Handler {
 		if r.Method == http.MethodGet {
 			w.Header().Set("Cache-Control", "no-store") // until a read has succeeded: see conditionalReads
 		}
-		if isCrossSite(r) && !isListed(origins, r) {
+		if IsCrossSite(r) && !isListed(origins, r) {
 			http.Error(w, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin",
 				http.StatusForbidden)
 			return
@@ -31,9 +31,9 @@ func sameSite(origins []string, mux *http.ServeMux) http.Handler {
 	})
 }
 
-// isCrossSite reports whether a browser reports that a page of another origin made the request. For
+// IsCrossSite reports whether a browser reports that a page of another origin made the request. For
 // a request that the user made, by typing an address, the browser sends "none".
-func isCrossSite(r *http.Request) bool {
+func IsCrossSite(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(site string) bool {
 		return site != "same-origin" && site != "none"
 	})

@@ -55,14 +55,14 @@ func newEntrance(bodyPatience time.Duration, log *callLog, usage *Usage) *entran
 func (e *entrance) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header) > maxHeaderFields {
-			w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+			rejectAtOnce(w, r, http.StatusRequestHeaderFieldsTooLarge)
 			return
 		}
 		network := auth.PeerNetwork(r.RemoteAddr).String()
 		release, ok := e.unknown.TryShare(network, 1)
 		if !ok {
 			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusTooManyRequests) // no body, so that no response waits for the client
+			rejectAtOnce(w, r, http.StatusTooManyRequests)
 			return
 		}
 		c := newCall(w, r, network)
@@ -70,12 +70,19 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 		defer e.log.log(c)
 		defer e.usage.end(c)
 		defer c.end()
+		defer c.noteUnseenEnd()
 		c.receiveWithin(e.bodyPatience)
 		next.ServeHTTP(countingWriter{w, &c.record}, c.request)
 		if r.ProtoMajor == 2 {
 			_ = c.control.Flush() // net/http would flush only after the call has ended
 		}
 	})
+}
+
+// rejectAtOnce responds without a body, so that no response waits for the client.
+func rejectAtOnce(w http.ResponseWriter, r *http.Request, status int) {
+	w.Header().Set(RequestIDHeader, requestIDOf(r))
+	w.WriteHeader(status)
 }
 
 // refuse counts a call as rejected until its handler has returned. If its network has too many of

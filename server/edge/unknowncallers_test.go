@@ -151,3 +151,21 @@ func TestEntrance_RequestsCountUntilTheirHandlersReturn(t *testing.T) {
 		t.Errorf("%d are held at the end", held)
 	}
 }
+
+func TestEntrance_RejectedRequestsHaveAnID(t *testing.T) {
+	e := newEntrance(bodyPatience, newCallLog(0), NewUsage())
+	e.unknown = fairqueue.New(fairqueue.Limits{Total: 1, PerKey: 1})
+	if _, ok := e.unknown.TryAcquire("another client", 1); !ok {
+		t.Fatal("nothing is free")
+	}
+	for sent, kept := range map[string]bool{"mine": true, "two words": false, "": false} {
+		response := httptest.NewRecorder()
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		request.Header.Set(RequestIDHeader, sent)
+		e.handler(http.NotFoundHandler()).ServeHTTP(response, request)
+		id := response.Header().Get(RequestIDHeader)
+		if response.Code != http.StatusTooManyRequests || id == "" || (id == sent) != kept {
+			t.Errorf("the ID %q becomes %q, status %d", sent, id, response.Code)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	// Above it, one that has not called for long is forgotten: the longest of usageSample at random.
 	maxUsageCallers = 2_000
 	usageSample     = 16
-	// loadPeriod is the time over which the recent used of a caller is averaged.
+	// loadPeriod is the time over which the recent traffic of a caller is averaged.
 	loadPeriod = time.Minute
 )
 
@@ -29,7 +30,12 @@ type Traffic struct {
 	Limited float64 `json:"limited"` // of these, with the code resource_exhausted
 	Objects float64 `json:"objects"` // sent, or events of watches
 	Bytes   float64 `json:"bytes"`   // sent, without headers and TLS
-	Seconds float64 `json:"seconds"` // from the begin to the end of unary calls
+	Seconds float64 `json:"seconds"` // from the beginning to the end of unary calls
+	// ProcessorSeconds is approximately the time of processors: that for which work on objects held a
+	// slot (matching, sorting, counting, encoding more than 32 KB), and that of writes, of which each
+	// counts for at most a millisecond, because longer ones wait for the client. Work that several streams
+	// share counts for the caller whose stream began it.
+	ProcessorSeconds float64 `json:"processorSeconds"`
 }
 
 func (l *Traffic) add(other Traffic, weight float64) {
@@ -39,6 +45,7 @@ func (l *Traffic) add(other Traffic, weight float64) {
 	l.Objects += weight * other.Objects
 	l.Bytes += weight * other.Bytes
 	l.Seconds += weight * other.Seconds
+	l.ProcessorSeconds += weight * other.ProcessorSeconds
 }
 
 // CallerUsage is what one caller uses.
@@ -48,7 +55,7 @@ type CallerUsage struct {
 	Network     string `json:"network,omitempty"`
 	OpenCalls   int    `json:"openCalls"`
 	OpenStreams int    `json:"openStreams"`
-	// PerMinute is the used of about the last minute, and Total since the caller was first seen.
+	// PerMinute is the traffic of about the last minute, and Total that since the caller was first seen.
 	PerMinute Traffic `json:"perMinute"`
 	Total     Traffic `json:"total"`
 }
@@ -65,7 +72,9 @@ type OpenCall struct {
 	Seconds   float64 `json:"seconds"` // since it began
 	Objects   int64   `json:"objects"` // sent, or events of watches
 	Bytes     int64   `json:"bytes"`   // sent
-	IsStream  bool    `json:"isStream"`
+	// UnreadSeconds is the time for which the client has not read what is being sent to it.
+	UnreadSeconds float64 `json:"unreadSeconds"`
+	IsStream      bool    `json:"isStream"`
 }
 
 // Usage is who uses the service. Its methods are safe for concurrent use.
@@ -81,9 +90,9 @@ func NewUsage() *Usage {
 	return &Usage{open: map[*call]bool{}, callers: map[string]*callerUsage{}, networks: map[string]*callerUsage{}}
 }
 
-// callerUsage is the used of one caller.
+// callerUsage is the traffic of one caller.
 type callerUsage struct {
-	seen atomic.Int64 // the time of the last begin or end of a call, in Unix nanoseconds
+	seen atomic.Int64 // when a call last began or ended, in Unix nanoseconds
 
 	mu            sync.Mutex // guards the fields below
 	total, recent Traffic
@@ -98,7 +107,7 @@ func (u *callerUsage) add(used Traffic) {
 	u.total.add(used, 1)
 }
 
-// decayLocked updates the recent used, of which each part counts less the longer ago it was.
+// decayLocked updates the recent traffic, of which each part counts less the longer ago it was.
 func (u *callerUsage) decayLocked(now time.Time) {
 	left := math.Exp(-float64(now.Sub(u.at)) / float64(loadPeriod))
 	var recent Traffic
@@ -218,8 +227,31 @@ func (c *call) openCall(isStream bool) OpenCall {
 	return OpenCall{
 		RequestID: r.id, Caller: r.user(), Source: source, Procedure: shortName(r.procedure),
 		Resource: r.about(), Namespace: subject.namespace, Name: subject.name,
-		Seconds: time.Since(r.began).Seconds(), Objects: r.objects.Load(), Bytes: r.bytes.Load(), IsStream: isStream,
+		Seconds: time.Since(r.began).Seconds(), Objects: r.objects.Load(), Bytes: r.bytes.Load(),
+		UnreadSeconds: r.unread().Seconds(), IsStream: isStream,
 	}
+}
+
+// unreadAfter is the time after which a client that does not read what is sent to it is counted.
+const unreadAfter = time.Second
+
+// NewUnread returns the metric of clients that do not read.
+func NewUnread(u *Usage) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubeconnect_unread_calls",
+		Help: "Open calls and streams whose client has not read for a second what is being sent to it. Changes wait for it meanwhile.",
+	}, func() float64 { return float64(u.unread()) })
+}
+
+func (u *Usage) unread() (calls int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for c := range u.open {
+		if c.record.unread() >= unreadAfter {
+			calls++
+		}
+	}
+	return calls
 }
 
 // Callers returns what callers use, those first that have been sent the most bytes in the last minute.

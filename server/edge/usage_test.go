@@ -2,6 +2,8 @@ package edge
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +28,7 @@ func TestUsage_SumsUpByCaller(t *testing.T) {
 		jane, stream := usedCall(t, usage, "jane", false), usedCall(t, usage, "joe", true)
 		jane.record.use(Traffic{Bytes: 100, Objects: 3})
 		stream.record.use(Traffic{Bytes: 700})
+		jane.record.usedProcessor(500 * time.Millisecond)
 		time.Sleep(2 * time.Second)
 		callers := usage.Callers()
 		if len(callers) != 2 || callers[0].Caller != "joe" || callers[0].OpenStreams != 1 || callers[1].OpenCalls != 1 {
@@ -35,7 +38,7 @@ func TestUsage_SumsUpByCaller(t *testing.T) {
 		failed := usedCall(t, usage, "jane", false)
 		failed.record.err = connect.NewError(connect.CodeResourceExhausted, nil)
 		usage.end(failed)
-		if got, want := usage.Callers()[1].Total, (Traffic{Calls: 2, Failed: 1, Limited: 1, Objects: 3, Bytes: 100, Seconds: 2}); got != want {
+		if got, want := usage.Callers()[1].Total, (Traffic{Calls: 2, Failed: 1, Limited: 1, Objects: 3, Bytes: 100, Seconds: 2, ProcessorSeconds: 0.5}); got != want {
 			t.Errorf("in all %+v, want %+v", got, want)
 		}
 		if open := usage.Open(); len(open) != 1 || open[0].Caller != "joe" || !open[0].IsStream {
@@ -46,6 +49,37 @@ func TestUsage_SumsUpByCaller(t *testing.T) {
 			if caller.PerMinute.Bytes > 1 || caller.Total.Bytes < 100 {
 				t.Errorf("after a while: %+v", caller)
 			}
+		}
+	})
+}
+
+// blockedWriter is the response of a client that does not read before it may.
+type blockedWriter struct {
+	http.ResponseWriter
+	mayRead chan struct{}
+}
+
+func (w blockedWriter) Write(p []byte) (int, error) {
+	<-w.mayRead
+	return len(p), nil
+}
+
+func TestUsage_ShowsClientsThatDoNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		usage := NewUsage()
+		c := usedCall(t, usage, "jane", true)
+		c.record.metrics = NewMetrics()
+		client := blockedWriter{httptest.NewRecorder(), make(chan struct{})}
+		go func() { _, _ = countingWriter{client, &c.record}.Write([]byte("message")) }()
+		synctest.Wait()
+		time.Sleep(3 * time.Second)
+		if calls, seconds := usage.unread(), usage.Open()[0].UnreadSeconds; calls != 1 || seconds != 3 {
+			t.Errorf("%d clients do not read, one for %v s, want 1 and 3 s", calls, seconds)
+		}
+		close(client.mayRead)
+		synctest.Wait()
+		if calls, seconds := usage.unread(), usage.Open()[0].UnreadSeconds; calls != 0 || seconds != 0 {
+			t.Errorf("after it has read: %d clients, one for %v s", calls, seconds)
 		}
 	})
 }
