@@ -10,12 +10,15 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/pprof"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -26,8 +29,11 @@ import (
 )
 
 const (
-	// maxAdminRequests bounds the concurrent requests of administrators.
-	maxAdminRequests = 4
+	// maxAdminRequests bounds the concurrent requests of administrators for the state, and maxProfiles
+	// those for profiles, which last for up to maxProfileSeconds.
+	maxAdminRequests  = 4
+	maxProfiles       = 2
+	maxProfileSeconds = 60
 	// minAdminToken is the minimum length of the token.
 	minAdminToken = 16
 	// maxAdminRows bounds the callers and the open calls that are shown.
@@ -75,6 +81,9 @@ type cacheState struct {
 type admin struct {
 	tokenFile string
 	state     func() adminState
+
+	mu       sync.Mutex // guards failures
+	failures failureLog // of reading the file
 }
 
 // newAdmin returns the handler of --admin-token-file, or nil without it.
@@ -82,18 +91,34 @@ func newAdmin(tokenFile string, state func() adminState) (http.Handler, error) {
 	if tokenFile == "" {
 		return nil, nil
 	}
-	a := &admin{tokenFile, state}
+	a := &admin{tokenFile: tokenFile, state: state}
 	if _, err := a.token(); err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /admin", a.page)
 	mux.HandleFunc("GET /admin/state.json", a.json)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return limitConcurrency(maxAdminRequests, a.guard(mux)), nil
+	profiles := http.NewServeMux()
+	profiles.HandleFunc("GET /debug/pprof/", pprof.Index)
+	profiles.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	profiles.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	profiles.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	all := http.NewServeMux()
+	all.Handle("/", limitConcurrency(maxAdminRequests, mux))
+	all.Handle("/debug/pprof/", limitConcurrency(maxProfiles, limitProfiles(profiles)))
+	return a.guard(all), nil
+}
+
+// limitProfiles rejects profiles that last too long. pprof extends the timeout of the server for them.
+func limitProfiles(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seconds := r.FormValue("seconds")
+		if n, err := strconv.ParseFloat(seconds, 64); seconds != "" && (err != nil || !(n > 0 && n <= maxProfileSeconds)) {
+			http.Error(w, fmt.Sprintf("seconds must be more than 0, and at most %d", maxProfileSeconds), http.StatusBadRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (a *admin) token() (string, error) {
@@ -113,15 +138,17 @@ func (a *admin) token() (string, error) {
 func (a *admin) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, err := a.token()
+		if a.shouldLog(err) {
+			slog.Error("administrators are rejected", "error", err)
+		}
 		switch {
 		case err != nil:
-			slog.Error("administrators are rejected", "error", err)
 			http.Error(w, "the service cannot read its --admin-token-file", http.StatusServiceUnavailable)
 		case !isToken(r, token):
 			w.Header().Set("WWW-Authenticate", `Basic realm="kubeconnect: the token of --admin-token-file as the password"`)
 			http.Error(w, "send the token of --admin-token-file: Authorization: Bearer TOKEN", http.StatusUnauthorized)
-		case r.Header.Get("Sec-Fetch-Site") == "cross-site":
-			http.Error(w, "requests of other sites are rejected", http.StatusForbidden)
+		case edge.IsCrossSite(r):
+			http.Error(w, "requests of other pages are rejected", http.StatusForbidden)
 		default:
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -129,6 +156,13 @@ func (a *admin) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// shouldLog reports whether an error of the token file has not been logged yet.
+func (a *admin) shouldLog(err error) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failures.shouldLog(err)
 }
 
 func isToken(r *http.Request, token string) bool {
@@ -164,6 +198,8 @@ var adminPage = template.Must(template.New("admin").Funcs(template.FuncMap{
 	"bytes":   shownBytes,
 	"number":  func(n float64) string { return fmt.Sprintf("%.0f", n) },
 	"ago":     shownAge,
+	"amount":  shownAmount,
+	"default": isDefault,
 	"seconds": func(s float64) string { return shownDuration(time.Duration(s * float64(time.Second))) },
 }).Parse(adminHTML))
 
@@ -181,6 +217,26 @@ func shownBytes(n any) string {
 	return fmt.Sprintf("%.1f %s", size, units[0])
 }
 
+// shownAmount returns an amount of a queue, whose name ends with the unit.
+func shownAmount(queue string, n int64) string {
+	if strings.HasSuffix(queue, "_bytes") {
+		return shownBytes(n)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// isDefault reports whether a setting has its default value.
+func isDefault(name, value string) bool { return defaultSettings()[name] == value }
+
+// defaultSettings returns the default values of all settings.
+var defaultSettings = sync.OnceValue(func() values {
+	all := values{}
+	for _, group := range new(settings).flagGroups() {
+		maps.Copy(all, valuesOf(group.flags))
+	}
+	return all
+})
+
 // shownAge returns the time since at; nothing for the zero time.
 func shownAge(at time.Time) string {
 	if at.IsZero() {
@@ -190,6 +246,9 @@ func shownAge(at time.Time) string {
 }
 
 func shownDuration(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond).String()
 	}

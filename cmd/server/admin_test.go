@@ -89,9 +89,45 @@ func TestAdmin_ServesStateAndProfiles(t *testing.T) {
 	if status, profile := askAdmin(t, url+"/debug/pprof/goroutine?debug=1", withBearer(adminToken)); status != http.StatusOK || !strings.Contains(profile, "goroutine profile") {
 		t.Errorf("the profile: %d %s", status, profile)
 	}
-	crossSite := func(r *http.Request) { withBearer(adminToken)(r); r.Header.Set("Sec-Fetch-Site", "cross-site") }
-	if status, _ := askAdmin(t, url+"/admin", crossSite); status != http.StatusForbidden {
-		t.Errorf("from another site: %d", status)
+	for site, want := range map[string]int{
+		"cross-site": http.StatusForbidden, "same-site": http.StatusForbidden, "same-origin": http.StatusOK, "none": http.StatusOK,
+	} {
+		from := func(r *http.Request) { withBearer(adminToken)(r); r.Header.Set("Sec-Fetch-Site", site) }
+		if status, _ := askAdmin(t, url+"/admin", from); status != want {
+			t.Errorf("Sec-Fetch-Site %s: %d", site, status)
+		}
+	}
+}
+
+func TestAdmin_BoundsProfiles(t *testing.T) {
+	url, _ := startAdmin(t)
+	for _, seconds := range []string{"100000", "61", "0", "-1", "NaN", "Inf", "1e9", "many"} {
+		for _, profile := range []string{"profile", "trace", "goroutine", "heap"} {
+			path := "/debug/pprof/" + profile + "?seconds=" + seconds
+			if status, _ := askAdmin(t, url+path, withBearer(adminToken)); status != http.StatusBadRequest {
+				t.Errorf("%s: %d", path, status)
+			}
+		}
+	}
+}
+
+func TestAdmin_LogsAnUnreadableTokenFileOnce(t *testing.T) {
+	url, tokenFile := startAdmin(t)
+	logged := captureLog(t)
+	succeeds(t, os.Remove(tokenFile))
+	for range 30 {
+		_, _ = askAdmin(t, url+"/admin", func(*http.Request) {})
+	}
+	if lines := logged.count("administrators are rejected"); lines != 1 {
+		t.Errorf("%d lines, want 1", lines)
+	}
+}
+
+func TestIsDefault_KnowsEachSetting(t *testing.T) {
+	for name, value := range valuesOf(allFlags()) {
+		if !isDefault(name, value) || isDefault(name, value+"x") {
+			t.Errorf("--%s: the default is %q", name, defaultSettings()[name])
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ func (s *service) backgroundTasks(listener endpoint) []func(context.Context) {
 		func(ctx context.Context) { warnOfUnknown(ctx, s.hub.Resolver(), s.settings.uncached) },
 		s.hub.Preload,
 		func(ctx context.Context) { followReadiness(ctx, s.hub, s.permissions, s.readiness) },
+		func(ctx context.Context) { followContact(ctx, s.hub.Freshness) },
 		s.permissions.follow,
 		listener.follow,
 		s.memory.Run,

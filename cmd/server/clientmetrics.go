@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,16 +18,20 @@ type clientMetrics struct {
 	expiry    prometheus.Gauge
 }
 
-// restClientMetrics returns the metrics of the process: client-go has one registry.
-var restClientMetrics = sync.OnceValue(func() *clientMetrics {
+// restClientMetrics are the metrics of the process: client-go has one registry. They are registered
+// before any client exists, because client-go reads the registry without a lock.
+var restClientMetrics = registerClientMetrics()
+
+func registerClientMetrics() *clientMetrics {
 	m := &clientMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rest_client_requests_total",
 			Help: "Responses of the API server, by HTTP method, host and status code; <error> without a response.",
 		}, []string{"code", "method", "host"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "rest_client_request_duration_seconds",
-			Help:    "Time from a request to the API server until the headers of its response, by verb and host.",
+			Name: "rest_client_request_duration_seconds",
+			Help: "Time of requests to the API server, with their repetitions and the reading of the response, by HTTP method and host. " +
+				"Watches and logs are not included.",
 			Buckets: []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},
 		}, []string{"verb", "host"}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -37,14 +40,15 @@ var restClientMetrics = sync.OnceValue(func() *clientMetrics {
 		}, []string{"code", "verb", "host"}),
 		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "rest_client_certificate_expiry_timestamp_seconds",
-			Help: "When the service's own client certificate for the API server expires, in Unix time; 0 if it has none.",
+			Help: "When the client certificate expires that a credential plugin of the kubeconfig has returned, in Unix time; 0 without one. " +
+				"The certificate of a kubeconfig itself is not included.",
 		}),
 	}
 	metrics.Register(metrics.RegisterOpts{
 		RequestResult: m, RequestLatency: m, RequestRetry: m, ClientCertExpiry: m,
 	})
 	return m
-})
+}
 
 // Increment implements metrics.ResultMetric.
 func (m *clientMetrics) Increment(_ context.Context, code, method, host string) {

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -58,4 +60,13 @@ func findConfig(s settings) (*rest.Config, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	return config, nil
+}
+
+// shownHost returns the address of the API server for logs and administrators, without a password.
+func shownHost(config *rest.Config) string {
+	address, err := url.Parse(config.Host)
+	if err != nil || address.Host == "" { // without a scheme
+		return config.Host[strings.LastIndexByte(config.Host, '@')+1:]
+	}
+	return address.Redacted()
 }

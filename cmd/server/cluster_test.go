@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
@@ -83,5 +85,22 @@ func TestClusterConfig_ErrorsNameTheCause(t *testing.T) {
 				t.Errorf("error is %v, want %q in it", err, test.says)
 			}
 		})
+	}
+}
+
+func TestShownHost_HasNoPassword(t *testing.T) {
+	for host, want := range map[string]string{
+		"https://10.0.0.1:443":                         "https://10.0.0.1:443",
+		"https://proxy.example/k8s/clusters/c":         "https://proxy.example/k8s/clusters/c",
+		"10.0.0.1:6443":                                "10.0.0.1:6443",
+		"https://user:secret@10.0.0.1:443":             "https://user:xxxxx@10.0.0.1:443",
+		"user:secret@10.0.0.1:443":                     "10.0.0.1:443",
+		"https://user:sec%zzret@10.0.0.1:443":          "10.0.0.1:443",
+		"https://user:secret@proxy.example/k8s/a@b":    "https://user:xxxxx@proxy.example/k8s/a@b",
+		"https://proxy.example/k8s/clusters/user@name": "https://proxy.example/k8s/clusters/user@name",
+	} {
+		if got := shownHost(&rest.Config{Host: host}); got != want {
+			t.Errorf("%s is shown as %s, want %s", host, got, want)
+		}
 	}
 }

@@ -43,7 +43,7 @@ type connection struct {
 	net.Conn
 	owner   *connections
 	network netip.Prefix
-	element *list.Element // guarded by the mutex of among; nil when the connection no longer counts
+	element *list.Element // guarded by the mutex of owner; nil when the connection no longer counts
 }
 
 // Accept implements net.Listener. It closes a rejected connection before anything is read.

@@ -61,11 +61,13 @@ func newDrainable(handler http.Handler) *drainable {
 		SendPingTimeout:               30 * time.Second,
 		WriteByteTimeout:              writeByteTimeout,
 	}
+	errorLog := newConnectionLog()
 	return &drainable{open: map[*http.Server]struct{}{}, newServer: func() *http.Server {
 		return &http.Server{
 			Handler:           handler,
 			Protocols:         protocols,
 			HTTP2:             http2,
+			ErrorLog:          errorLog,
 			MaxHeaderBytes:    maxHeaderBytes,
 			ReadHeaderTimeout: 10 * time.Second,
 			WriteTimeout:      writeTimeout,

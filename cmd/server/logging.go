@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"k8s.io/klog/v2"
 )
@@ -23,9 +28,33 @@ var logLevels = map[string]slog.Level{
 func newLogHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: nameLevel}
 	if format == logJSON {
-		return slog.NewJSONHandler(w, options)
+		return slog.NewJSONHandler(escapingWriter{w}, options)
 	}
 	return slog.NewTextHandler(w, options)
+}
+
+// escapingWriter escapes in lines of JSON what is not printable, as the text format does: slog leaves
+// controls of terminals above ASCII, and those that reverse the direction of text, as they are.
+type escapingWriter struct{ io.Writer }
+
+// Write implements io.Writer. slog writes each line at once.
+func (w escapingWriter) Write(line []byte) (int, error) {
+	isEscaped := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+	if bytes.IndexFunc(line, isEscaped) < 0 {
+		return w.Writer.Write(line)
+	}
+	var escaped []byte
+	for _, r := range string(line) {
+		if !isEscaped(r) {
+			escaped = utf8.AppendRune(escaped, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, unit)
+		}
+	}
+	_, err := w.Writer.Write(escaped)
+	return len(line), err
 }
 
 // nameLevel replaces levels such as DEBUG+2 by those of --log-level.

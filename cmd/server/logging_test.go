@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"unicode"
 
 	"k8s.io/klog/v2"
 )
@@ -49,6 +50,22 @@ func TestLog_OfClientGoIsForDebuggingUnlessItWarns(t *testing.T) {
 		}
 		if lines := strings.Count(logged.text.String(), "\n"); lines != len(want) {
 			t.Errorf("at level %v there are %d lines, want %d: %s", level, lines, len(want), logged.text.String())
+		}
+	}
+}
+
+func TestLogHandler_EscapesWhatIsNotPrintable(t *testing.T) {
+	const hostile = "a\u009b31m\x1b]0;x\a\x7f\u202eb\u2028c\U000e0001d\nlevel=ERROR \"}{\" ä 日本"
+	for _, format := range []string{logText, logJSON} {
+		var written bytes.Buffer
+		slog.New(newLogHandler(&written, format, slog.LevelInfo)).Info("call", "name", hostile)
+		line := strings.TrimSuffix(written.String(), "\n")
+		if i := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || !strings.Contains(line, "ä 日本") {
+			t.Errorf("%s: %q at %d", format, line, i)
+		}
+		var values map[string]any
+		if format == logJSON && (json.Unmarshal(written.Bytes(), &values) != nil || values["name"] != hostile) {
+			t.Errorf("the JSON is of %q", values["name"])
 		}
 	}
 }

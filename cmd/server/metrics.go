@@ -18,13 +18,17 @@ import (
 const (
 	// maxScrapes bounds the concurrent scrapes, and the concurrent requests for the load.
 	maxScrapes = 4
+	// maxMetricsConnections bounds the connections for metrics, and maxMetricsConnectionsOfAddress those of
+	// one address. They need no credential.
+	maxMetricsConnections          = 256
+	maxMetricsConnectionsOfAddress = 64
 	// scrapeTimeout bounds the time to read a response.
 	scrapeTimeout = 30 * time.Second
 )
 
-// serveMetrics serves the collected metrics, those of Go and the process, the load for peers, and what
-// is for administrators unless that is nil, at a separate address; it does nothing if the address is empty. The caller must call stop, which
-// closes all connections.
+// serveMetrics serves the collected metrics, those of Go and the process, the load for peers, and the
+// pages for administrators unless admin is nil, at a separate address. It does nothing if the address is
+// empty. The caller must call stop, which closes all connections.
 func serveMetrics(address string, load, admin http.Handler, collected ...prometheus.Collector) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil
@@ -38,12 +42,15 @@ func serveMetrics(address string, load, admin http.Handler, collected ...prometh
 		Handler:           metricsHandler(load, admin, collected),
 		ReadHeaderTimeout: 10 * time.Second,
 		WriteTimeout:      scrapeTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          newConnectionLog(),
 		IdleTimeout:       2 * time.Minute,
 	}
+	bound := boundConnections(listener, maxMetricsConnections, maxMetricsConnectionsOfAddress)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := httpServer.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := httpServer.Serve(bound); !errors.Is(err, http.ErrServerClosed) {
 			slog.Error("metrics are no longer served", "error", err)
 		}
 	}()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,13 +72,13 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	cancel() // the request is sufficient: the cache need not have a snapshot
 	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
 	reviews := newCallers(settings{auth: authCluster}, clients).reviews
-	return []prometheus.Collector{edge.NewMetrics(), edge.NewCollector(hub, reviews), edge.NewMemoryLimit()}
+	return []prometheus.Collector{edge.NewMetrics(), edge.NewCollector(hub, reviews), edge.NewTotals(hub), edge.NewUnread(edge.NewUsage()), new(edge.Readiness).Metric(), edge.NewMemoryLimit()}
 }
 
 func TestMetrics_ShowServiceAndProcess(t *testing.T) {
 	_, text := ask(t, http.MethodGet, startMetrics(t, serviceMetrics(t)...))
 	for _, want := range []string{
-		"go_goroutines ", "process_start_time_seconds ", "kubeconnect_watch_delay_seconds_count 0", "kubeconnect_memory_limit_bytes ",
+		"go_goroutines ", "process_start_time_seconds ", "kubeconnect_watch_delay_seconds_count 0", "kubeconnect_caches_started_total 1", "kubeconnect_memory_limit_bytes ",
 		`kubeconnect_cache_synced{resource="pods.v1"} 0`,
 		`kubeconnect_auth_reviews_total{review="TokenReview"} 0`, `kubeconnect_auth_reviews_total{review="SubjectAccessReview"} 0`,
 	} {
@@ -92,6 +93,36 @@ func TestMetrics_PassPrometheusLinter(t *testing.T) {
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint reports %v, %v", problems, err)
+	}
+}
+
+// TestMetrics_AreDescribedInTheDocumentation compares the metrics and their labels with the tables of
+// docs/metrics.md.
+func TestMetrics_AreDescribedInTheDocumentation(t *testing.T) {
+	reloaded := newReloadMetrics()
+	all := append(serviceMetrics(t), new(certificateExpiry).metric(), restClientMetrics, buildInfo(), reloaded.successful, reloaded.succeeded)
+	var served []string
+	for _, collected := range all {
+		descs := make(chan *prometheus.Desc)
+		go func() {
+			defer close(descs)
+			collected.Describe(descs)
+		}()
+		for desc := range descs {
+			found := regexp.MustCompile(`fqName: "(\w+)".*variableLabels: {(.*)}}`).FindStringSubmatch(desc.String())
+			served = append(served, found[1]+" "+found[2])
+		}
+	}
+	text, err := os.ReadFile("../../docs/metrics.md")
+	succeeds(t, err)
+	var described []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*?) ?\\|").FindAllStringSubmatch(string(text), -1) {
+		described = append(described, row[1]+" "+strings.NewReplacer("`", "", " ", "").Replace(row[2]))
+	}
+	slices.Sort(served)
+	slices.Sort(described)
+	if !slices.Equal(served, described) {
+		t.Errorf("served are\n%s\nand described\n%s", strings.Join(served, "\n"), strings.Join(described, "\n"))
 	}
 }
 

@@ -105,7 +105,8 @@ func (o *ownPermissions) set(missing []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if before := strings.Join(o.missing, ", "); before != strings.Join(missing, ", ") && len(missing) > 0 {
-		slog.Error("the service cannot serve calls, because its account lacks permissions", "missing", missing)
+		slog.Error("the service cannot serve calls, because its account lacks permissions; "+
+			"kubeconnect check prints the commands that grant them", "missing", missing)
 	}
 	o.known, o.missing = true, missing
 }

@@ -56,7 +56,7 @@ func parse(args []string, env lookup, own *pflag.FlagSet) (*parsed, error) {
 	if err := read.readConfig(); err != nil {
 		return read, err
 	}
-	read.liftLimits(read.flags)
+	read.liftLimits(read.flags, read.auth)
 	return read, read.locate(read.check())
 }
 

@@ -101,6 +101,7 @@ func (r *reloader) reload() error {
 	if err != nil {
 		return err
 	}
+	next.liftLimits(next.flags, r.started["auth"]) // another --auth needs a restart
 	changed := r.changed(next.flags)
 	r.read = valuesOf(next.flags)
 	if len(changed) == 0 {
@@ -173,7 +174,7 @@ func newReloadMetrics() reloadMetrics {
 		}),
 		succeeded: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kubeconnect_config_last_reload_success_timestamp_seconds",
-			Help: "When the configuration file was last read and could be used.",
+			Help: "When the configuration file was last read and could be used, in Unix time.",
 		}),
 	}
 	m.record(nil)

@@ -103,7 +103,10 @@ func TestReloader_KeepsTheSettingsOfAWrongFile(t *testing.T) {
 		signals := make(chan os.Signal)
 		stop := startTasks(t.Context(), func(ctx context.Context) { r.followUntil(ctx, signals) })
 		defer stop()
-		wait := func() { sleep(t.Context(), 3*reloadInterval) }
+		wait := func() {
+			sleep(t.Context(), 3*reloadInterval)
+			synctest.Wait() // the file may be read at this moment
+		}
 
 		replaceFile(t, path, configHead+"callerMaxStream: 8\n")
 		wait()
@@ -172,5 +175,27 @@ func TestReloader_WarnsOfFieldsWithoutEffect(t *testing.T) {
 	read, err := parse(nil, lookupIn(nil), nil)
 	if err != nil || newReloader(nil, lookupIn(nil), read, &slog.LevelVar{}) != nil {
 		t.Errorf("a reloader without a file, or %v", err)
+	}
+}
+
+// TestReloader_AppliesNothingOfASettingThatNeedsARestart changes --auth, which decides the default limits.
+func TestReloader_AppliesNothingOfASettingThatNeedsARestart(t *testing.T) {
+	for from, to := range map[string]string{authCluster: authNone, authNone: authCluster} {
+		t.Run("from "+from, func(t *testing.T) {
+			logged := captureLog(t)
+			path := fileOf(t, configHead+"auth: "+from+"\n")
+			r, applied := reloading(t, path)
+			before := applied.limits
+			replaceFile(t, path, configHead+"auth: "+to+"\nlogSample: 0.5\n")
+			if err := r.reload(); err != nil {
+				t.Fatal(err)
+			}
+			if applied.limits != before || applied.logSample != 0.5 {
+				t.Errorf("the limits %+v become %+v", before, applied.limits)
+			}
+			if logged.count("callerMaxStreams=") != 0 || logged.count("fields=[auth]") != 1 {
+				t.Errorf("the log is %s", logged.text.String())
+			}
+		})
 	}
 }

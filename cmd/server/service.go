@@ -61,7 +61,7 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 	stopping, endStreams := context.WithCancel(context.WithoutCancel(ctx)) // canceled in the shutdown order, not with ctx
 	built := &service{
 		settings:    s,
-		host:        config.Host,
+		host:        shownHost(config),
 		hub:         hub,
 		callers:     newCallers(s, clients),
 		permissions: newOwnPermissions(s, clients),
@@ -168,7 +168,8 @@ func (s *service) start(ctx context.Context) (*running, error) {
 
 func (s *service) collectors() []prometheus.Collector {
 	all := []prometheus.Collector{
-		s.metrics, edge.NewCollector(s.hub, s.callers.reviews), s.memory, s.certificate.metric(), restClientMetrics(), buildInfo(),
+		s.metrics, edge.NewCollector(s.hub, s.callers.reviews), edge.NewTotals(s.hub), edge.NewUnread(s.usage), s.readiness.Metric(), s.memory,
+		s.certificate.metric(), restClientMetrics, buildInfo(),
 	}
 	if s.reload != nil {
 		all = append(all, s.reload.metrics.successful, s.reload.metrics.succeeded)

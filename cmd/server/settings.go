@@ -62,19 +62,20 @@ const (
 	writeAsToken       = "token"
 )
 
-// liftLimits removes the limits that were not set explicitly if all callers are the same caller.
-func (s *settings) liftLimits(flags *pflag.FlagSet) {
-	if s.auth != authNone {
-		return
-	}
+// liftLimits sets the limits that were not set explicitly: to none if all callers are the same caller, and
+// otherwise to their defaults.
+func (s *settings) liftLimits(flags *pflag.FlagSet, mode string) {
 	for name, limit := range map[string]*int{
 		"caller-max-streams":     &s.limits.Streams,
 		"credential-max-streams": &s.limits.CredentialStreams,
 		"caller-request-rate":    &s.limits.Rate,
 		"caller-max-calls":       &s.limits.Calls,
 	} {
-		if !flags.Changed(name) {
-			*limit = 0
+		if flag := flags.Lookup(name); !flag.Changed {
+			_ = flag.Value.Set(flag.DefValue) // which is valid
+			if mode == authNone {
+				*limit = 0
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
@@ -42,6 +43,7 @@ func newTraces(ctx context.Context, on bool) (*traces, error) {
 		return nil, nil
 	}
 	otel.SetErrorHandler(&traceErrors{})
+	otel.SetLogger(logr.New(traceProblems{}))
 	exporter, err := newExporter(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("--tracing: %w", err)
@@ -120,5 +122,29 @@ func (e *traceErrors) Handle(err error) {
 		return
 	}
 	e.loggedAt = time.Now()
-	slog.Warn("spans are not exported", "error", err)
+	slog.Warn("spans are not exported", "error", shortened(err.Error()))
 }
+
+// traceProblems logs the problems that OpenTelemetry reports, such as a variable that it cannot parse, without
+// their values and errors: these have the credentials of the collector.
+type traceProblems struct{}
+
+// Init implements logr.LogSink.
+func (traceProblems) Init(logr.RuntimeInfo) {}
+
+// Enabled implements logr.LogSink.
+func (traceProblems) Enabled(int) bool { return false }
+
+// Info implements logr.LogSink.
+func (traceProblems) Info(int, string, ...any) {}
+
+// Error implements logr.LogSink.
+func (traceProblems) Error(_ error, problem string, _ ...any) {
+	slog.Error("a setting of OpenTelemetry cannot be used: correct its environment variables", "problem", problem)
+}
+
+// WithValues implements logr.LogSink.
+func (p traceProblems) WithValues(...any) logr.LogSink { return p }
+
+// WithName implements logr.LogSink.
+func (p traceProblems) WithName(string) logr.LogSink { return p }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -45,11 +46,11 @@ func connection(ctx context.Context, config *rest.Config) ([]Result, bool) {
 	defer func() { _ = response.Body.Close() }()
 	took := time.Since(began)
 	var version struct{ GitVersion string }
-	if err := json.NewDecoder(response.Body).Decode(&version); err != nil {
-		return []Result{worse(Failed, check, fmt.Sprintf("%s responds with status %s, not as an API server", server, response.Status),
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxDocument)).Decode(&version); err != nil {
+		return []Result{worse(Failed, check, fmt.Sprintf("%s responds with status %s, not as an API server", server.Redacted(), response.Status),
 			"The service cannot read the cluster.", "Correct the server of the kubeconfig, or the proxy in front of it.")}, false
 	}
-	found := fmt.Sprintf("%s responds in %s", server, took.Round(time.Millisecond))
+	found := fmt.Sprintf("%s responds in %s", server.Redacted(), took.Round(time.Millisecond))
 	if version.GitVersion != "" {
 		found += ", Kubernetes " + version.GitVersion
 	}
@@ -57,13 +58,20 @@ func connection(ctx context.Context, config *rest.Config) ([]Result, bool) {
 	return append(results, clock(response.Header.Get("Date"), began.Add(took/2))), true
 }
 
+// clientOf returns a client for the API server, and its URL. The client follows no redirect, which would
+// send the credential of the service to another host.
 func clientOf(config *rest.Config) (*http.Client, *url.URL, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, nil, err
 	}
 	client, err := rest.HTTPClientFor(config)
-	return client, server, err
+	if err != nil {
+		return nil, nil, err
+	}
+	noRedirects := *client // it can be http.DefaultClient
+	noRedirects.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &noRedirects, server, nil
 }
 
 // unreachable returns the result for an error of a request.
@@ -115,12 +123,18 @@ func authority(config *rest.Config, state *tls.ConnectionState) Result {
 	return ok(check, fmt.Sprintf("the certificate is signed by the CA of the kubeconfig, and expires in %s", Left(time.Until(leaf.NotAfter))))
 }
 
-// Left returns a duration in words.
+// Left returns the time that is left in words, rounded down.
 func Left(d time.Duration) string {
-	if hours := int(d.Hours()); hours < 48 {
+	switch hours := int(d.Hours()); {
+	case hours < 1:
+		return "less than an hour"
+	case hours == 1:
+		return "1 hour"
+	case hours < 48:
 		return fmt.Sprintf("%d hours", hours)
+	default:
+		return fmt.Sprintf("%d days", hours/24)
 	}
-	return fmt.Sprintf("%d days", int(d.Hours())/24)
 }
 
 // clock compares the clock of this machine with that of the API server, in a header of which the unit is

@@ -104,7 +104,7 @@ var impersonation = need{
 			},
 		},
 	}},
-	"Callers cannot write, read logs, nor read what is not cached. This is intended if they only read.",
+	"Callers cannot write, read logs, or read what is not cached. This is intended if they read only what is cached.",
 }
 
 // reviewer reviews the permissions of the service's own account.
@@ -238,15 +238,15 @@ func (q question) words() (verb, object string) {
 	if q.NonResourceAttributes != nil {
 		return q.NonResourceAttributes.Verb, q.NonResourceAttributes.Path
 	}
-	asked := q.ResourceAttributes
-	object = schema.GroupResource{Group: asked.Group, Resource: asked.Resource}.String()
-	if asked.Subresource != "" {
-		object += "/" + asked.Subresource
+	attributes := q.ResourceAttributes
+	object = schema.GroupResource{Group: attributes.Group, Resource: attributes.Resource}.String()
+	if attributes.Subresource != "" {
+		object += "/" + attributes.Subresource
 	}
-	if asked.Name != "" {
-		object += " " + asked.Name + " in " + asked.Namespace
+	if attributes.Name != "" {
+		object += " " + attributes.Name + " in " + attributes.Namespace
 	}
-	return asked.Verb, object
+	return attributes.Verb, object
 }
 
 // maxReviews bounds the concurrent reviews.
@@ -260,28 +260,29 @@ func (r reviewer) denied(ctx context.Context, questions []question) (denied []qu
 		slots   = make(chan struct{}, maxReviews)
 		running sync.WaitGroup
 	)
-	for i, asked := range questions {
+	for i, permission := range questions {
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			answers[i], failed[i] = r.allows(ctx, asked)
+			answers[i], failed[i] = r.allows(ctx, permission)
 		})
 	}
 	running.Wait()
-	for i, asked := range questions {
+	for i, permission := range questions {
 		switch {
 		case failed[i] != nil:
 			return nil, failed[i]
 		case !answers[i]:
-			denied = append(denied, asked)
+			denied = append(denied, permission)
 		}
 	}
 	return denied, nil
 }
 
-func (r reviewer) allows(ctx context.Context, asked question) (bool, error) {
+// allows reports whether the API server grants a permission.
+func (r reviewer) allows(ctx context.Context, permission question) (bool, error) {
 	review, err := r.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec(asked),
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec(permission),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return false, err

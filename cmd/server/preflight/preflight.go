@@ -61,7 +61,7 @@ func inCluster(ctx context.Context, features Features) []Result {
 	config := rest.CopyConfig(features.Cluster)
 	config.QPS = -1
 	config.Timeout = timeout
-	client, err := kubernetes.NewForConfig(config)
+	client, err := clientsetOf(config)
 	if err != nil {
 		return []Result{worse(Failed, "credential", err.Error(), "The service cannot call the API server.", "Correct the kubeconfig.")}
 	}
@@ -75,6 +75,15 @@ func inCluster(ctx context.Context, features Features) []Result {
 		results = append(results, reviewer.check(ctx, need))
 	}
 	return append(results, features.resources(ctx, reviewer)...)
+}
+
+// clientsetOf returns a clientset that follows no redirect.
+func clientsetOf(config *rest.Config) (kubernetes.Interface, error) {
+	client, _, err := clientOf(config)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfigAndClient(config, client)
 }
 
 // credential returns the user whose credential the service has.

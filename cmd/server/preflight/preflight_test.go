@@ -5,11 +5,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -62,16 +66,56 @@ func TestConnection_ErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
+// TestRun_FollowsNoRedirect has an API server that redirects its clients to another host, where the
+// credential of the service must not arrive: first every request, and then all but the first one.
+func TestRun_FollowsNoRedirect(t *testing.T) {
+	var arrived atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived.Add(1)
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer other.Close()
+	for failing, answers := range map[string]bool{"connection": false, "credential": true} {
+		t.Run(failing, func(t *testing.T) {
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if answers && r.URL.Path == "/version" {
+					_, _ = w.Write([]byte("{}"))
+					return
+				}
+				http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+			}))
+			defer api.Close()
+			results := Run(t.Context(), Features{Cluster: &rest.Config{Host: api.URL, BearerToken: "service"}})
+			if !slices.ContainsFunc(results, func(r Result) bool { return r.Check == failing && r.Outcome == Failed }) {
+				t.Errorf("a redirect is accepted as a response: %+v", results)
+			}
+			if arrived.Load() != 0 {
+				t.Errorf("%d requests have arrived at the other host", arrived.Load())
+			}
+		})
+	}
+}
+
+func TestLeft_IsInWords(t *testing.T) {
+	for left, want := range map[time.Duration]string{
+		time.Minute: "less than an hour", 90 * time.Minute: "1 hour", 47 * time.Hour: "47 hours", 48 * time.Hour: "2 days", 100 * time.Hour: "4 days",
+	} {
+		if got := Left(left); got != want {
+			t.Errorf("%s: %q, want %q", left, got, want)
+		}
+	}
+}
+
 // reviewerOf returns the reviewer of an account that is denied some permissions, written as describe
 // writes them.
 func reviewerOf(denied ...string) reviewer {
 	client := &fake.Clientset{}
 	client.AddReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
-		asked := describe([]question{question(review.Spec)})
+		reviewed := describe([]question{question(review.Spec)})
 		review.Status.Allowed = true
 		for _, one := range denied {
-			if one == asked {
+			if one == reviewed {
 				review.Status.Allowed = false
 			}
 		}
@@ -200,5 +244,19 @@ func TestPeers_AreLookedUp(t *testing.T) {
 	}
 	if got := peers(t.Context(), "no port"); got.Outcome != Failed {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestConnection_ShowsNoPassword connects to a server with a password in its address.
+func TestConnection_ShowsNoPassword(t *testing.T) {
+	for name, body := range map[string]string{"an API server": `{"gitVersion":"v1.37.0"}`, "another server": "hello"} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+			t.Cleanup(server.Close)
+			results, _ := connection(t.Context(), &rest.Config{Host: strings.Replace(server.URL, "http://", "http://user:secret@", 1)})
+			if text := fmt.Sprintf("%+v", results); strings.Contains(text, "secret") || !strings.Contains(text, "responds") {
+				t.Errorf("the results are %s", text)
+			}
+		})
 	}
 }
