@@ -10,10 +10,12 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 
 import pytest
 
 from kubeconnect import Cancelled, Client, DeadlineExceeded, EventType, Freshness
+from kubeconnect._concurrency.sync import Worker
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import THREADS, End, FakeService, Silence, event, of_watch
@@ -276,3 +278,23 @@ async def test_a_wait_can_be_cancelled(service: FakeService) -> None:
         with pytest.raises(asyncio.CancelledError):
             await wait
         assert await asyncio.to_thread(service.watch_ended.wait, 10)
+
+
+def test_a_worker_runs_in_a_copy_of_the_context_of_its_starter() -> None:
+    variable = ContextVar("variable", default="")
+    found: list[str] = []
+    ended = threading.Event()
+
+    def run() -> None:
+        found.append(variable.get())
+        variable.set("of the worker")
+        ended.set()
+
+    variable.set("of the creator")
+    worker = Worker(run, "kubeconnect test")
+    variable.set("of the starter")
+    worker.start()
+    assert ended.wait(20)
+    assert worker.stop(20)
+    assert found == ["of the starter"]
+    assert variable.get() == "of the starter"

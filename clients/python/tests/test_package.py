@@ -45,6 +45,7 @@ NOT_NEEDED_TO_IMPORT = {
     "kubeconnect.k8s",
     "kubeconnect.testing",
     "kubeconnect.types",
+    "opentelemetry",
     "pandas",
     "polars",
     "prometheus_client",

@@ -58,6 +58,7 @@ SECTIONS.pop("Notebooks and data frames")  # test_readme_data.py runs its progra
 (ACCESS,) = SECTIONS.pop("Identity and permissions")
 (INTERRUPT,) = SECTIONS.pop("Threads, asyncio and processes")
 (ERRORS,) = SECTIONS.pop("Errors")
+(TRACE,) = SECTIONS.pop("Tracing")
 SECTIONS.pop("Testing your programs")  # test_testing_readme.py runs its program
 CONNECT, CONTEXT, TOKENS = SECTIONS.pop("Addresses and credentials")
 (FILE,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
@@ -145,6 +146,15 @@ def test_program_runs(
 ) -> None:
     run(program, service)
     assert capsys.readouterr().out == prints
+
+
+def test_calls_are_in_the_printed_trace(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(TRACE, service)
+    pods, _, trace = capsys.readouterr().out.strip().partition(" pods, trace ")
+    (sent,) = (str(each["traceparent"]) for each in service.metadata)
+    assert (pods, trace) == ("1", sent.split("-")[1])
 
 
 def test_related_objects_are_printed(

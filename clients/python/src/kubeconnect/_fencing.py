@@ -10,7 +10,8 @@ _fence: ContextVar[Callable[[], None] | None] = ContextVar("kubeconnect fence", 
 
 def set_fence(check: Callable[[], None]) -> None:
     """Call a function before each write of this thread or task, which raises if the write may not
-    be made. With asyncio this includes the tasks that the task starts.
+    be made. This includes the tasks that the task starts, and the threads that the client starts
+    for the thread.
     """
     _fence.set(check)
 

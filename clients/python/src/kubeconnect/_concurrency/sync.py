@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import Context, copy_context
 from time import monotonic
 from types import FrameType
 from typing import Any, Generic, TypeVar
@@ -80,17 +81,24 @@ class Mailbox(Generic[T]):
 
 
 class Worker:
-    """A thread that runs a function. It is a daemon, so that a function that does not return does
-    not keep the process from ending.
+    """A thread that runs a function, in a copy of the context of the caller of ``start``, as tasks
+    of asyncio do. It is a daemon, so that a function that does not return does not keep the process
+    from ending.
     """
 
     def __init__(self, function: Callable[[], object], name: str) -> None:
         """Store the function, which is not running yet."""
-        self._thread = threading.Thread(target=function, name=name, daemon=True)
+        self._function = function
+        self._context = Context()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Run the function."""
+        self._context = copy_context()
         self._thread.start()
+
+    def _run(self) -> None:
+        self._context.run(self._function)
 
     @property
     def running(self) -> bool:

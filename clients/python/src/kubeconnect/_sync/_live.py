@@ -85,9 +85,7 @@ class Live(Streams):
         )
         return WatchCounts(
             session,
-            lambda request, wait, rest: transport.stream(
-                transport.resources.WatchCounts, request, wait_for_ready=wait, timeout=rest
-            ),
+            transport.opener(transport.resources.WatchCounts),
             on_retry,
             self._warn_if_missing,
             timeout,
@@ -206,9 +204,7 @@ class Live(Streams):
         )
         return LivePage(
             session,
-            lambda request, wait, rest: transport.stream(
-                transport.resources.Watch, request, wait_for_ready=wait, timeout=rest
-            ),
+            transport.opener(transport.resources.Watch),
             on_retry,
             self._warn_if_missing,
             timeout,

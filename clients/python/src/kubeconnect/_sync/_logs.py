@@ -103,9 +103,7 @@ class Logs(Calls):
         )
         return LogLines(
             session,
-            lambda request, wait, rest: transport.stream(
-                transport.pods.GetLogLines, request, wait_for_ready=wait, timeout=rest
-            ),
+            transport.opener(transport.pods.GetLogLines),
             on_retry,
             None,
             timeout,

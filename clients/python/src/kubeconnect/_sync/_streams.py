@@ -180,9 +180,7 @@ class Streams(Calls):
                 retry_budget=self._timeout,
                 decode=decode,
             ),
-            lambda request, wait, rest: transport.stream(
-                transport.resources.Watch, request, wait_for_ready=wait, timeout=rest
-            ),
+            transport.opener(transport.resources.Watch),
             on_retry,
             self._warn_if_missing,
             timeout,
@@ -287,9 +285,7 @@ class Streams(Calls):
                 retry_budget=self._timeout,
                 decode=decode,
             ),
-            lambda request, wait, rest: transport.stream(
-                transport.resources.WatchMany, request, wait_for_ready=wait, timeout=rest
-            ),
+            transport.opener(transport.resources.WatchMany),
             on_retry,
             on_empty,
             timeout,

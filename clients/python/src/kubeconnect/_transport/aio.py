@@ -19,11 +19,12 @@ from kubeconnect._address import Address
 from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
 from kubeconnect._fencing import check_fence
 from kubeconnect._transport.failures import client_closed, failure, silent
-from kubeconnect._transport.identity import Identity, KeyPair, Presented
+from kubeconnect._transport.identity import Identity, KeyPair, Metadata, Presented
 from kubeconnect._transport.methods import AsyncMethods, Bound
 from kubeconnect._transport.options import channel_credentials, channel_options, remaining
 from kubeconnect._transport.retries import retry_delay
 from kubeconnect._transport.tokens import bearer
+from kubeconnect._transport.tracing import trace_context
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -151,7 +152,8 @@ class AsyncTransport(AsyncMethods):
         with self._using(connection):
             try:
                 call = connection.bound(method)
-                response = await call(request, timeout=timeout, metadata=presented.metadata)
+                metadata = presented.metadata + trace_context()
+                response = await call(request, timeout=timeout, metadata=metadata)
             except grpc.RpcError as error:
                 raise failure(error, self.address) from None
         self._reached = True
@@ -162,14 +164,34 @@ class AsyncTransport(AsyncMethods):
         method: grpc.aio.UnaryStreamMultiCallable[Request, Response],
         request: Request,
         *,
-        wait_for_ready: bool = False,
         timeout: float | None = None,
     ) -> AsyncStream[Request, Response]:
         """Return a server-streaming call, which ends after ``timeout`` seconds; None: no limit.
 
-        The call begins with the first read. With ``wait_for_ready`` it waits for a connection
-        instead of failing.
+        The call begins with the first read. It is in the trace that is current now.
         """
+        return self.opener(method)(request, False, timeout)
+
+    def opener(
+        self, method: grpc.aio.UnaryStreamMultiCallable[Request, Response]
+    ) -> Callable[[Request, bool, float | None], AsyncStream[Request, Response]]:
+        """Return a function that returns calls of a server-streaming method, as ``stream`` does.
+        All of them are in the trace that is current now.
+
+        Its arguments are the request, whether the call waits for a connection instead of failing,
+        and the timeout.
+        """
+        trace = trace_context()
+        return lambda request, wait, timeout: self._stream(method, request, wait, timeout, trace)
+
+    def _stream(
+        self,
+        method: grpc.aio.UnaryStreamMultiCallable[Request, Response],
+        request: Request,
+        wait_for_ready: bool,
+        timeout: float | None,
+        trace: Metadata,
+    ) -> AsyncStream[Request, Response]:
         if self._closed.is_set():
             raise client_closed()
         first = monotonic()
@@ -179,7 +201,7 @@ class AsyncTransport(AsyncMethods):
             call = connection.bound(method)(
                 request,
                 timeout=self._rest(timeout, first),
-                metadata=presented.metadata,
+                metadata=presented.metadata + trace,
                 wait_for_ready=wait_for_ready,
             )
             return Begun(call, connection)

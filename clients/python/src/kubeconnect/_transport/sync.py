@@ -17,11 +17,12 @@ from kubeconnect._address import Address
 from kubeconnect._errors import Cancelled, KubeconnectError, Unauthenticated
 from kubeconnect._fencing import check_fence
 from kubeconnect._transport.failures import client_closed, failure, silent
-from kubeconnect._transport.identity import Identity, KeyPair, Presented
+from kubeconnect._transport.identity import Identity, KeyPair, Metadata, Presented
 from kubeconnect._transport.methods import Bound, Methods
 from kubeconnect._transport.options import channel_credentials, channel_options, remaining
 from kubeconnect._transport.retries import retry_delay
 from kubeconnect._transport.tokens import bearer
+from kubeconnect._transport.tracing import trace_context
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -149,7 +150,8 @@ class Transport(Methods):
         with self._using(presented.pair) as connection:
             try:
                 call = connection.bound(method)
-                response = call(request, timeout=timeout, metadata=presented.metadata)
+                metadata = presented.metadata + trace_context()
+                response = call(request, timeout=timeout, metadata=metadata)
             except grpc.RpcError as error:
                 raise failure(error, self.address) from None
         self._reached = True
@@ -160,13 +162,31 @@ class Transport(Methods):
         method: grpc.UnaryStreamMultiCallable[Request, Response],
         request: Request,
         *,
-        wait_for_ready: bool = False,
         timeout: float | None = None,
     ) -> Stream[Request, Response]:
-        """Begin a server-streaming call, which ends after ``timeout`` seconds; None: no limit.
+        """Begin a server-streaming call, which ends after ``timeout`` seconds; None: no limit."""
+        return self.opener(method)(request, False, timeout)
 
-        With ``wait_for_ready`` it waits for a connection instead of failing.
+    def opener(
+        self, method: grpc.UnaryStreamMultiCallable[Request, Response]
+    ) -> Callable[[Request, bool, float | None], Stream[Request, Response]]:
+        """Return a function that begins calls of a server-streaming method, as ``stream`` does. All
+        of them are in the trace that is current now.
+
+        Its arguments are the request, whether the call waits for a connection instead of failing,
+        and the timeout.
         """
+        trace = trace_context()
+        return lambda request, wait, timeout: self._stream(method, request, wait, timeout, trace)
+
+    def _stream(
+        self,
+        method: grpc.UnaryStreamMultiCallable[Request, Response],
+        request: Request,
+        wait_for_ready: bool,
+        timeout: float | None,
+        trace: Metadata,
+    ) -> Stream[Request, Response]:
         first = monotonic()
 
         def begin(presented: Presented, stream: Stream[Request, Response]) -> Begun[Response]:
@@ -174,7 +194,7 @@ class Transport(Methods):
                 call = connection.bound(method)(
                     request,
                     timeout=self._rest(timeout, first),
-                    metadata=presented.metadata,
+                    metadata=presented.metadata + trace,
                     wait_for_ready=wait_for_ready,
                 )
                 with self._lock:

@@ -83,9 +83,7 @@ class AsyncLive(AsyncStreams):
         )
         return AsyncWatchCounts(
             session,
-            lambda request, wait, rest: transport.stream(
-                transport.resources.WatchCounts, request, wait_for_ready=wait, timeout=rest
-            ),
+            transport.opener(transport.resources.WatchCounts),
             on_retry,
             self._warn_if_missing,
             timeout,
@@ -204,9 +202,7 @@ class AsyncLive(AsyncStreams):
         )
         return AsyncLivePage(
             session,
-            lambda request, wait, rest: transport.stream(
-                transport.resources.Watch, request, wait_for_ready=wait, timeout=rest
-            ),
+            transport.opener(transport.resources.Watch),
             on_retry,
             self._warn_if_missing,
             timeout,

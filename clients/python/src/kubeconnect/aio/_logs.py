@@ -101,9 +101,7 @@ class AsyncLogs(AsyncCalls):
         )
         return AsyncLogLines(
             session,
-            lambda request, wait, rest: transport.stream(
-                transport.pods.GetLogLines, request, wait_for_ready=wait, timeout=rest
-            ),
+            transport.opener(transport.pods.GetLogLines),
             on_retry,
             None,
             timeout,
