@@ -5,12 +5,16 @@ import {
 } from "@connectrpc/connect";
 import { KubeconnectError } from "./error.js";
 import { derived } from "./signal.js";
+import { withTraceContext } from "./tracecontext.js";
 
 /** Options of watches and logs, which have no timeout. */
 export interface StreamOptions {
   /** Cancels the call, which then fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Headers to send with the call. The client's token takes precedence over `Authorization`. */
+  /**
+   * Headers to send with the call. The client's token takes precedence over `Authorization`, and
+   * `traceparent` over the active context of OpenTelemetry.
+   */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -45,7 +49,7 @@ export async function unary<T>(
   try {
     return await call({
       ...(signal && { signal: derived(signal) }),
-      ...(headers && { headers }),
+      ...headersField(headers),
       ...(timeoutMs !== undefined && {
         timeoutMs,
         contextValues: createContextValues().set(callTimeout, timeoutMs),
@@ -68,11 +72,16 @@ export async function* stream<T>(
   const leaving = new AbortController();
   const either = signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal;
   try {
-    yield* call({ signal: either, timeoutMs: 0, ...(headers && { headers }) });
+    yield* call({ signal: either, timeoutMs: 0, ...headersField(headers) });
   } catch (error) {
     signal?.throwIfAborted();
     throw KubeconnectError.from(error);
   } finally {
     leaving.abort();
   }
+}
+
+function headersField(own: StreamOptions["headers"]): Pick<ConnectOptions, "headers"> {
+  const headers = withTraceContext(own);
+  return headers ? { headers } : {};
 }
