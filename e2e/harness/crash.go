@@ -6,7 +6,7 @@ import "testing"
 // checked. The service listens on listen, a HOST:PORT; port 0 selects a free port.
 func StartMortalService(t testing.TB, kubeconfig, listen string, flags ...string) *Service {
 	t.Helper()
-	return startService(t, kubeconfig, listen, flags...)
+	return startService(t, nil, kubeconfig, listen, flags...)
 }
 
 // Crash ends the process with SIGKILL, without a graceful shutdown, and blocks until it has ended.

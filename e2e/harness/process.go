@@ -28,8 +28,12 @@ type Process struct {
 
 // Start starts a program. The caller must call Stop. If this binary ends first, for any reason, the
 // program receives SIGTERM.
-func Start(path string, args ...string) (*Process, error) {
+func Start(path string, args ...string) (*Process, error) { return StartWith(nil, path, args...) }
+
+// StartWith is [Start] with additional environment variables (NAME=VALUE).
+func StartWith(environment []string, path string, args ...string) (*Process, error) {
 	p := &Process{name: path, command: exec.Command(path, args...), output: newOutput(), ended: make(chan struct{})}
+	p.command.Env = append(p.command.Environ(), environment...)
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	p.command.WaitDelay = outputGrace
 	// The process has a process group of its own, so that a Ctrl-C does not reach it in addition to

@@ -11,6 +11,9 @@ import (
 // shownLog is the number of last lines of its log that a failed test prints.
 const shownLog = 80
 
+// freePort is the address of a listener on a free port.
+const freePort = "127.0.0.1:0"
+
 // serviceStart bounds the time until the service accepts connections.
 var serviceStart = Patience(time.Minute)
 
@@ -28,7 +31,22 @@ var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?(https?://[^\s"
 // a failed test's service is printed.
 func StartService(t testing.TB, kubeconfig string, flags ...string) *Service {
 	t.Helper()
-	service := startService(t, kubeconfig, "127.0.0.1:0", flags...)
+	return stopped(t, startService(t, nil, kubeconfig, freePort, flags...))
+}
+
+// Eager is an environment variable that makes a Go process collect garbage when its heap has grown by a
+// tenth. Most of its resident memory is then live: the amount of garbage depends on the machine's load.
+const Eager = "GOGC=10"
+
+// StartEagerService is [StartService] with the environment variable [Eager].
+func StartEagerService(t testing.TB, kubeconfig string, flags ...string) *Service {
+	t.Helper()
+	return stopped(t, startService(t, []string{Eager}, kubeconfig, freePort, flags...))
+}
+
+// stopped stops a service when the test ends, and reports its exit error.
+func stopped(t testing.TB, service *Service) *Service {
+	t.Helper()
 	Cleanup(t, func() {
 		if err := service.Stop(); err != nil {
 			t.Errorf("the service exited: %v", err)
@@ -37,10 +55,11 @@ func StartService(t testing.TB, kubeconfig string, flags ...string) *Service {
 	return service
 }
 
-// startService starts the service and blocks until it accepts connections.
-func startService(t testing.TB, kubeconfig, listen string, flags ...string) *Service {
+// startService starts the service with additional environment variables, and blocks until it accepts
+// connections.
+func startService(t testing.TB, environment []string, kubeconfig, listen string, flags ...string) *Service {
 	t.Helper()
-	process := RunService(t, append([]string{"--kubeconfig", kubeconfig, "--listen", listen, "--auth", "none"}, flags...)...)
+	process := runService(t, environment, append([]string{"--kubeconfig", kubeconfig, "--listen", listen, "--auth", "none"}, flags...)...)
 	ctx, cancel := context.WithTimeout(t.Context(), serviceStart)
 	defer cancel()
 	line, err := process.UntilPrints(ctx, servingLine.MatchString)
@@ -54,11 +73,17 @@ func startService(t testing.TB, kubeconfig, listen string, flags ...string) *Ser
 // and if the test has failed its log is printed.
 func RunService(t testing.TB, flags ...string) *Process {
 	t.Helper()
+	return runService(t, nil, flags...)
+}
+
+// runService is RunService with additional environment variables.
+func runService(t testing.TB, environment []string, flags ...string) *Process {
+	t.Helper()
 	path, err := Binary("KUBECONNECT_BIN", "kubeconnect")
 	if err != nil {
 		t.Fatal(err)
 	}
-	process, err := Start(path, flags...)
+	process, err := StartWith(environment, path, flags...)
 	if err != nil {
 		t.Fatal(err)
 	}

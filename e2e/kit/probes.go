@@ -57,7 +57,7 @@ func GetPath(ctx context.Context, t *testing.T, service *harness.Service, path s
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := harness.HTTP1(t).Do(request)
+	response, err := harness.OneCallConnections(t).Do(request)
 	if err != nil {
 		return 0, "", err
 	}

@@ -86,7 +86,7 @@ func (e *expiring) look(ctx context.Context, namespace string) error {
 		if key.Namespace == namespace && !present[key.Name] {
 			delete(e.now, key)
 			e.notes.Add(validate.Write{
-				Key: key, UID: string(object.GetUID()), Deleted: true, Version: list.GetResourceVersion(), Acked: time.Now(),
+				Key: key, UID: string(object.GetUID()), Deleted: true, Expired: true, Version: list.GetResourceVersion(), Acked: time.Now(),
 			})
 		}
 	}

@@ -13,7 +13,7 @@ const (
 	Complete Guarantee = "Complete"
 	// Resumable: a stream resumes from a token without loss and without an error to handle.
 	Resumable Guarantee = "Resumable"
-	// Bookmarked: a stream is never silent for long.
+	// Bookmarked: a stream is never silent for long, and nothing at or below a BOOKMARK follows it.
 	Bookmarked Guarantee = "Bookmarked"
 	// Fresh or honest: a stream reports when its upstream is unreachable, and when it is reachable
 	// again.

@@ -3,6 +3,7 @@ package validate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,44 @@ func TestPageRecording_CorrectOneHasNoViolations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, violation := range correctPages().Violations(evidence) {
 				t.Error(violation)
+			}
+		})
+	}
+}
+
+// TestPageRecording_ObjectsThatExpireMayBeDeletedOneByOne has c, behind the page, expire at version 9. Its
+// deletion arrives after that of another object at this version.
+func TestPageRecording_ObjectsThatExpireMayBeDeletedOneByOne(t *testing.T) {
+	for name, test := range map[string]struct {
+		expired  bool
+		bookmark string
+		want     string
+	}{
+		"expired":                       {true, "8", ""},
+		"deleted alone":                 {false, "8", pageIsOfCluster.name},
+		"expired after its BOOKMARK":    {true, "9", pageIsClosedByBookmarks.name},
+		"expired, with an old BOOKMARK": {true, "7", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			writes := NewWrites("ns")
+			deletion := deletedBy("c", "9")
+			deletion.Expired, deletion.Exact = test.expired, !test.expired
+			writes.Add(ranked("a", "2", 1), ranked("b", "3", 2), ranked("c", "4", 3), deletion)
+			recording := &PageRecording{
+				Order:  Order{keys: []orderKey{{path: []string{"spec", "rank"}}}},
+				Ranges: []PageRange{{Limit: 1}},
+				Recording: Recording{Selection: web, Calls: []Call{{Began: began, Responses: []Response{
+					stated(begins(after(0, "token at 5", reset(), shownAs(added, "a", "2", 1, 0, "5"), synced("5"))), 3, 0, "5"),
+					stated(fresh(after(1, "token at 9", bookmark(test.bookmark))), 3, 0, "9"),
+					stated(fresh(after(2, "token at 9", bookmark(test.bookmark))), 2, 0, "9"),
+				}}}},
+			}
+			var rules []string
+			for _, violation := range recording.Violations(Evidence{Writes: writes}) {
+				rules = append(rules, violation.Rule)
+			}
+			if isCorrect := len(rules) == 0; isCorrect != (test.want == "") || !isCorrect && !slices.Contains(rules, test.want) {
+				t.Errorf("violations of %q, want %q", rules, test.want)
 			}
 		})
 	}

@@ -38,6 +38,9 @@ func (j *pageJudge) candidates(version string) []candidate {
 	var all []candidate
 	for _, key := range j.evidence.Writes.keys() {
 		state, deleting := j.evidence.Writes.at(key, version)
+		if state == nil {
+			state, deleting = j.evidence.Writes.expiring(key, version), true
+		}
 		if state == nil || !j.recording.Selection.holds(*state) {
 			continue
 		}

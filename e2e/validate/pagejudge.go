@@ -36,6 +36,9 @@ type pageJudge struct {
 	anchor *Write
 	// resets is the number of RESET events in this call.
 	resets int
+	// marked is the version of the newest BOOKMARK of this call before this response, since the last
+	// RESET or change of the caller's permissions.
+	marked string
 }
 
 // pageCheck is a condition on the judge's current response or call.
@@ -49,7 +52,7 @@ type pageCheck struct {
 var pageChecks = []pageCheck{
 	pageResetsOnlyAtFirst, pageStateComesFirst, pageStateFollowsChanges, pageHasToken, pageGoesForward,
 	pageEventsHaveItsVersion, pageKeepsWhatStays, pageFits, pageIsOfCluster, pageContentIsAsWritten, pageIsAuthorised,
-	pageSaysFreshness, pageIsCurrent, pageIsNeverSilent,
+	pageSaysFreshness, pageIsCurrent, pageIsNeverSilent, pageIsClosedByBookmarks,
 }
 
 // Violations returns all violations in a recording, in order.
@@ -75,7 +78,7 @@ func (j *pageJudge) readCall(call *Call) {
 		back := j.saved[*call.From]
 		j.page = back.Clone()
 	}
-	j.call, j.previous, j.before, j.stated, j.pending, j.anchor, j.resets = call, nil, j.page.Clone(), false, nil, nil, 0
+	j.call, j.previous, j.before, j.stated, j.pending, j.anchor, j.resets, j.marked = call, nil, j.page.Clone(), false, nil, nil, 0, ""
 	for i := range call.Responses {
 		j.response = &call.Responses[i]
 		j.index += len(j.response.Events)
@@ -102,11 +105,19 @@ func (j *pageJudge) readResponse() {
 		j.note(Complete, "an event of a page applies to the client's page", problem)
 	}
 	j.pending = append(j.pending, j.response.Events...)
+	if j.response.Kind != nil {
+		j.marked = ""
+	}
 	for _, check := range pageChecks {
 		j.note(check.guarantee, check.name, check.broken(j))
 	}
 	if j.response.Page != nil {
 		j.before, j.stated, j.pending = j.page.Clone(), true, nil
+	}
+	for _, event := range j.response.Events {
+		if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK {
+			j.marked = newerOf(j.marked, event.GetResourceVersion())
+		}
 	}
 }
 
@@ -218,6 +229,21 @@ var pageEventsHaveItsVersion = pageCheck{
 			}
 		}
 		return ""
+	},
+}
+
+// pageIsClosedByBookmarks judges the total, because a row can also be sent again when its joined objects
+// have changed.
+var pageIsClosedByBookmarks = pageCheck{
+	guarantee: Bookmarked,
+	name:      "nothing at or below the version of a BOOKMARK follows it",
+	broken: func(j *pageJudge) string {
+		state := j.response.Page
+		if state == nil || j.marked == "" || isNewer(state.GetResourceVersion(), j.marked) || state.GetTotalCount() == j.before.State.GetTotalCount() {
+			return ""
+		}
+		return fmt.Sprintf("the total is %d, and was %d, at version %s after a BOOKMARK at %s",
+			state.GetTotalCount(), j.before.State.GetTotalCount(), state.GetResourceVersion(), j.marked)
 	},
 }
 

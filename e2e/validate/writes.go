@@ -27,7 +27,10 @@ type Write struct {
 	Deleted bool
 	// Exact reports that Version is the version of the deletion, as a watch of the API server
 	// returned it.
-	Exact   bool
+	Exact bool
+	// Expired reports that others may have been deleted at the same version, as etcd does with objects
+	// that share a lease. Version can be the version of the deletion itself.
+	Expired bool
 	Version string
 	// Acked is when the API server had acknowledged the write, or returned it to a read; zero if it
 	// was not recorded.
@@ -192,6 +195,20 @@ func (w *Writes) at(key Key, version string) (state *Write, deleting bool) {
 		return nil, false
 	}
 	return &writes[later-1], later < len(writes) && writes[later].Deleted && !writes[later].Exact
+}
+
+// expiring returns the state of an object before its deletion, if it has expired at this version; nil
+// otherwise. A reader may have the deletions of only some objects at that version.
+func (w *Writes) expiring(key Key, version string) *Write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	writes := w.byKey[key]
+	for i := 1; i < len(writes); i++ {
+		if writes[i].Expired && writes[i].Version == version {
+			return &writes[i-1]
+		}
+	}
+	return nil
 }
 
 // before returns the last write to an object before a version; nil if there is none.
