@@ -24,7 +24,8 @@ import (
 // its objects or uses CPU time.
 type controlPlane struct {
 	dir       string
-	temporary bool // stop removes dir
+	temporary bool     // stop removes dir
+	flags     []string // of devcluster
 	process   *harness.Process
 	apiServer int // process ID
 	address   string
@@ -56,8 +57,7 @@ func (c *controlPlane) start(ctx context.Context, variables []string) (err error
 			return err
 		}
 	}
-	command := append(variables, program("DEVCLUSTER_BIN", "bin/devcluster"), "--dir", c.dir)
-	c.process, err = harness.Start("env", command...)
+	c.process, err = harness.StartWith(variables, program("DEVCLUSTER_BIN", "bin/devcluster"), append([]string{"--dir", c.dir}, c.flags...)...)
 	if err != nil {
 		return err
 	}

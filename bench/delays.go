@@ -93,7 +93,8 @@ func (s *service) watchedWithDelays(request func(number int) *kubeconnectv1.Watc
 	}}
 }
 
-// measureDelays waits until watchers receive changes, and records the delays of the given time.
+// measure records the delays of the changes that are made in the given time, and returns them in
+// milliseconds.
 func (d *delayed) measure(ctx context.Context, during time.Duration) ([]float64, error) {
 	d.restart(time.Now())
 	err := pause(ctx, during)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 // idleComparison is the name of the comparison that needs no pods.
@@ -11,7 +13,8 @@ const idleComparison = "idle"
 
 // compareIdle compares the memory of an idle stream, measured as the growth of each server when
 // further streams are opened. It starts its own control plane, so that the API server and the service
-// run with the same garbage collection setting (eager), and the heap of neither has a large reserve.
+// run with the same garbage collection setting ([harness.Eager]), and the heap of neither has a large
+// reserve.
 func compareIdle(ctx context.Context, s scale, results *report) error {
 	for _, perConnection := range []int{100, 1} {
 		r := row{
@@ -34,12 +37,12 @@ func shared(perConnection int) string {
 }
 
 func (s scale) growWith(ctx context.Context, perConnection int, r *row) error {
-	cluster, err := startControlPlane(ctx, "", eager)
+	cluster, err := startControlPlane(ctx, "", harness.Eager)
 	if err != nil {
 		return err
 	}
 	defer cluster.stop()
-	kubeconnect, err := cluster.startFilled(ctx, eager)
+	kubeconnect, err := cluster.startFilled(ctx, harness.Eager)
 	if err != nil {
 		return err
 	}

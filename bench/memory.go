@@ -8,16 +8,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// eager makes a Go process collect garbage when its heap has grown by a tenth, so that live memory is
-// measured and not garbage. The informers are at an advantage: they return all free memory to the
-// operating system.
-const eager = "GOGC=10"
-
 // informerStart is the time limit for an informer, or a service that preloads pods, to cache all pods.
 const informerStart = 2 * time.Minute
 
 // compareMemory compares the memory for one pod in the service with that in client-go's informers.
 // Each informer runs in a separate process. The memory of the same process without pods is subtracted.
+// The informers are at an advantage: they return all free memory to the operating system.
 func (l *lab) compareMemory(ctx context.Context, results *report) error {
 	rows := []row{
 		{what: "memory for a cached pod", against: "client-go typed informer", first: "4×", then: "15×"},
@@ -44,7 +40,7 @@ func (l *lab) compareMemory(ctx context.Context, results *report) error {
 
 // serviceKB returns the memory of the service for one pod, in KiB.
 func (l *lab) serviceKB(ctx context.Context) (float64, error) {
-	s, err := l.cluster.startService(ctx, eager)
+	s, err := l.cluster.startService(ctx, harness.Eager)
 	if err != nil {
 		return 0, err
 	}

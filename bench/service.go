@@ -43,9 +43,9 @@ func (c *controlPlane) startService(ctx context.Context, variables ...string) (*
 	variables = append([]string{
 		"KUBECONNECT_AUTH=none", "KUBECONNECT_MAX_CONNECTIONS=100000", "KUBECONNECT_MAX_CONNECTIONS_PER_ADDRESS=100000",
 	}, variables...)
-	process, err := harness.Start("env", append(variables, program("KUBECONNECT_BIN", "bin/kubeconnect"),
+	process, err := harness.StartWith(variables, program("KUBECONNECT_BIN", "bin/kubeconnect"),
 		"--kubeconfig", c.kubeconfig(), "--listen", "127.0.0.1:0",
-		"--tls-cert-file", c.file("pki", "server.crt"), "--tls-private-key-file", c.file("pki", "server.key"))...)
+		"--tls-cert-file", c.file("pki", "server.crt"), "--tls-private-key-file", c.file("pki", "server.key"))
 	if err != nil {
 		return nil, err
 	}

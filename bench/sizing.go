@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 // sizingComparison is the name of the measurement that docs/sizing.md is made from. It has no other
@@ -59,7 +61,7 @@ func measureSizing(ctx context.Context, s settings, scale sizingScale) error {
 		if err := measured.measureCluster(ctx, scale, c); err != nil {
 			return fmt.Errorf("%d pods: %w", c.pods, err)
 		}
-		if err := measured.save(s.output); err != nil {
+		if err := saveFigures(measured, s.output, sizingFile); err != nil {
 			return err
 		}
 	}
@@ -74,7 +76,7 @@ func measureObjects(ctx context.Context, scale sizingScale, measured *sizing) er
 		return err
 	}
 	defer sim.stop()
-	s, err := sim.startMeasured(ctx, eager)
+	s, err := sim.startMeasured(ctx, harness.Eager)
 	if err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func measureStreamsOn(ctx context.Context, perConnection, streams int, bytes *fl
 		return err
 	}
 	defer sim.stop()
-	s, err := sim.startFilled(ctx, eager)
+	s, err := sim.startFilled(ctx, harness.Eager)
 	if err != nil {
 		return err
 	}
@@ -179,9 +181,9 @@ const (
 
 func micros(duration time.Duration) float64 { return float64(duration) / float64(time.Microsecond) }
 
-// measureAPIServer measures how much memory a real API server takes for each pod, with the setting
-// eager: the growth of its resident memory when the pods have been created, and after a restart, when
-// its window of recent events is empty.
+// measureAPIServer measures how much memory a real API server takes for each pod, with [harness.Eager]:
+// the growth of its resident memory when the pods have been created, and after a restart, when its window
+// of recent events is empty.
 func measureAPIServer(ctx context.Context, scale sizingScale, measured *sizing) error {
 	note("sizing: the API server's memory for %d pods", scale.apiServer)
 	dir, err := os.MkdirTemp("", "kubeconnect-sizing-")
@@ -222,7 +224,7 @@ func measureAPIServer(ctx context.Context, scale sizingScale, measured *sizing) 
 // inControlPlane runs a function while a control plane with its data in dir runs, after the API server
 // has done what it does at its start.
 func inControlPlane(ctx context.Context, dir string, do func(*controlPlane) error) error {
-	cluster, err := startControlPlane(ctx, dir, eager)
+	cluster, err := startControlPlane(ctx, dir, harness.Eager)
 	if err != nil {
 		return err
 	}
@@ -524,16 +526,4 @@ func (s *simulator) settleAt(ctx context.Context, rate int) error {
 // startMeasured starts a service with metrics. The caller must call stop.
 func (s *simulator) startMeasured(ctx context.Context, variables ...string) (*service, error) {
 	return s.startService(ctx, append(variables, "KUBECONNECT_METRICS_LISTEN=127.0.0.1:0")...)
-}
-
-// save writes the figures to a file, or, if its name is empty, to sizingFile and docs/sizing.md.
-func (m *sizing) save(name string) error {
-	text, err := m.encode()
-	if err != nil {
-		return err
-	}
-	if name != "" {
-		return os.WriteFile(name, text, 0o644)
-	}
-	return errors.Join(os.WriteFile(sizingFile, text, 0o644), writeSizingPage())
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 
@@ -106,23 +103,6 @@ func newDelays(c rateCost) delays {
 		d.P50, d.P99 = quantile(c.delays, 0.5), quantile(c.delays, 0.99)
 	}
 	return d
-}
-
-func (m *sizing) encode() ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(m)
-	return text.Bytes(), err
-}
-
-func readSizing(file string) (*sizing, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var measured sizing
-	return &measured, json.Unmarshal(text, &measured)
 }
 
 // podsInEach returns requests for the pods of a namespace for each watcher, by a format with its

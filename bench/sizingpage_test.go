@@ -26,13 +26,18 @@ func fileText(t *testing.T, elements ...string) string {
 	return string(text)
 }
 
-func measuredSizing(t *testing.T) *sizing {
+func measuredSizing(t *testing.T) *sizing { return measuredIn[sizing](t, sizingFile) }
+
+func measuredShards(t *testing.T) *shards { return measuredIn[shards](t, shardsFile) }
+
+// measuredIn returns the figures in a file of the checkout.
+func measuredIn[T any](t *testing.T, file string) *T {
 	t.Helper()
-	path, err := harness.Path(filepath.Split(sizingFile))
+	path, err := harness.Path(filepath.Split(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	measured, err := readSizing(path)
+	measured, err := readFigures[T](path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +45,7 @@ func measuredSizing(t *testing.T) *sizing {
 }
 
 func TestSizingPage_HasTheMeasuredFigures(t *testing.T) {
-	page, err := measuredSizing(t).page()
+	page, err := measuredSizing(t).page(measuredShards(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,9 @@
 // server with that many pods needs a large machine, and etcd limits the rate of changes.
 //
 //	pods, err := simulate.NewPods(300_000)
-//	handler := simulate.NewHandler(pods)
-//	go pods.ChangeAt(ctx, handler.Rate)
+//	handler, err := simulate.NewHandler(pods)
+//	go pods.ChangeAt(ctx, &handler.Rate)
+//	err = simulate.Serve(ctx, handler, dir, ready)
 //
 // # What is simulated
 //

@@ -82,14 +82,14 @@ func (h *Handler) route() {
 }
 
 func (h *Handler) servePods(w http.ResponseWriter, r *http.Request) {
-	asked, err := h.parse(r)
+	requested, err := h.parse(r)
 	switch {
 	case err != nil:
-	case asked.options.Watch:
-		err = h.watch(w, r, asked)
+	case requested.options.Watch:
+		err = h.watch(w, r, requested)
 	default:
 		h.lists.Add(1)
-		err = h.list(w, r, asked)
+		err = h.list(w, r, requested)
 	}
 	if err != nil {
 		writeError(w, err)

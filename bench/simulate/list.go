@@ -16,24 +16,24 @@ const writeSize = 64 << 10
 
 // list writes a list, or a page of it. As in an API server, a list at any version (0) ignores the
 // limit.
-func (h *Handler) list(w http.ResponseWriter, r *http.Request, asked request) error {
-	page := asked.of
+func (h *Handler) list(w http.ResponseWriter, r *http.Request, requested request) error {
+	page := requested.selected
 	version := uint64(0)
 	var err error
 	switch {
-	case asked.options.Continue != "":
-		version, page.from, err = parseContinue(asked.options.Continue)
-	case asked.options.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
-		version = asked.version
+	case requested.options.Continue != "":
+		version, page.from, err = parseContinue(requested.options.Continue)
+	case requested.options.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+		version = requested.version
 	}
 	if err != nil || page.from > page.to {
 		return apierrors.NewBadRequest("invalid continue token")
 	}
-	if err := h.reach(r, max(version, asked.version)); err != nil {
+	if err := h.reach(r, max(version, requested.version)); err != nil {
 		return err
 	}
 	meta := metav1.ListMeta{}
-	if limit := int(asked.options.Limit); limit > 0 && asked.options.ResourceVersion != "0" {
+	if limit := int(requested.options.Limit); limit > 0 && requested.options.ResourceVersion != "0" {
 		page.to = min(page.to, page.from+limit)
 	}
 	states, version, _, err := h.pods.snapshot(page, version)
@@ -41,11 +41,11 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, asked request) er
 		return err
 	}
 	meta.ResourceVersion = strconv.FormatUint(version, 10)
-	if page.to < asked.of.to {
+	if page.to < requested.selected.to {
 		meta.Continue = fmt.Sprintf("%d:%d", version, page.to)
-		meta.RemainingItemCount = ptr.To(int64(asked.of.to - page.to))
+		meta.RemainingItemCount = ptr.To(int64(requested.selected.to - page.to))
 	}
-	return h.writeList(w, asked, meta, page.from, states)
+	return h.writeList(w, requested, meta, page.from, states)
 }
 
 // parseContinue reads a continue token: the version of the list, and the first pod of the page.
@@ -55,14 +55,14 @@ func parseContinue(token string) (version uint64, from int, err error) {
 }
 
 func (h *Handler) writeList(
-	w http.ResponseWriter, asked request, meta metav1.ListMeta, from int, states []state,
+	w http.ResponseWriter, requested request, meta metav1.ListMeta, from int, states []state,
 ) error {
 	kind := corev1.SchemeGroupVersion.WithKind("PodList")
-	if asked.metadata {
+	if requested.metadata {
 		kind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
 	}
-	e := asked.template.encoding
-	buffer, err := e.listHead(kind, meta, len(states), len(asked.template.item.text))
+	e := requested.template.encoding
+	buffer, err := e.listHead(kind, meta, len(states), len(requested.template.item.text))
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (h *Handler) writeList(
 		if i > 0 {
 			buffer = append(buffer, e.separator()...)
 		}
-		buffer = asked.template.item.append(buffer, h.pods, from+i, s)
+		buffer = requested.template.item.append(buffer, h.pods, from+i, s)
 		if len(buffer) < writeSize {
 			continue
 		}

@@ -177,7 +177,7 @@ func (p *Pods) appendLocked(kind string, number int, after state) {
 
 // snapshot returns the states of some pods at a version, and the sequence number of the last event
 // up to it. The version 0 is the current one.
-func (p *Pods) snapshot(of span, version uint64) (states []state, at uint64, sequence uint64, err error) {
+func (p *Pods) snapshot(selected span, version uint64) (states []state, at uint64, sequence uint64, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if version == 0 {
@@ -187,10 +187,10 @@ func (p *Pods) snapshot(of span, version uint64) (states []state, at uint64, seq
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	states = append(states, p.states[of.from:of.to]...)
+	states = append(states, p.states[selected.from:selected.to]...)
 	for undone := p.last; undone > sequence; undone-- {
-		if e := p.history[undone%historyLength]; of.has(e.number) {
-			states[e.number-of.from] = e.before
+		if e := p.history[undone%historyLength]; selected.has(e.number) {
+			states[e.number-selected.from] = e.before
 		}
 	}
 	return states, version, sequence, nil
@@ -214,14 +214,14 @@ func (p *Pods) locateLocked(version uint64) (uint64, error) {
 
 // after returns events of some pods after a sequence number, at most limit, and the sequence number
 // of the last event that was examined. The channel is closed at the next event.
-func (p *Pods) after(sequence uint64, of span, limit int) (events []event, last uint64, next <-chan struct{}, err error) {
+func (p *Pods) after(sequence uint64, selected span, limit int) (events []event, last uint64, next <-chan struct{}, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.last-sequence >= historyLength {
 		return nil, 0, nil, ErrExpired
 	}
 	for ; sequence < p.last && len(events) < limit; sequence++ {
-		if e := p.history[(sequence+1)%historyLength]; of.has(e.number) {
+		if e := p.history[(sequence+1)%historyLength]; selected.has(e.number) {
 			events = append(events, e)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 type request struct {
 	options  metav1.ListOptions
 	version  uint64 // of the options; 0 if they have none
-	of       span
+	selected span
 	template template
 	metadata bool
 }
@@ -29,7 +29,7 @@ const versionTimeout = 3 * time.Second
 
 // parse reads a list or watch. The error is for the caller.
 func (h *Handler) parse(r *http.Request) (request, error) {
-	parsed := request{of: h.pods.spanOf(r.PathValue("namespace"))}
+	parsed := request{selected: h.pods.spanOf(r.PathValue("namespace"))}
 	err := scheme.ParameterCodec.DecodeParameters(r.URL.Query(), corev1.SchemeGroupVersion, &parsed.options)
 	switch {
 	case err != nil:

@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -218,6 +217,7 @@ func TestHandler_EndsAWatchWithABookmark(t *testing.T) {
 	}
 }
 
+// TestHandler_ExpiresWatches expires an open watch, and starts another one.
 func TestHandler_ExpiresWatches(t *testing.T) {
 	t.Parallel()
 	pods, err := NewPods(count)
@@ -228,11 +228,29 @@ func TestHandler_ExpiresWatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := handler.watchStarted()
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := metav1.ListOptions{ResourceVersion: strconv.FormatUint(pods.version, 10)}
+	expired, err := client.CoreV1().Pods("").Watch(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer expired.Stop()
 	handler.expire()
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		t.Error("the watch has not ended")
+	if event := <-expired.ResultChan(); event.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
+		t.Errorf("the open watch has the event %+v", event)
+	}
+	later, err := client.CoreV1().Pods("").Watch(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Stop()
+	pods.change(1)
+	if event := <-later.ResultChan(); event.Type != watch.Modified {
+		t.Errorf("the later watch has the event %+v", event)
 	}
 }

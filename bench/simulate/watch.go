@@ -25,28 +25,28 @@ const (
 
 // watching is a running watch.
 type watching struct {
-	handler  *Handler
-	asked    request
-	out      http.ResponseWriter
-	sequence uint64 // of the last event that was sent or skipped
-	buffer   []byte
+	handler   *Handler
+	requested request
+	out       http.ResponseWriter
+	sequence  uint64 // of the last event that was sent or skipped
+	buffer    []byte
 }
 
-// watch writes the events of a watch until the client disconnects, the watch times out, or EndWatches
-// is called.
-func (h *Handler) watch(w http.ResponseWriter, r *http.Request, asked request) error {
-	if err := h.reach(r, asked.version); err != nil {
+// watch writes the events of a watch until the client disconnects, the watch times out, or all watches
+// expire.
+func (h *Handler) watch(w http.ResponseWriter, r *http.Request, requested request) error {
+	if err := h.reach(r, requested.version); err != nil {
 		return err
 	}
-	running := &watching{handler: h, asked: asked, out: w}
-	initial := asked.options.SendInitialEvents != nil && *asked.options.SendInitialEvents
+	running := &watching{handler: h, requested: requested, out: w}
+	initial := requested.options.SendInitialEvents != nil && *requested.options.SendInitialEvents
 	var states []state
 	var version uint64
 	var err error
-	if initial || asked.version == 0 {
-		states, version, running.sequence, err = h.pods.snapshot(asked.of, 0)
+	if initial || requested.version == 0 {
+		states, version, running.sequence, err = h.pods.snapshot(requested.selected, 0)
 	} else {
-		running.sequence, err = h.pods.locate(asked.version)
+		running.sequence, err = h.pods.locate(requested.version)
 	}
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (h *Handler) watch(w http.ResponseWriter, r *http.Request, asked request) e
 	}
 	ended := h.watchStarted()
 	defer h.openWatches.Add(-1)
-	w.Header().Set("Content-Type", asked.template.encoding.contentType(true))
+	w.Header().Set("Content-Type", requested.template.encoding.contentType(true))
 	if err := running.sendInitial(states); err != nil {
 		return nil // the client has disconnected
 	}
@@ -73,9 +73,9 @@ func (h *Handler) watch(w http.ResponseWriter, r *http.Request, asked request) e
 
 // sendInitial sends pods as they were at the beginning.
 func (w *watching) sendInitial(states []state) error {
-	added := w.asked.template.events[eventAdded]
+	added := w.requested.template.events[eventAdded]
 	for i, s := range states {
-		w.buffer = added.append(w.buffer, w.handler.pods, w.asked.of.from+i, s)
+		w.buffer = added.append(w.buffer, w.handler.pods, w.requested.selected.from+i, s)
 		if len(w.buffer) >= writeSize {
 			if err := w.write(); err != nil {
 				return err
@@ -88,7 +88,7 @@ func (w *watching) sendInitial(states []state) error {
 // follow sends events. It returns an error for the client, or nil when the watch has ended.
 func (w *watching) follow(ctx context.Context, ended <-chan struct{}) error {
 	timeout := defaultTimeout
-	if seconds := w.asked.options.TimeoutSeconds; seconds != nil {
+	if seconds := w.requested.options.TimeoutSeconds; seconds != nil {
 		timeout = time.Duration(*seconds) * time.Second
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -96,7 +96,7 @@ func (w *watching) follow(ctx context.Context, ended <-chan struct{}) error {
 	bookmarks := time.NewTimer(min(bookmarkInterval, max(timeout-bookmarkBeforeEnd, 0)))
 	defer bookmarks.Stop()
 	for {
-		events, last, next, err := w.handler.pods.after(w.sequence, w.asked.of, eventsAtOnce)
+		events, last, next, err := w.handler.pods.after(w.sequence, w.requested.selected, eventsAtOnce)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (w *watching) follow(ctx context.Context, ended <-chan struct{}) error {
 		select {
 		case <-next:
 		case <-bookmarks.C:
-			if w.asked.options.AllowWatchBookmarks && w.bookmark(w.handler.pods.versionAt(w.sequence), false) != nil {
+			if w.requested.options.AllowWatchBookmarks && w.bookmark(w.handler.pods.versionAt(w.sequence), false) != nil {
 				return nil
 			}
 			bookmarks.Reset(bookmarkInterval)
@@ -130,7 +130,7 @@ func (w *watching) send(events []event) error {
 		return nil
 	}
 	for _, e := range events {
-		w.buffer = w.asked.template.events[e.kind].append(w.buffer, w.handler.pods, e.number, e.after)
+		w.buffer = w.requested.template.events[e.kind].append(w.buffer, w.handler.pods, e.number, e.after)
 	}
 	w.handler.sentEvents.Add(int64(len(events)))
 	return w.flush()
@@ -144,7 +144,7 @@ func (w *watching) bookmark(version uint64, initialEnd bool) error {
 	}
 	var object encodable = &corev1.Pod{ObjectMeta: meta}
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
-	if w.asked.metadata {
+	if w.requested.metadata {
 		object = &metav1.PartialObjectMetadata{ObjectMeta: meta}
 		kind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 	}
@@ -157,7 +157,7 @@ func (w *watching) sendError(err error) error {
 }
 
 func (w *watching) sendObject(event string, object encodable, kind schema.GroupVersionKind) error {
-	message, err := w.asked.template.encoding.event(event, object, kind)
+	message, err := w.requested.template.encoding.event(event, object, kind)
 	if err != nil {
 		return err
 	}
