@@ -26,11 +26,11 @@ type (
 // message is returned to the caller; for a permission to watch it is logged, because the service
 // then lists repeatedly.
 var needs = map[string]need{
-	"list configmaps":   {serves("configmaps"), "the service may not list configmaps"},
+	"list configmaps":   {serves("configmaps"), "the service is not allowed to list configmaps"},
 	"watch configmaps":  {try: serves("configmaps")},
-	"list deployments":  {serves("deployments"), "the service may not list deployments.apps"},
+	"list deployments":  {serves("deployments"), "the service is not allowed to list deployments.apps"},
 	"watch deployments": {try: serves("deployments")},
-	"list gadgets":      {serves("gadgets"), "the service may not list gadgets.deploy.example.com"},
+	"list gadgets":      {serves("gadgets"), "the service is not allowed to list gadgets.deploy.example.com"},
 	"watch gadgets":     {try: serves("gadgets")},
 
 	"list customresourcedefinitions":  {try: noticesAnotherSchema},

@@ -63,6 +63,7 @@ func TestValues_InvalidOnesAreNamed(t *testing.T) {
 		"a monitor without metrics":                     {values{"metrics": values{"serviceMonitor": values{"enabled": true}}}, "metrics.enabled"},
 		"alerts without metrics":                        {values{"metrics": values{"prometheusRule": values{"enabled": true}}}, "metrics.enabled"},
 		"a dashboard without metrics":                   {values{"metrics": values{"dashboard": values{"enabled": true}}}, "metrics.enabled"},
+		"administrators without metrics":                {values{"metrics": values{"adminTokenSecret": "admins"}}, "metrics.enabled"},
 		"a dashboard in an invalid namespace":           {values{"metrics": values{"dashboard": values{"namespace": "A_b"}}}, "metrics.dashboard.namespace"},
 		"metrics at the callers' port":                  {values{"metrics": values{"port": 8443}}, "metrics.port"},
 		"metrics at a privileged port":                  {values{"metrics": values{"port": 90}}, "metrics.port"},

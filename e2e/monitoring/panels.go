@@ -69,6 +69,8 @@ var streams = Row{"Streams", []Panel{
 	diagram("Delay", "From when the service has received a change until it has sent it.", "s",
 		Query{`histogram_quantile(0.5, sum by (le) (rate(kubeconnect_watch_delay_seconds_bucket{[selected]}[$__rate_interval])))`, "half"},
 		Query{`histogram_quantile(0.99, sum by (le) (rate(kubeconnect_watch_delay_seconds_bucket{[selected]}[$__rate_interval])))`, "99 %"}),
+	diagram("Clients that do not read", "Calls and streams whose client has not read for a second what is being sent. /admin shows which.", "short",
+		Query{`sum by (instance) (kubeconnect_unread_calls{[selected]})`, "{{instance}}"}),
 	diagram("How watches begin", "reset: a client that has resumed got all objects again. Many are a sign of lost history.", "ops",
 		Query{`sum by (began_with) (rate(kubeconnect_cache_watches_total{[selected]}[$__rate_interval]))`, "{{began_with}}"}),
 	diagram("Interrupted streams", "Streams that ended with an error of the service. StreamMoved is among them.", "ops",

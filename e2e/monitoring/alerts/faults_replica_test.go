@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -55,6 +56,30 @@ func aReplicaRestartsRepeatedly(ctx context.Context, t *testing.T) *prometheus {
 	}
 	p.untilFiring(t, "KubeconnectReplicaRestarts")
 	return p
+}
+
+// theConfigurationBecomesInvalid misspells a field of the configuration file of a running replica.
+func theConfigurationBecomesInvalid(ctx context.Context, t *testing.T) *prometheus {
+	file, write := configFile(t)
+	write("callerRequestRate: 100\n")
+	replica := startReplica(ctx, t, "a", "--config", file)
+	p := startPrometheus(t, replica.target)
+	startLoad(t, clientOf(t, replica.Service))
+	write("callerRequestsRate: 100\n")
+	p.untilFiring(t, "KubeconnectConfigRejected")
+	return p
+}
+
+// configFile returns the path of a configuration file, and a function that writes it with some fields.
+func configFile(t *testing.T) (path string, write func(fields string)) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "config.yaml")
+	return path, func(fields string) {
+		text := "apiVersion: kubeconnect.io/v1alpha1\nkind: Configuration\n" + fields
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // aCertificateExpiresWithin returns a fault: a certificate that expires within a time of the

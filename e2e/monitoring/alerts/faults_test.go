@@ -17,6 +17,7 @@ var faults = map[string]func(context.Context, *testing.T) *prometheus{
 	"KubeconnectReplicaRestarts":        aReplicaRestartsRepeatedly,
 	"KubeconnectCertificateExpires":     aCertificateExpiresWithin(20 * time.Hour),
 	"KubeconnectCertificateExpiresSoon": aCertificateExpiresWithin(100 * time.Hour),
+	"KubeconnectConfigRejected":         theConfigurationBecomesInvalid,
 	"KubeconnectMemoryExceeded":         theMemoryLimitIsTooLow,
 	"KubeconnectMemoryLow":              theMemoryLimitIsAlmostReached,
 	"KubeconnectUpstreamLost":           theAPIServerRefusesConnections,
@@ -51,6 +52,12 @@ func TestAlerts_FireForTheirFaultAndNoOther(t *testing.T) {
 			inject(kit.DeadlineAfter(t, faultPatience), t).wantFired(t, alert.Alert)
 		})
 	}
+}
+
+// The only resource of a replica cannot be read: that is no loss of the API server.
+func TestResourceStale_FiresIfTheOnlyResourceIsForbidden(t *testing.T) {
+	t.Parallel()
+	theOnlyResourceIsForbidden(kit.DeadlineAfter(t, faultPatience), t).wantFired(t, "KubeconnectResourceStale")
 }
 
 // A half-open link is noticed only after 15 seconds, which are 15 minutes of the recording.

@@ -47,12 +47,23 @@ func oneOfTwoReplicasLosesItsLink(ctx context.Context, t *testing.T) *prometheus
 // aResourceIsForbidden runs the service with an account that lacks the permission to list
 // ServiceAccounts.
 func aResourceIsForbidden(ctx context.Context, t *testing.T) *prometheus {
-	account := reader(ctx, t)
-	replica := startReplicaOf(ctx, t, kit.Cluster(t), kubeconfigOf(t, account), "a")
-	p := startPrometheus(t, replica.target)
+	p, replica := withoutServiceAccounts(ctx, t)
 	startLoad(t, clientOf(t, replica.Service))
 	p.untilFiring(t, "KubeconnectResourceStale")
 	return p
+}
+
+func theOnlyResourceIsForbidden(ctx context.Context, t *testing.T) *prometheus {
+	p, _ := withoutServiceAccounts(ctx, t, "--preload", "serviceaccounts")
+	p.untilFiring(t, "KubeconnectResourceStale")
+	return p
+}
+
+func withoutServiceAccounts(ctx context.Context, t *testing.T, flags ...string) (*prometheus, *replica) {
+	t.Helper()
+	account := reader(ctx, t)
+	replica := startReplicaOf(ctx, t, kit.Cluster(t), kubeconfigOf(t, account), "a", flags...)
+	return startPrometheus(t, replica.target), replica
 }
 
 // relists is more than the alert tolerates within an hour.

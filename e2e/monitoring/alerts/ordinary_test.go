@@ -55,8 +55,9 @@ func TestOrdinaryDay_NoAlertFiresAndAllMetricsExist(t *testing.T) {
 
 func startOrdinaryReplica(ctx context.Context, t *testing.T, name string) *replica {
 	t.Helper()
-	return startReplica(ctx, t, name, "--auth", "cluster", "--caller-request-rate", "50", "--caller-request-burst", "100",
-		"--memory-limit", "1Gi", "--max-stream-age", "10s")
+	file, write := configFile(t)
+	write("callerRequestRate: 50\ncallerRequestBurst: 100\n")
+	return startReplica(ctx, t, name, "--auth", "cluster", "--config", file, "--memory-limit", "1Gi", "--max-stream-age", "10s")
 }
 
 // join adds a replica to the balancer, and to the targets.
