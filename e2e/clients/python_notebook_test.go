@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -151,6 +153,8 @@ func (n *notebookPods) wantResults(got notebookResults) {
 	for _, pod := range n.list() {
 		want.add(&pod)
 	}
+	keepOwnNodes(want.Nodes)
+	keepOwnNodes(got.Nodes)
 	for name, node := range want.Nodes {
 		node.Pods = 0 // the notebook does not count them
 		node.CPUFraction = node.CPU / node.AllocatableCPU
@@ -169,6 +173,11 @@ func (n *notebookPods) wantResults(got notebookResults) {
 	if got.Tables < 7 {
 		n.t.Errorf("%d outputs are tables in HTML, want at least 7", got.Tables)
 	}
+}
+
+// keepOwnNodes removes the nodes of other tests, which come and go.
+func keepOwnNodes(nodes map[string]notebookRequests) {
+	maps.DeleteFunc(nodes, func(name string, _ notebookRequests) bool { return !strings.HasPrefix(name, "node-") })
 }
 
 func (n *notebookPods) wantEqual(what string, got, want any) {

@@ -23,8 +23,9 @@ const (
 	// soakFaults is the maximum number of faults in one round.
 	soakFaults = 3
 	// soakGrowth bounds the growth of a replica's memory in the last two thirds of its life, once
-	// it has lived for soakSamples rounds.
+	// it has lived for soakSamples rounds; soakHandles that of its goroutines and open files.
 	soakGrowth  = 128 << 20
+	soakHandles = 40
 	soakSamples = 6
 	// soakRound bounds the duration of one round.
 	soakRound = 10 * time.Minute
@@ -54,7 +55,8 @@ func TestSoak_StreamsStayCorrect(t *testing.T) {
 			if len(samples) < soakSamples {
 				continue
 			}
-			for _, violation := range validate.Memory("clients of "+replica.name, samples[len(samples)/3:], soakGrowth) {
+			callers, last := "clients of "+replica.name, samples[len(samples)/3:]
+			for _, violation := range append(validate.Memory(callers, last, soakGrowth), validate.Handles(callers, last, soakHandles)...) {
 				t.Error(violation)
 			}
 		}
@@ -85,7 +87,7 @@ type replica struct {
 	link       *harness.Proxy
 	kubeconfig string
 	service    *harness.Service
-	lives      [][]validate.Sample // samples of its memory, by start
+	lives      [][]validate.Sample // what it used, by start
 }
 
 func newSoak(t *testing.T) *soak {
@@ -105,18 +107,25 @@ func newSoak(t *testing.T) *soak {
 
 // start starts the service at an address, HOST:PORT.
 func (r *replica) start(address string) {
-	r.service = harness.StartMortalService(r.t, r.kubeconfig, address)
+	r.service = harness.StartMortalService(r.t, r.kubeconfig, address, kit.MetricsFlags...)
 	r.lives = append(r.lives, nil)
 }
 
 // restart starts the service at its previous address, after it has ended.
 func (r *replica) restart() { r.start(kit.HostPort(r.service)) }
 
-// sample records the memory of the service.
-func (r *replica) sample(t *testing.T) {
+// sample records what the service uses, when no stream is open.
+func (r *replica) sample(ctx context.Context, t *testing.T) {
 	t.Helper()
+	series := kit.ScrapeOf(ctx, t, r.service).Series
 	life := &r.lives[len(r.lives)-1]
-	*life = append(*life, validate.Sample{At: time.Now(), Bytes: kit.ResidentMemory(t, r.service.PID())})
+	*life = append(*life, validate.Sample{
+		At:         time.Now(),
+		Bytes:      kit.ResidentMemory(t, r.service.PID()),
+		Goroutines: int(series["go_goroutines{}"]),
+		Files:      int(series["process_open_fds{}"]),
+		Live:       int(series["go_memstats_next_gc_bytes{}"]) / 2, // the heap may double before garbage is collected
+	})
 }
 
 // round runs traffic and followers, and a few faults, one after another. In some rounds clients
@@ -165,7 +174,7 @@ func (s *soak) settle(ctx context.Context, t *testing.T, group *kit.TrafficGroup
 				return err
 			})
 		}
-		s.count(func() { replica.sample(t) })
+		s.count(func() { replica.sample(ctx, t) })
 	}
 }
 
@@ -278,15 +287,16 @@ func (s *soak) reportEvery(interval time.Duration) (stop func()) {
 func (s *soak) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	faults, memory := 0, ""
+	faults, used := 0, ""
 	for _, times := range s.faults {
 		faults += times
 	}
 	for _, replica := range s.replicas {
 		if samples := replica.lives[len(replica.lives)-1]; len(samples) > 0 {
-			memory += fmt.Sprintf(" %d", samples[len(samples)-1].Bytes>>20)
+			last := samples[len(samples)-1]
+			used += fmt.Sprintf("; %s: %d MiB, %d MiB live, %d goroutines, %d files", replica.name, last.Bytes>>20, last.Live>>20, last.Goroutines, last.Files)
 		}
 	}
-	return fmt.Sprintf("SEED=%d, %v, %d rounds, %d faults %v: %s; memory of the replicas, in MiB:%s",
-		s.seed, time.Since(s.began).Round(time.Second), s.rounds, faults, s.faults, s.total, memory)
+	return fmt.Sprintf("SEED=%d, %v, %d rounds, %d faults %v: %s%s",
+		s.seed, time.Since(s.began).Round(time.Second), s.rounds, faults, s.faults, s.total, used)
 }

@@ -33,7 +33,7 @@ type adminState struct {
 type adminCaller struct {
 	Caller      string
 	OpenStreams int
-	Total       struct{ Failed, Bytes float64 }
+	Total       struct{ Failed, Bytes, ProcessorSeconds float64 }
 }
 
 type adminCall struct {
@@ -48,17 +48,13 @@ type adminCache struct {
 
 func adminOf(ctx context.Context, t *testing.T, service *harness.Service) (state adminState) {
 	t.Helper()
-	line, err := service.UntilPrints(ctx, metricsLine.MatchString)
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := strings.TrimSuffix(metricsLine.FindStringSubmatch(line)[1], "/metrics") + "/admin/state.json"
+	url := strings.TrimSuffix(kit.MetricsURL(ctx, t, service), "/metrics") + "/admin/state.json"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+adminToken)
-	response, err := harness.HTTP1(t).Do(request)
+	response, err := harness.OneCallConnections(t).Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,16 +72,19 @@ func TestAdmin_ShowsWhoReadsWhat(t *testing.T) {
 	if err := os.WriteFile(tokenFile, []byte(adminToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, service := kit.Deadline(t), kit.StartForCallers(t, slices.Concat(withMetrics, []string{"--admin-token-file", tokenFile})...)
+	ctx, service := kit.Deadline(t), kit.StartForCallers(t, slices.Concat(kit.MetricsFlags, []string{"--admin-token-file", tokenFile})...)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 	reader, stranger := kit.NewAccount(ctx, t, namespace, "reader"), kit.NewAccount(ctx, t, namespace, "stranger")
 	reader.GrantIn(namespace, "reader", kit.Rule("configmaps", "list", "watch"))
 	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}
 	stream, err := reader.Calling(service, harness.Connect).Resources.Watch(ctx, request)
-	if err != nil || !stream.Receive() {
-		t.Fatal(err, stream.Err())
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer func() { _ = stream.Close() }()
+	if !stream.Receive() {
+		t.Fatal(stream.Err())
+	}
 	kit.WantError(t, kit.WatchError(ctx, stranger.Calling(service, harness.GRPC).Resources, request), connect.CodePermissionDenied)
 
 	kit.Eventually(ctx, t, "both callers are shown", func() error {
@@ -105,8 +104,8 @@ func (s adminState) differs(reader, stranger kit.Account, namespace string) erro
 		}
 	}
 	want(slices.ContainsFunc(s.Callers, func(c adminCaller) bool {
-		return c.Caller == reader.User() && c.OpenStreams == 1 && c.Total.Bytes > 0
-	}), "the reader has a stream")
+		return c.Caller == reader.User() && c.OpenStreams == 1 && c.Total.Bytes > 0 && c.Total.ProcessorSeconds > 0
+	}), "the reader has a stream, and has used a processor")
 	want(slices.ContainsFunc(s.Callers, func(c adminCaller) bool {
 		return c.Caller == stranger.User() && c.OpenStreams == 0 && c.Total.Failed >= 1
 	}), "the stranger has failed")

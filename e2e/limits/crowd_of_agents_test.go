@@ -134,7 +134,7 @@ func (a *agents) wantEnd(pod int, code connect.Code) {
 // reviews returns the number of token reviews and access reviews that the service has sent.
 func (a *agents) reviews() (tokens, permissions float64) {
 	a.T.Helper()
-	series := scrapeOf(a.Ctx, a.T, a.service).series
+	series := scrapeOf(a.Ctx, a.T, a.service).Series
 	return series["kubeconnect_auth_reviews_total{review=TokenReview}"], series["kubeconnect_auth_reviews_total{review=SubjectAccessReview}"]
 }
 
@@ -148,7 +148,7 @@ func TestAgents_IdleStreamsCostNoReviews(t *testing.T) {
 	a := &agents{Account: kit.NewAccount(ctx, t, namespace, "agents")}
 	a.GrantIn(namespace, "agents", kit.Rule("configmaps", "list", "watch"))
 	a.makeTokens()
-	a.service = kit.StartForCallers(t, append([]string{"--recheck-interval", "1s", "--permission-review-interval", "5m"}, withMetrics...)...)
+	a.service = kit.StartForCallers(t, append([]string{"--recheck-interval", "1s", "--permission-review-interval", "5m"}, kit.MetricsFlags...)...)
 	if err := a.open(); err != nil {
 		t.Fatalf("an agent's first call failed: %v", err)
 	}

@@ -110,7 +110,7 @@ func TestHostileClients_WithoutACredentialUseLittleMemory(t *testing.T) {
 				sending.Go(func() { attack.send(attacking, t, httpClient, service.Address) })
 			}
 			for range 200 {
-				if answer := kit.Send(ctx, t, harness.HTTP1(t), service.Address+"/livez", http.MethodGet, "", "", kit.ForeignRequest{}); answer.StatusCode != http.StatusOK {
+				if answer := kit.Send(ctx, t, harness.OneCallConnections(t), service.Address+"/livez", http.MethodGet, "", "", kit.ForeignRequest{}); answer.StatusCode != http.StatusOK {
 					t.Errorf("probe: %s", answer.Status)
 				}
 			}

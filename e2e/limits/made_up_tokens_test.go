@@ -46,7 +46,7 @@ func TestTokenFlood_DoesNotDelayOtherCallers(t *testing.T) {
 	namespace := kit.NewNamespace(ctx, t, controlPlane)
 	letAllView(ctx, t, controlPlane, namespace)
 	write := kit.ConfigMapsIn(ctx, t, controlPlane, namespace)
-	service := harness.StartService(t, controlPlane.Kubeconfig, append([]string{"--auth", "cluster", "--recheck-interval", "1s"}, withMetrics...)...)
+	service := harness.StartService(t, controlPlane.Kubeconfig, append([]string{"--auth", "cluster", "--recheck-interval", "1s"}, kit.MetricsFlags...)...)
 
 	known := kit.CallingWith(t, service, harness.GRPC, kit.NewToken(ctx, t, controlPlane, namespace, "known")).Resources
 	kit.Eventually(ctx, t, "the caller has permission to list", func() error { return kit.UncachedCalls(known, namespace)["List"](ctx) })

@@ -13,7 +13,7 @@ import (
 func TestMemoryLimit_ExcessIsLoggedAndCounted(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
-	service := harness.StartService(t, kit.Cluster(t).Kubeconfig, append(withMetrics, "--memory-limit", "4Mi")...)
+	service := harness.StartService(t, kit.Cluster(t).Kubeconfig, append(kit.MetricsFlags, "--memory-limit", "4Mi")...)
 	line, err := service.UntilPrints(ctx, func(line string) bool { return strings.Contains(line, "the memory limit cannot be kept") })
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func TestMemoryLimit_ExcessIsLoggedAndCounted(t *testing.T) {
 		`kubeconnect_memory_needed_bytes{}`:                              4<<20 + 1,
 		`kubeconnect_memory_limit_exceeded_seconds_total{reason=memory}`: 1,
 	} {
-		if got := shown.series[series]; got < least {
+		if got := shown.Series[series]; got < least {
 			t.Errorf("%s is %v, want at least %v", series, got, least)
 		}
 	}

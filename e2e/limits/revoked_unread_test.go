@@ -34,7 +34,7 @@ const (
 // and the remaining sent bytes once the service has ended the stream.
 func TestRevocation_EndsASnapshotThatIsBeingSent(t *testing.T) {
 	t.Parallel()
-	ctx, service := kit.DeadlineAfter(t, kit.CrowdPatience), kit.StartForCallers(t, withMetrics...)
+	ctx, service := kit.DeadlineAfter(t, kit.CrowdPatience), kit.StartForCallers(t, kit.MetricsFlags...)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 	createSecrets(ctx, t, namespace, unreadSecrets)
 	caller := kit.NewAccount(ctx, t, namespace, "reader")

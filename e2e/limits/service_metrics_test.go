@@ -1,23 +1,17 @@
 package limits_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -28,71 +22,19 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// withMetrics enables the metrics of a service.
-var withMetrics = []string{"--metrics-listen", "127.0.0.1:0"}
-
-var metricsLine = regexp.MustCompile(`msg=metrics address=(\S+)`)
-
-// scrape is the metrics of a service, as text and by series.
-type scrape struct {
-	text   string
-	series map[string]float64
-}
+// scrape adds checks to the metrics of a service.
+type scrape struct{ kit.Scrape }
 
 func scrapeOf(ctx context.Context, t *testing.T, service *harness.Service) scrape {
 	t.Helper()
-	line, err := service.UntilPrints(ctx, metricsLine.MatchString)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metricsLine.FindStringSubmatch(line)[1], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := harness.HTTP1(t).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("status %s with %q, %v", answer.Status, text, err)
-	}
-	return scrape{string(text), seriesIn(t, text)}
-}
-
-// seriesIn returns the values in a text, by name and labels; of a histogram, the count.
-func seriesIn(t *testing.T, text []byte) map[string]float64 {
-	t.Helper()
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	series := make(map[string]float64)
-	for name, family := range families {
-		for _, metric := range family.GetMetric() {
-			series[name+labelsOf(metric)] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
-				float64(metric.GetHistogram().GetSampleCount())
-		}
-	}
-	return series
-}
-
-func labelsOf(metric *dto.Metric) string {
-	var pairs []string
-	for _, label := range metric.GetLabel() {
-		pairs = append(pairs, label.GetName()+"="+label.GetValue())
-	}
-	slices.Sort(pairs)
-	return "{" + strings.Join(pairs, ",") + "}"
+	return scrape{kit.ScrapeOf(ctx, t, service)}
 }
 
 // wantSeries blocks until these series have exactly these values.
 func wantSeries(ctx context.Context, t *testing.T, service *harness.Service, want map[string]float64) {
 	t.Helper()
 	kit.Eventually(ctx, t, "the metrics count the calls", func() (differ error) {
-		shown := scrapeOf(ctx, t, service).series
+		shown := scrapeOf(ctx, t, service).Series
 		for name, number := range want {
 			if got, ok := shown[name]; !ok || got != number {
 				differ = errors.Join(differ, fmt.Errorf("%s is %v, want %v", name, got, number))
@@ -104,7 +46,7 @@ func wantSeries(ctx context.Context, t *testing.T, service *harness.Service, wan
 
 func TestMetrics_CountCallsAndNameNoCallers(t *testing.T) {
 	t.Parallel()
-	ctx, service, began := kit.Deadline(t), kit.StartForCallers(t, withMetrics...), time.Now()
+	ctx, service, began := kit.Deadline(t), kit.StartForCallers(t, kit.MetricsFlags...), time.Now()
 	group, namespace := kit.NewNamespace(ctx, t, kit.Cluster(t)), kit.NewNamespace(ctx, t, kit.Cluster(t))
 	gadgets := kit.NewCustomResource(ctx, t, kit.Cluster(t), group)
 	gadgets.Define("v1")
@@ -210,7 +152,7 @@ func callWhatIsNoMethod(ctx context.Context, t *testing.T, service *harness.Serv
 func (s scrape) wantAtLeast(t *testing.T, want map[string]float64) {
 	t.Helper()
 	for name, number := range want {
-		if got, ok := s.series[name]; !ok || got < number {
+		if got, ok := s.Series[name]; !ok || got < number {
 			t.Errorf("%s is %v, want at least %v", name, got, number)
 		}
 	}
@@ -233,7 +175,7 @@ var knownLabels = map[string]*regexp.Regexp{
 
 func (s scrape) wantNoLabelsButKnownOnes(t *testing.T) {
 	t.Helper()
-	for series := range s.series {
+	for series := range s.Series {
 		name, labels, _ := strings.Cut(strings.TrimSuffix(series, "}"), "{")
 		if !strings.HasPrefix(name, "kubeconnect_") || labels == "" {
 			continue
@@ -250,15 +192,15 @@ func (s scrape) wantNoLabelsButKnownOnes(t *testing.T) {
 func (s scrape) wantNowhere(t *testing.T, words ...string) {
 	t.Helper()
 	for _, word := range words {
-		if strings.Contains(s.text, word) {
-			t.Errorf("%q is in the metrics:\n%s", word, s.text)
+		if strings.Contains(s.Text, word) {
+			t.Errorf("%q is in the metrics:\n%s", word, s.Text)
 		}
 	}
 }
 
 func (s scrape) wantCleanLint(t *testing.T) {
 	t.Helper()
-	if problems, err := promlint.New(strings.NewReader(s.text)).Lint(); err != nil || len(problems) > 0 {
+	if problems, err := promlint.New(strings.NewReader(s.Text)).Lint(); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v, %v", problems, err)
 	}
 }
@@ -267,7 +209,7 @@ func TestMetrics_ReportALostAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := kit.Deadline(t)
 	link := harness.StartProxy(t, kit.Cluster(t).Address(), harness.None)
-	service := harness.StartService(t, harness.KubeconfigTo(t, kit.Cluster(t).Kubeconfig, link.Address()), withMetrics...)
+	service := harness.StartService(t, harness.KubeconfigTo(t, kit.Cluster(t).Kubeconfig, link.Address()), kit.MetricsFlags...)
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
 	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "namespaces"}); err != nil {
 		t.Fatal(err)

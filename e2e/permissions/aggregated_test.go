@@ -3,20 +3,15 @@ package permissions_test
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -51,36 +46,9 @@ func startMetricsAPI(ctx context.Context, t *testing.T, controlPlane *harness.Cl
 // test, until the test ends.
 func serveAggregated(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string, groupVersion schema.GroupVersion, api http.Handler) {
 	t.Helper()
-	service, _, _ := strings.Cut(groupVersion.Group, ".")
 	server := httptest.NewTLSServer(api)
 	t.Cleanup(server.Close)
-	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	number, _ := strconv.Atoi(port)
-	if _, err := controlPlane.Client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: service},
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
-			Ports: []corev1.ServicePort{{Port: int32(number)}},
-		},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	services := controlPlane.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
-	name := groupVersion.Version + "." + groupVersion.Group
-	if _, err := services.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{
-			"group": groupVersion.Group, "version": groupVersion.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": namespace, "name": service, "port": int64(number)},
-		},
-	}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := services.Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	kit.ServeAggregated(ctx, t, controlPlane, namespace, groupVersion, server.Listener.Addr().String())
 }
 
 func (api *metricsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -44,7 +44,7 @@ func TestOwnPermissions_MissingOnesAreReported(t *testing.T) {
 		t.Errorf("a resource that the service has permission to list: %v", err)
 	}
 	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "serviceaccounts", Namespace: namespace})
-	kit.WantError(t, err, connect.CodeUnavailable, "the service may not list serviceaccounts")
+	kit.WantError(t, err, connect.CodeUnavailable, "the service is not allowed to list serviceaccounts")
 	kit.WantStatus(t, err, "ServiceUnavailable")
 	kit.WantProbe(ctx, t, service, "/upstreamz", http.StatusOK)
 

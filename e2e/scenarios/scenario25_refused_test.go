@@ -135,37 +135,11 @@ func strictNamespace(ctx context.Context, t *testing.T) string {
 // refuseLabels creates a policy for a namespace, with the same name.
 func refuseLabels(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
-	api, named := kit.Cluster(t).Client.AdmissionregistrationV1(), metav1.ObjectMeta{Name: namespace}
 	forbidden := metav1.StatusReasonForbidden
-	_, err := api.ValidatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: named,
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-				},
-			}}},
-			Validations: []admissionregistrationv1.Validation{
-				{Expression: `object.metadata.?labels[?"e2e"].orValue("") != "invalid"`, Message: policyMessage},
-				{Expression: `object.metadata.?labels[?"e2e"].orValue("") != "forbidden"`, Message: forbiddenMessage, Reason: &forbidden},
-			},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = api.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: named,
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        namespace,
-			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: kit.Labels{corev1.LabelMetadataName: namespace}}},
-			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kit.DenyInNamespace(ctx, t, namespace, admissionregistrationv1.Update, "configmaps",
+		admissionregistrationv1.Validation{Expression: `object.metadata.?labels[?"e2e"].orValue("") != "invalid"`, Message: policyMessage},
+		admissionregistrationv1.Validation{Expression: `object.metadata.?labels[?"e2e"].orValue("") != "forbidden"`, Message: forbiddenMessage, Reason: &forbidden},
+	)
 }
 
 // directly blocks until the API server itself rejects a caller's dry run with the expected message,

@@ -118,10 +118,10 @@ func (c *collector) below(ctx context.Context, t *testing.T, parent span, name s
 }
 
 // belowCall blocks until the service has exported the span of a call with a context.
-func (c *collector) belowCall(ctx context.Context, t *testing.T, from sentContext, method string) span {
+func (c *collector) belowCall(ctx context.Context, t *testing.T, sent sentContext, method string) span {
 	t.Helper()
 	return c.until(ctx, t, method, func(s span) bool {
-		return s.GetName() == "kubeconnect.v1.ResourceService/"+method && hex.EncodeToString(s.GetTraceId()) == from.trace && hex.EncodeToString(s.GetParentSpanId()) == from.span
+		return s.GetName() == "kubeconnect.v1.ResourceService/"+method && hex.EncodeToString(s.GetTraceId()) == sent.trace && hex.EncodeToString(s.GetParentSpanId()) == sent.span
 	})
 }
 
@@ -140,11 +140,11 @@ func (c *collector) wantNone(t *testing.T, texts map[string]string) {
 	}
 }
 
-func wantAttributes(t *testing.T, of span, want map[string]string) {
+func wantAttributes(t *testing.T, exported span, want map[string]string) {
 	t.Helper()
 	for key, value := range want {
-		if got := attribute(of.GetAttributes(), key); got != value {
-			t.Errorf("%s has %s=%q, want %q", of.GetName(), key, got, value)
+		if got := attribute(exported.GetAttributes(), key); got != value {
+			t.Errorf("%s has %s=%q, want %q", exported.GetName(), key, got, value)
 		}
 	}
 }

@@ -13,15 +13,15 @@ import (
 
 func TestTraces_AreExportedByGRPC(t *testing.T) {
 	ctx := kit.Deadline(t)
-	to := startCollector(t)
-	exportTo(t, "grpc", "http://"+to.grpc)
+	collector := startCollector(t)
+	exportTo(t, "grpc", "http://"+collector.grpc)
 	service := harness.StartService(t, kit.Cluster(t).Kubeconfig, "--tracing")
-	from := newContext()
-	client := kit.CallingWithHeaders(t, service, harness.Connect, from.headers("any")).Resources
+	sent := newContext()
+	client := kit.CallingWithHeaders(t, service, harness.Connect, sent.headers("any")).Resources
 	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: "default"}); err != nil {
 		t.Fatal(err)
 	}
-	to.belowCall(ctx, t, from, "List")
+	collector.belowCall(ctx, t, sent, "List")
 }
 
 // TestTraces_DoNotDisturbCallsWithoutCollector makes more calls than the queue of spans has places for.

@@ -61,10 +61,10 @@ func exportTo(t *testing.T, protocol, endpoint string) {
 }
 
 // startTracedCluster starts a control plane whose API server exports its spans.
-func startTracedCluster(t *testing.T, to *collector) *harness.Cluster {
+func startTracedCluster(t *testing.T, receiver *collector) *harness.Cluster {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "tracing.yaml")
-	text := fmt.Sprintf("apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: %s\nsamplingRatePerMillion: 1000000\n", to.grpc)
+	text := fmt.Sprintf("apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: %s\nsamplingRatePerMillion: 1000000\n", receiver.grpc)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +109,8 @@ func (s sentContext) headers(token string) http.Header {
 // calling returns a client, and the context that it sends with its calls.
 func (tr traced) calling(t *testing.T, protocol harness.Protocol) (kit.ResourceClient, sentContext) {
 	t.Helper()
-	from := newContext()
-	return kit.CallingWithHeaders(t, tr.service, protocol, from.headers(tr.token)).Resources, from
+	sent := newContext()
+	return kit.CallingWithHeaders(t, tr.service, protocol, sent.headers(tr.token)).Resources, sent
 }
 
 func TestTraces_FollowACallToTheUpstreamRequest(t *testing.T) {
@@ -134,11 +134,11 @@ func TestTraces_FollowACallToTheUpstreamRequest(t *testing.T) {
 }
 
 func (tr traced) read(ctx context.Context, t *testing.T) {
-	client, from := tr.calling(t, harness.GRPC)
+	client, sent := tr.calling(t, harness.GRPC)
 	if _, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: tr.namespace, Name: secretName}); err != nil {
 		t.Fatal(err)
 	}
-	call := tr.collector.belowCall(ctx, t, from, "Get")
+	call := tr.collector.belowCall(ctx, t, sent, "Get")
 	wantAttributes(t, call, map[string]string{
 		"rpc.method": "kubeconnect.v1.ResourceService/Get", "rpc.response.status_code": "ok", "kubeconnect.protocol": "grpc",
 		"kubeconnect.resource": "configmaps.v1", "kubeconnect.namespace": tr.namespace,
@@ -154,24 +154,24 @@ func (tr traced) read(ctx context.Context, t *testing.T) {
 }
 
 func (tr traced) readLatest(ctx context.Context, t *testing.T) {
-	client, from := tr.calling(t, harness.Connect)
+	client, sent := tr.calling(t, harness.Connect)
 	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: tr.namespace, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST})
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := tr.collector.belowCall(ctx, t, from, "List")
+	call := tr.collector.belowCall(ctx, t, sent, "List")
 	tr.collector.below(ctx, t, call, "GET /api/v1/namespaces/{namespace}/configmaps")
 }
 
 // change patches an object. The API server does not let callers continue their trace, but links its span.
 func (tr traced) change(ctx context.Context, t *testing.T) {
-	client, from := tr.calling(t, harness.Connect)
+	client, sent := tr.calling(t, harness.Connect)
 	if _, err := client.Patch(ctx, kit.WithData(&kubeconnectv1.PatchRequest{
 		Resource: "configmaps", Namespace: tr.namespace, Name: secretName, Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
 	}, `{"data":{"b":"`+secretContent+`"}}`)); err != nil {
 		t.Fatal(err)
 	}
-	call := tr.collector.belowCall(ctx, t, from, "Patch")
+	call := tr.collector.belowCall(ctx, t, sent, "Patch")
 	request := tr.collector.below(ctx, t, call, "PATCH /api/v1/namespaces/{namespace}/configmaps/{name}")
 	wantAttributes(t, request, map[string]string{"http.request.method": "PATCH", "http.response.status_code": "200"})
 	if request.GetKind() != tracepb.Span_SPAN_KIND_CLIENT {
@@ -188,26 +188,26 @@ func (tr traced) change(ctx context.Context, t *testing.T) {
 }
 
 func (tr traced) denied(ctx context.Context, t *testing.T) {
-	client, from := tr.calling(t, harness.Connect)
+	client, sent := tr.calling(t, harness.Connect)
 	_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: "kube-system", Name: secretName})
 	kit.WantError(t, err, connect.CodePermissionDenied)
-	call := tr.collector.belowCall(ctx, t, from, "Get")
+	call := tr.collector.belowCall(ctx, t, sent, "Get")
 	wantAttributes(t, call, map[string]string{"rpc.response.status_code": "permission_denied", "error.type": ""})
 	tr.collector.below(ctx, t, call, "SubjectAccessReview")
 }
 
 func (tr traced) rejected(ctx context.Context, t *testing.T) {
 	tr.token = "invalid"
-	client, from := tr.calling(t, harness.Connect)
+	client, sent := tr.calling(t, harness.Connect)
 	_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: tr.namespace, Name: secretName})
 	kit.WantError(t, err, connect.CodeUnauthenticated)
-	call := tr.collector.belowCall(ctx, t, from, "Get")
+	call := tr.collector.belowCall(ctx, t, sent, "Get")
 	wantAttributes(t, call, map[string]string{"rpc.response.status_code": "unauthenticated"})
 }
 
 // watch opens a stream. Its span ends while the stream is open, and its end has a span of its own.
 func (tr traced) watch(ctx context.Context, t *testing.T) {
-	client, from := tr.calling(t, harness.Connect)
+	client, sent := tr.calling(t, harness.Connect)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: tr.namespace})
@@ -217,7 +217,7 @@ func (tr traced) watch(ctx context.Context, t *testing.T) {
 	if !stream.Receive() {
 		t.Fatal(stream.Err())
 	}
-	call := tr.collector.belowCall(ctx, t, from, "Watch")
+	call := tr.collector.belowCall(ctx, t, sent, "Watch")
 	if len(call.GetEvents()) != 1 || call.GetEvents()[0].GetName() != "begin with a snapshot" {
 		t.Errorf("the events of the span are %v", call.GetEvents())
 	}

@@ -51,7 +51,7 @@ func TestTransport_ListedOriginsReadErrors(t *testing.T) {
 	page := kit.ForeignRequest{Headers: http.Header{"Origin": {listedOrigin}}}
 	for name, contentType := range map[string]string{"Connect": "application/json", "gRPC-Web": "application/grpc-web+proto"} {
 		t.Run(name, func(t *testing.T) {
-			answer := kit.Send(kit.Deadline(t), t, harness.HTTP1(t), service.Address+listPath, http.MethodPost, contentType, "{}", page)
+			answer := kit.Send(kit.Deadline(t), t, harness.OneCallConnections(t), service.Address+listPath, http.MethodPost, contentType, "{}", page)
 			if got := answer.Header.Get("Access-Control-Allow-Origin"); got != listedOrigin {
 				t.Errorf("the response allows origin %q", got)
 			}
@@ -73,7 +73,7 @@ func preflightOf(ctx context.Context, t *testing.T, url, origin string, call [2]
 		"Access-Control-Request-Method":  {call[0]},
 		"Access-Control-Request-Headers": {call[1]},
 	}
-	return kit.Send(ctx, t, harness.HTTP1(t), url, http.MethodOptions, "", "", kit.ForeignRequest{Headers: asking}).Header
+	return kit.Send(ctx, t, harness.OneCallConnections(t), url, http.MethodOptions, "", "", kit.ForeignRequest{Headers: asking}).Header
 }
 
 func wantAllowed(t *testing.T, answer http.Header, call [2]string) {

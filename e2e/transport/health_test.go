@@ -160,7 +160,7 @@ func wantAnswers(ctx context.Context, t *testing.T, service *harness.Service, st
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := harness.HTTP1(t).Do(request)
+		response, err := harness.OneCallConnections(t).Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

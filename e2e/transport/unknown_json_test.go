@@ -24,7 +24,7 @@ func TestTransport_UnknownJSONIsRejected(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Content-Type", "application/json")
-		response, err := harness.HTTP1(t).Do(request)
+		response, err := harness.OneCallConnections(t).Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

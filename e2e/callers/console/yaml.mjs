@@ -27,6 +27,7 @@ await withPage(`${address}/o/pods/${namespace}/${pod}?tab=yaml&ns=${namespace}`,
     .getByRole("status")
     .filter({ hasText: "Someone has changed the same fields" });
   await conflict.waitFor();
+  await conflict.getByText("an unknown manager").waitFor({ state: "hidden" }); // it is asked for
   await screenshot(page, folder, "yaml-conflict");
   report("conflict", { words: await conflict.innerText(), text: await editor.innerText() });
 
