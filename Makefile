@@ -220,6 +220,19 @@ e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a rea
 	$(say) 'e2e: the alerts and the dashboard, with injected faults'
 	@cd e2e/monitoring && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./alerts
 
+# The previous version of Kubernetes, and the tests that depend most on the API server.
+PREVIOUS = 1.36
+WITH_PREVIOUS = ./auth ./e2e/permissions ./e2e/queries ./e2e/scenarios ./e2e/transport ./e2e/writes
+
+.PHONY: e2e-previous
+e2e-previous: e2e-programs ## Run end-to-end tests with the previous version of Kubernetes, and upgrade it.
+	@$(MAKE) --no-print-directory devcluster KUBERNETES=$(PREVIOUS)
+	$(say) 'e2e: real clients against a control plane with Kubernetes $(PREVIOUS)'
+	@DEVCLUSTER_BIN=$(CURDIR)/bin/devcluster-$(PREVIOUS) CHROMIUM=$$(sh tools/browser.sh) E2E=1 \
+		$(GO) test -race -count=1 -p 2 -timeout $(call minutes,30) $(WITH_PREVIOUS)
+	$(say) 'e2e: upgrade from Kubernetes $(PREVIOUS)'
+	@E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) -run '^TestUpgrade_' ./e2e/faults
+
 # The duration of each fuzz target.
 FUZZ ?= 1m
 

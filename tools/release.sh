@@ -25,7 +25,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$revision")
 export SOURCE_DATE_EPOCH
 clean=$(mktemp -d)
 trap 'rm -rf "$clean"' EXIT
-git archive "$revision" | tar -x -C "$clean"
+git archive "$revision" | tar -xf - -C "$clean"
 rm -rf "$output"/*
 
 echo "==> release: the console and the npm package"

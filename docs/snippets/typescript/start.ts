@@ -6,6 +6,5 @@ for await (const pod of client.list("pods", { namespace: "shop" })) {
 }
 
 for await (const event of client.watch("pods", { namespace: "shop" })) {
-  if (event.type === "MODIFIED") console.log("modified:", event.object.name);
-  else console.log(event.type);
+  console.log(event.type, "object" in event ? event.object.name : "");
 }
