@@ -45,14 +45,18 @@ func TestStreams_NeedLittleMemoryWhenUnread(t *testing.T) {
 	ctx := kit.DeadlineAfter(t, kit.CrowdPatience)
 	namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 	createSecrets(ctx, t, namespace, unread.secrets)
+	var holding sync.WaitGroup // each part waits for most of its time: they run side by side, at services of their own
+	defer holding.Wait()
 	for name, request := range map[string]*kubeconnectv1.WatchRequest{
 		"complete objects":    {},
 		"some fields":         {Fields: []string{"metadata", "data"}},
 		"objects in protobuf": {Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF},
 	} {
 		request.Resource, request.Namespace = "secrets", namespace
-		t.Run(name, func(t *testing.T) {
-			unread.hold(ctx, t, "Watch", request, func(client kit.ResourceClient) error { return readToSynced(ctx, client, request) })
+		holding.Go(func() {
+			t.Run(name, func(t *testing.T) {
+				unread.hold(ctx, t, "Watch", request, func(client kit.ResourceClient) error { return readToSynced(ctx, client, request) })
+			})
 		})
 	}
 	counts := &kubeconnectv1.WatchCountsRequest{
