@@ -120,7 +120,7 @@ func (r *Requests[A]) currentFlight() *flight[A] {
 	return r.inFlight
 }
 
-// wait blocks until a request has ended, with or without success.
+// wait blocks until a request has ended, with or without success. It fails if the call has ended by then.
 func (r *Requests[A]) wait(ctx context.Context, flight *flight[A]) error {
 	if flight == nil {
 		return nil
@@ -129,10 +129,12 @@ func (r *Requests[A]) wait(ctx context.Context, flight *flight[A]) error {
 	defer span.End()
 	select {
 	case <-flight.done:
-		return nil
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for the API server's %s: %w", r.name, context.Cause(ctx))
 	}
+	return nil
 }
 
 // joinFlight returns the request after previous, and starts it if necessary.

@@ -70,23 +70,33 @@ func TestRequests_RecentAnswersNeedNoRequest(t *testing.T) {
 	})
 }
 
-// TestRequests_FailForACancelledCall has both states of the request that the caller waits for:
-// done, and in flight.
+// TestRequests_FailForACancelledCall has every state of the request that the caller waits for: it has
+// ended, it is in flight, or the caller starts it, and it may end before the caller waits.
 func TestRequests_FailForACancelledCall(t *testing.T) {
 	requests := New("number", func() (int, error) { return 1, nil })
 	requests.Limiter = flowcontrol.NewFakeAlwaysRateLimiter()
-	done := make(chan struct{})
-	close(done)
+	ended := make(chan struct{})
+	close(ended)
+	errLeft := errors.New("the caller has disconnected")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("the caller has disconnected"))
-	for range 50 { // a select takes either
-		requests.mu.Lock()
-		requests.inFlight = &flight[int]{done: done, answer: 1}
-		requests.mu.Unlock()
-		if got, err := requests.Fresh(ctx); err == nil {
-			t.Fatalf("got %d", got)
+	cancel(errLeft)
+	for name, before := range map[string]*flight[int]{
+		"ended": {done: ended, answer: 1}, "in flight": {done: make(chan struct{})}, "started": nil,
+	} {
+		for range 50 { // a select takes any of the channels that are ready
+			requests.mu.Lock()
+			requests.inFlight = before
+			requests.mu.Unlock()
+			if got, err := requests.Fresh(ctx); !errors.Is(err, errLeft) {
+				t.Fatalf("%s: got %d, %v", name, got, err)
+			}
+			requests.running.Wait()
 		}
-		requests.running.Wait()
+	}
+	for range 50 {
+		if err := requests.wait(ctx, &flight[int]{done: ended}); !errors.Is(err, errLeft) {
+			t.Fatalf("a request that has ended before the caller waits: %v", err)
+		}
 	}
 }
 
