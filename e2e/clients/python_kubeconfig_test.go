@@ -36,6 +36,7 @@ func TestPythonClient_CallsWithTheCredentialsOfAKubeconfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ctx := kit.Deadline(t)
 			for _, way := range []string{"threads", "asyncio"} {
 				caller := startWithKubeconfig(t, newKubeconfig(t, test.user), way, "identify", service.Address, served.CertFile, namespace)
 				var identified struct{ Name string }
@@ -64,7 +65,6 @@ func administratorsName(ctx context.Context, t *testing.T) string {
 // kubeconfig only, and turns verification off there.
 func TestPythonClient_TrustsNothingOfTheKubeconfigsCluster(t *testing.T) {
 	t.Parallel()
-	ctx := kit.Deadline(t)
 	served := kit.NewCertificate(t)
 	service := kit.StartTLSService(t, kit.Cluster(t), served)
 	for name, cluster := range map[string]*clientcmdapi.Cluster{
@@ -73,6 +73,7 @@ func TestPythonClient_TrustsNothingOfTheKubeconfigsCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ctx := kit.Deadline(t)
 			kubeconfig := newKubeconfigOf(t, cluster, clientcmdapi.AuthInfo{Token: "unused"})
 			for _, way := range []string{"threads", "asyncio"} {
 				caller := startWithKubeconfig(t, kubeconfig, way, "fail", service.Address, "", "")
@@ -137,7 +138,6 @@ func TestPythonClient_OutlivesTheCredentialsOfAKubeconfig(t *testing.T) {
 // way. A call must end at its timeout, although the plugin does not.
 func TestPythonClient_ReportsPluginsThatReturnNoCredential(t *testing.T) {
 	t.Parallel()
-	ctx := kit.Deadline(t)
 	service := kit.StartForCallers(t)
 	for name, test := range map[string]struct{ script, kind, words string }{
 		"fails":          {"echo sorry >&2; exit 3", "Unavailable", "failed with exit code 3"},
@@ -147,6 +147,7 @@ func TestPythonClient_ReportsPluginsThatReturnNoCredential(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ctx := kit.Deadline(t)
 			kubeconfig := newKubeconfig(t, execUser(newScript(t, test.script)))
 			for _, way := range []string{"threads", "asyncio"} {
 				caller := startWithKubeconfig(t, kubeconfig, way, "fail", service.Address, "", "")

@@ -85,11 +85,11 @@ func accepts(t *testing.T, token string) bool {
 // The clock of a program is minutes off. Its page follows the cluster.
 func TestClocks_OfAProgramAreNotCompared(t *testing.T) {
 	t.Parallel()
-	ctx := kit.DeadlineAfter(t, kit.FaultPatience)
 	service := harness.StartService(t, kit.Cluster(t).Kubeconfig)
 	for name, minutes := range map[string]string{"ahead": "10", "behind": "-10"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ctx := kit.DeadlineAfter(t, kit.FaultPatience)
 			namespace := kit.NewNamespace(ctx, t, kit.Cluster(t))
 			c := callers{t: t, write: kit.ConfigMapsIn(ctx, t, kit.Cluster(t), namespace)}
 			c.node = kit.StartProcess(t, "env", "MINUTES="+minutes, "node", "--import", kit.CallerPath(t, "node", "shiftedclock.mjs"),

@@ -263,7 +263,6 @@ func TestChecked_PagesOfUnversionedObjectsAreComplete(t *testing.T) {
 func TestChecked_PagesContinueAfterAReplicaIsReplaced(t *testing.T) {
 	kit.SoakOnly(t)
 	t.Parallel()
-	ctx := kit.Deadline(t)
 	in := kit.Cluster(t)
 	for name, change := range map[string]func(*kubeconnectv1.ListRequest){
 		"plain":  func(*kubeconnectv1.ListRequest) {},
@@ -275,6 +274,7 @@ func TestChecked_PagesContinueAfterAReplicaIsReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ctx := kit.Deadline(t)
 			s := kit.NewPodSet(ctx, t, 12)
 			s.T = t
 			first := harness.StartService(t, in.Kubeconfig)

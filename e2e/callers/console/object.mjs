@@ -37,8 +37,10 @@ await withPage(`${address}/o/pods/${namespace}/crashing?ns=${namespace}`, async 
   report("deleted", { words });
 
   await page.goto(`${address}/o/nodes/-/${node}`);
+  const changed = page.waitForResponse((response) => response.url().endsWith("/Patch"));
   await act(page, "Cordon");
-  await page.getByText("Cordoned").first().waitFor();
+  await page.getByText("Cordoned").first().waitFor(); // before the service has answered
+  await changed;
   report("cordoned");
 });
 
