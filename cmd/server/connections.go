@@ -15,6 +15,7 @@ import (
 // network gets one.
 type connections struct {
 	net.Listener
+	counts *connectionCounts // nil if they are not counted
 
 	mu                sync.Mutex // guards the fields below
 	max, maxOfNetwork int
@@ -22,9 +23,10 @@ type connections struct {
 	networks          map[netip.Prefix]*list.List // of *connection, in the order of their arrival
 }
 
-func boundConnections(listener net.Listener, limit, limitOfNetwork int) *connections {
+func boundConnections(listener net.Listener, limit, limitOfNetwork int, counts *connectionCounts) *connections {
 	return &connections{
 		Listener:     listener,
+		counts:       counts,
 		max:          limit,
 		maxOfNetwork: limitOfNetwork,
 		networks:     map[netip.Prefix]*list.List{},
@@ -76,15 +78,18 @@ func (c *connections) enter(conn *connection) (evicted *connection) {
 	}
 	conn.element = open.PushBack(conn)
 	c.open++
+	c.counts.entered()
+	limit := "connections_per_address"
 	switch {
 	case open.Len() > c.maxOfNetwork:
 		evicted = conn
 	case c.open > c.max:
-		evicted = c.mostLocked().Back().Value.(*connection)
+		limit, evicted = "connections", c.mostLocked().Back().Value.(*connection)
 	default:
 		return nil
 	}
 	c.leaveLocked(evicted)
+	c.counts.closedBy(limit, evicted.network)
 	return evicted
 }
 
@@ -107,6 +112,7 @@ func (c *connections) leaveLocked(conn *connection) {
 	open.Remove(conn.element)
 	conn.element = nil
 	c.open--
+	c.counts.left()
 	if open.Len() == 0 {
 		delete(c.networks, conn.network)
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"net"
+	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -39,7 +41,7 @@ type visitors struct {
 
 func newVisitors(limit, limitOfNetwork int) visitors {
 	from := make(chan string, 100)
-	return visitors{boundConnections(dialed{from: from}, limit, limitOfNetwork), from}
+	return visitors{boundConnections(dialed{from: from}, limit, limitOfNetwork, newConnectionCounts()), from}
 }
 
 func (v visitors) accept(t *testing.T, from string) *connection {
@@ -97,5 +99,30 @@ func TestConnections_LargestNetworkLosesItsNewest(t *testing.T) {
 	}
 	if v.open != 1 || len(v.networks) != 1 {
 		t.Errorf("counts %d connections of %d networks after all but one were closed", v.open, len(v.networks))
+	}
+}
+
+func TestConnections_AreCountedAndLoggedIfALimitClosesThem(t *testing.T) {
+	logged := captureLog(t)
+	v := newVisitors(3, 2)
+	first := v.accept(t, "10.0.0.1:1")
+	v.accept(t, "10.0.0.1:2")
+	v.from <- "10.0.0.1:3" // rejected
+	v.accept(t, "10.0.0.2:1")
+	v.accept(t, "10.0.0.3:1") // takes that of the largest network
+	succeeds(t, first.Close())
+	_, text := ask(t, http.MethodGet, startMetrics(t, v.counts))
+	for _, want := range []string{
+		"kubeconnect_connections 2", `kubeconnect_closed_connections_total{limit="connections"} 1`,
+		`kubeconnect_closed_connections_total{limit="connections_per_address"} 1`,
+	} {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+	for _, want := range []string{"limit=connections_per_address network=10.0.0.1/32", "limit=connections network=10.0.0.1/32"} {
+		if logged.count(want) != 1 {
+			t.Errorf("%s is missing in the log", want)
+		}
 	}
 }

@@ -15,13 +15,13 @@ type endpoint struct {
 }
 
 // listen opens the address in the settings, with TLS if they name a certificate; configureTLS completes
-// the TLS configuration. The caller must run follow.
-func listen(s settings, configureTLS func(*tls.Config) *tls.Config) (endpoint, error) {
+// the TLS configuration. Connections are counted in counts, if it is not nil. The caller must run follow.
+func listen(s settings, configureTLS func(*tls.Config) *tls.Config, counts *connectionCounts) (endpoint, error) {
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return endpoint{}, fmt.Errorf("--listen %s: %w", s.listen, err)
 	}
-	bound := boundConnections(listener, s.maxConnections, s.maxConnectionsPerAddress)
+	bound := boundConnections(listener, s.maxConnections, s.maxConnectionsPerAddress, counts)
 	if s.certFile == "" {
 		return endpoint{Listener: bound, bound: bound}, nil
 	}

@@ -27,7 +27,7 @@ func serveTLS(t *testing.T, authMode string, files secret) tlsService {
 		keyFile:                  files.keyFile(),
 		maxConnections:           100,
 		maxConnectionsPerAddress: 100,
-	}, askingFor(authMode))
+	}, askingFor(authMode), nil)
 	succeeds(t, err)
 	s := tlsService{edge.Addr().String(), edge, make(chan string)}
 	ctx, stop := context.WithCancel(t.Context())

@@ -46,7 +46,7 @@ func serveMetrics(address string, load, admin http.Handler, collected ...prometh
 		ErrorLog:          newConnectionLog(),
 		IdleTimeout:       2 * time.Minute,
 	}
-	bound := boundConnections(listener, maxMetricsConnections, maxMetricsConnectionsOfAddress)
+	bound := boundConnections(listener, maxMetricsConnections, maxMetricsConnectionsOfAddress, nil)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

@@ -100,7 +100,7 @@ func TestMetrics_PassPrometheusLinter(t *testing.T) {
 // docs/metrics.md.
 func TestMetrics_AreDescribedInTheDocumentation(t *testing.T) {
 	reloaded := newReloadMetrics()
-	all := append(serviceMetrics(t), new(certificateExpiry).metric(), restClientMetrics, buildInfo(), reloaded.successful, reloaded.succeeded)
+	all := append(serviceMetrics(t), new(certificateExpiry).metric(), newConnectionCounts(), newClientCertificateExpiry(&rest.Config{}), restClientMetrics, buildInfo(), reloaded.successful, reloaded.succeeded)
 	var served []string
 	for _, collected := range all {
 		descs := make(chan *prometheus.Desc)

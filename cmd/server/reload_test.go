@@ -29,7 +29,7 @@ func reloading(t *testing.T, path string, flags ...string) (*reloader, *settings
 }
 
 // valueOf returns the value of a gauge.
-func valueOf(t *testing.T, gauge prometheus.Gauge) float64 {
+func valueOf(t *testing.T, gauge prometheus.Collector) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(gauge)

@@ -143,7 +143,7 @@ func TestServe_TruncatedHeadersDoNotReachTheHandler(t *testing.T) {
 func TestServe_ConnectionsSufficeForAllStreamsOfACaller(t *testing.T) {
 	s, err := readSettings([]string{"--listen", "127.0.0.1:0"}, lookupIn(nil))
 	succeeds(t, err)
-	edge, err := listen(s, askingFor(authNone))
+	edge, err := listen(s, askingFor(authNone), nil)
 	succeeds(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)

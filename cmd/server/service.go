@@ -13,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	web "github.com/kubeconnect/kubeconnect/clients/web"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/version"
 	"github.com/kubeconnect/kubeconnect/server"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/write"
@@ -31,6 +32,8 @@ type service struct {
 	usage       *edge.Usage
 	started     time.Time
 	certificate *certificateExpiry
+	connections *connectionCounts
+	account     prometheus.Collector // of the service at the API server: when its certificate expires
 	memory      *edge.MemoryLimit
 	adjuster    *edge.Adjuster
 	reload      *reloader // nil without a configuration file
@@ -70,6 +73,8 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 		usage:       edge.NewUsage(),
 		started:     time.Now(),
 		certificate: &certificateExpiry{},
+		connections: newConnectionCounts(),
+		account:     newClientCertificateExpiry(config),
 		memory:      edge.NewMemoryLimit(),
 		adjuster:    &edge.Adjuster{},
 		reload:      reload,
@@ -153,12 +158,12 @@ func (s *service) start(ctx context.Context) (*running, error) {
 	if err != nil {
 		return started, err
 	}
-	listener, err := listen(s.settings, s.callers.configureTLS)
+	listener, err := listen(s.settings, s.callers.configureTLS, s.connections)
 	if err != nil {
 		return started, err
 	}
 	s.certificate.served.Store(listener.pair)
-	slog.Info("serving", "address", listener.url(), "cluster", s.host, "auth", s.settings.auth)
+	slog.Info("serving", "address", listener.url(), "cluster", s.host, "auth", s.settings.auth, "version", version.Get().Version)
 	ctx = context.WithoutCancel(ctx) // every part has its place in the shutdown order
 	started.stopBackground = startTasks(ctx, s.backgroundTasks(listener)...)
 	started.stopAuthentication = startTasks(ctx, s.callers.run)
@@ -169,7 +174,7 @@ func (s *service) start(ctx context.Context) (*running, error) {
 func (s *service) collectors() []prometheus.Collector {
 	all := []prometheus.Collector{
 		s.metrics, edge.NewCollector(s.hub, s.callers.reviews), edge.NewTotals(s.hub), edge.NewUnread(s.usage), s.readiness.Metric(), s.memory,
-		s.certificate.metric(), restClientMetrics, buildInfo(),
+		s.certificate.metric(), s.connections, s.account, restClientMetrics, buildInfo(),
 	}
 	if s.reload != nil {
 		all = append(all, s.reload.metrics.successful, s.reload.metrics.succeeded)

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"log/slog"
+	"net/netip"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// connectionCounts counts the connections of callers, and logs those that a limit closes. It implements
+// prometheus.Collector. The methods of a nil connectionCounts do nothing.
+type connectionCounts struct {
+	open   prometheus.Gauge
+	closed *prometheus.CounterVec
+	lines  connectionLog // bounds the lines about closed connections
+}
+
+func newConnectionCounts() *connectionCounts {
+	counts := &connectionCounts{
+		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubeconnect_connections", Help: "Open connections of callers."}),
+		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_closed_connections_total",
+			Help: "Connections that the service has closed because of a limit: connections for --max-connections, " +
+				"connections_per_address for --max-connections-per-address.",
+		}, []string{"limit"}),
+	}
+	for _, limit := range []string{"connections", "connections_per_address"} {
+		counts.closed.WithLabelValues(limit)
+	}
+	return counts
+}
+
+func (c *connectionCounts) entered() {
+	if c != nil {
+		c.open.Inc()
+	}
+}
+
+func (c *connectionCounts) left() {
+	if c != nil {
+		c.open.Dec()
+	}
+}
+
+// closedBy records that a connection from a network is closed because of a limit.
+func (c *connectionCounts) closedBy(limit string, network netip.Prefix) {
+	if c == nil {
+		return
+	}
+	c.closed.WithLabelValues(limit).Inc()
+	if c.lines.admits() {
+		slog.Warn("a connection is closed because of a limit", "limit", limit, "network", network)
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *connectionCounts) Describe(descs chan<- *prometheus.Desc) {
+	c.open.Describe(descs)
+	c.closed.Describe(descs)
+}
+
+// Collect implements prometheus.Collector.
+func (c *connectionCounts) Collect(metrics chan<- prometheus.Metric) {
+	c.open.Collect(metrics)
+	c.closed.Collect(metrics)
+}
