@@ -13,8 +13,10 @@ import (
 const (
 	// memoryInterval is the interval at which the memory of the process is read.
 	memoryInterval = 5 * time.Second
-	// memoryWarningInterval is the minimum interval between warnings about an exceeded limit.
+	// memoryWarningInterval is the minimum interval between warnings.
 	memoryWarningInterval = 10 * time.Minute
+	// nearLimit is the share of the limit above which a warning is logged.
+	nearLimit = 0.8
 )
 
 // The reasons why a limit is exceeded.
@@ -25,6 +27,16 @@ const (
 	// of the processor time.
 	reasonCollector = "collector"
 )
+
+// reasonNear is the reason of a warning: the limit is not exceeded yet.
+const reasonNear = "near"
+
+// memoryWarnings are the messages of the warnings, by their reasons.
+var memoryWarnings = map[string]string{
+	reasonMemory:    "the memory limit cannot be kept: the process needs more",
+	reasonCollector: "the memory limit is kept only by collecting garbage most of the time",
+	reasonNear:      "the process needs almost all the memory of its limit",
+}
 
 // MemoryLimit observes whether the process can stay below its memory limit (--memory-limit or
 // GOMEMLIMIT). Go does not end a process that needs more: it collects garbage all the time, and
@@ -55,12 +67,12 @@ func NewMemoryLimit() *MemoryLimit {
 	}
 }
 
-// Run reads the memory every few seconds until ctx is done, and logs a warning when the limit is
-// exceeded.
+// Run reads the memory every few seconds until ctx is done, and logs a warning when the limit is near
+// or exceeded.
 func (m *MemoryLimit) Run(ctx context.Context) {
 	ticks := time.NewTicker(memoryInterval)
 	defer ticks.Stop()
-	before, readAt, warned := m.read(), time.Now(), time.Time{}
+	before, readAt, warned := m.read(), time.Now(), map[string]time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -70,8 +82,11 @@ func (m *MemoryLimit) Run(ctx context.Context) {
 			reason := use.exceeds(before, now.Sub(readAt))
 			m.note(use, reason, now.Sub(readAt))
 			before, readAt = use, now
-			if reason != "" && now.Sub(warned) >= memoryWarningInterval {
-				warned = now
+			if reason == "" && float64(use.needed) > nearLimit*float64(use.limit) {
+				reason = reasonNear
+			}
+			if reason != "" && now.Sub(warned[reason]) >= memoryWarningInterval {
+				warned[reason] = now
 				warnOfMemory(use, reason)
 			}
 		}
@@ -88,11 +103,7 @@ func (m *MemoryLimit) note(use memoryUse, reason string, during time.Duration) {
 }
 
 func warnOfMemory(use memoryUse, reason string) {
-	message := "the memory limit cannot be kept: the process needs more"
-	if reason == reasonCollector {
-		message = "the memory limit is kept only by collecting garbage most of the time"
-	}
-	slog.Warn(message+"; raise --memory-limit and the limit of the container, or cache fewer resources",
+	slog.Warn(memoryWarnings[reason]+"; raise --memory-limit and the limit of the container, or cache fewer resources",
 		"limitMiB", use.limit>>20, "neededMiB", use.needed>>20)
 }
 

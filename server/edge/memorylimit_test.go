@@ -71,6 +71,10 @@ func TestMemoryLimit_IsLoggedAndCountedWhileItIsNotKept(t *testing.T) {
 		if logged.Len() > 0 {
 			t.Errorf("below the limit, the log contains %s", logged)
 		}
+		needs(85<<20, 15*time.Minute)
+		if got := strings.Count(logged.String(), "almost all the memory of its limit"); got != 2 || strings.Contains(logged.String(), "cannot be kept") {
+			t.Errorf("near the limit, the log contains it %d times, want twice in 15 minutes:\n%s", got, logged)
+		}
 		needs(120<<20, 15*time.Minute)
 		needs(50<<20, 15*time.Minute)
 		stop()
