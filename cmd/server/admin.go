@@ -50,14 +50,15 @@ type adminState struct {
 	Cluster string       `json:"cluster"`
 	Ready   bool         `json:"ready"`
 	// Callers and OpenCalls are those with the most bytes, at most 100 of each.
-	Callers     []edge.CallerUsage          `json:"callers"`
-	CallerCount int                         `json:"callerCount"`
-	OpenCalls   []edge.OpenCall             `json:"openCalls"`
-	OpenCount   int                         `json:"openCount"`
-	Caches      []cacheState                `json:"caches"`
-	Queues      map[string]fairqueue.Use    `json:"queues"`
-	Reviews     map[string]auth.ReviewStats `json:"reviews"`
-	Settings    values                      `json:"settings"` // in effect now; none is secret
+	Callers       []edge.CallerUsage          `json:"callers"`
+	CallerCount   int                         `json:"callerCount"`
+	OpenCalls     []edge.OpenCall             `json:"openCalls"`
+	OpenCount     int                         `json:"openCount"`
+	Caches        []cacheState                `json:"caches"`
+	PrivateCaches int                         `json:"privateCaches"` // each serves a single stream, with the permissions of its caller
+	Queues        map[string]fairqueue.Use    `json:"queues"`
+	Reviews       map[string]auth.ReviewStats `json:"reviews"`
+	Settings      values                      `json:"settings"` // in effect now; none is secret
 }
 
 // cacheState is the state of a cache. The times are zero if they are not known.
@@ -73,6 +74,8 @@ type cacheState struct {
 	Bytes          int                    `json:"bytes"`
 	Watches        int                    `json:"watches"`
 	Relists        int                    `json:"relists"`
+	Failures       uint64                 `json:"failures"` // of attempts to list or watch
+	Rejected       bool                   `json:"rejected"` // the API server has rejected the last attempt that failed
 	Began          informerhub.Beginnings `json:"began"`
 }
 
@@ -271,7 +274,7 @@ func (s *service) state() adminState {
 		Ready:   s.readiness.IsReady(),
 		Callers: callers[:min(len(callers), maxAdminRows)], CallerCount: len(callers),
 		OpenCalls: open[:min(len(open), maxAdminRows)], OpenCount: len(open),
-		Queues: s.metrics.QueueUse(), Reviews: map[string]auth.ReviewStats{}, Settings: *s.shown.Load(),
+		PrivateCaches: s.hub.Totals().Private, Queues: s.metrics.QueueUse(), Reviews: map[string]auth.ReviewStats{}, Settings: *s.shown.Load(),
 	}
 	for _, status := range s.hub.Status() {
 		state.Caches = append(state.Caches, cacheStateOf(status))
@@ -287,6 +290,6 @@ func cacheStateOf(s informerhub.Status) cacheState {
 	return cacheState{
 		Resource: s.Resource.String(), Synced: s.Synced, Stale: s.Stale, LastContact: s.LastContact,
 		RelistingSince: s.RelistingSince, WindowSince: s.WindowSince, Version: s.Version, Objects: s.Objects,
-		Bytes: s.Bytes, Watches: s.Watchers, Relists: s.Relists, Began: s.Beginnings,
+		Bytes: s.Bytes, Watches: s.Watchers, Relists: s.Relists, Failures: s.Failures, Rejected: s.Rejected, Began: s.Beginnings,
 	}
 }

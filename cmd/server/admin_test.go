@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
@@ -24,6 +25,7 @@ func startAdmin(t *testing.T) (url, tokenFile string) {
 		return adminState{
 			Replica: "replica-1", Started: time.Now(), CallerCount: 1,
 			Callers:  []edge.CallerUsage{{Caller: "<jane>", OpenStreams: 2, PerMinute: edge.Traffic{Bytes: 2e6}}},
+			Caches:   []cacheState{cacheStateOf(informerhub.Status{Freshness: informerhub.Freshness{Stale: true}, Synced: true, Rejected: true, Failures: 7})},
 			Settings: map[string]string{"listen": ":8080"},
 		}
 	}
@@ -153,6 +155,16 @@ func TestAdmin_RejectsAFileWithoutAToken(t *testing.T) {
 	for _, file := range []string{short, filepath.Join(t.TempDir(), "nosuch")} {
 		if _, err := newAdmin(file, nil); err == nil || !strings.Contains(err.Error(), "--admin-token-file") {
 			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestAdmin_ShowsWhyACacheIsStale(t *testing.T) {
+	url, _ := startAdmin(t)
+	_, page := askAdmin(t, url+"/admin", withBearer(adminToken))
+	for _, want := range []string{"stale</span>, rejected by the API server", `<td class="n">7<td`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is missing in\n%s", want, page)
 		}
 	}
 }
