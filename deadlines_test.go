@@ -9,7 +9,7 @@ import (
 )
 
 // TestParallelSubtests_HaveTheirOwnDeadline forbids a parallel subtest to use the context of its parent.
-// Such a subtest waits until a processor is free for it, while the deadline of the parent goes on.
+// Such a subtest waits until a processor is free for it, while the deadline of the parent continues.
 func TestParallelSubtests_HaveTheirOwnDeadline(t *testing.T) {
 	subtests := 0
 	for _, file := range writtenFiles(t, "_test.go") {
@@ -28,7 +28,7 @@ func TestParallelSubtests_HaveTheirOwnDeadline(t *testing.T) {
 			}
 			subtests++
 			if used := contextFromOutside(subtest); used != nil {
-				t.Errorf("%v: a parallel subtest uses the deadline of its parent, which goes on while the subtest waits for a processor: "+
+				t.Errorf("%v: a parallel subtest uses the deadline of its parent, which continues while the subtest waits for a processor: "+
 					"give it one of its own, by kit.Deadline", positions.Position(used.Pos()))
 			}
 			return true
