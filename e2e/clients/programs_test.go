@@ -59,7 +59,8 @@ func callerPrograms(t *testing.T) map[string][]string {
 }
 
 // readWatchAndChange makes a program scale a Deployment from three pods to five, and write an
-// object of its own, and compares its reports with the cluster.
+// object of its own, and compares its reports with the cluster, and those of failed calls with the log of
+// the service.
 func readWatchAndChange(t *testing.T, command []string, service *harness.Service, caFile ...string) {
 	t.Helper()
 	ctx := kit.Deadline(t)
@@ -75,9 +76,13 @@ func readWatchAndChange(t *testing.T, command []string, service *harness.Service
 	caller.wantGot(ctx, settings)
 	caller.wantScaled(ctx, namespace, three)
 	caller.wantKept(ctx, notes)
-	caller.wantFailure(ctx, "missing", "NotFound", `configmaps "nobody" not found`)
-	caller.wantFailure(ctx, "refused", "Invalid", "must be greater than or equal to 0", "spec.replicas")
+	missing := caller.wantFailure(ctx, "missing", "NotFound", `configmaps "nobody" not found`)
+	refused := caller.wantFailure(ctx, "refused", "Invalid", "must be greater than or equal to 0", "spec.replicas")
+	unwatched := caller.wantFailure(ctx, "unwatched", "NotFound", `"nothings"`)
 	caller.Ends(ctx)
+	wantLogged(ctx, t, service, missing, "ResourceService/Get", "NotFound")
+	wantLogged(ctx, t, service, refused, "ResourceService/Patch", "Invalid")
+	wantLogged(ctx, t, service, unwatched, "ResourceService/Watch", "NotFound")
 }
 
 // changesOf returns the changes to a ConfigMap from now on, from a watch of the API server.

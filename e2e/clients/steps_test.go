@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
@@ -162,17 +163,37 @@ func (p program) wantChange(ctx context.Context, changes <-chan watch.Event, wan
 	return nil
 }
 
-func (p program) wantFailure(ctx context.Context, step, reason, words string, fields ...string) {
+// wantFailure fails the test unless a call of the program has failed with this error. It returns the
+// request ID in the error, which is empty if the program does not report it.
+func (p program) wantFailure(ctx context.Context, step, reason, words string, fields ...string) string {
 	p.t.Helper()
 	var failure struct {
-		Reason, Message string
-		Fields          []string
+		Reason, Message, RequestID string
+		Fields                     []string
 	}
 	p.Step(ctx, step, &failure)
 	if failure.Reason != reason || !slices.Equal(failure.Fields, fields) {
 		p.t.Errorf("reason %q, fields %q; want %q, %q", failure.Reason, failure.Fields, reason, fields)
 	}
 	kit.WantWords(p.t, failure.Message, words)
+	return failure.RequestID
+}
+
+// wantLogged blocks until the service logs the call with this request ID, and fails the test unless it is
+// one of this procedure that has failed for this reason.
+func wantLogged(ctx context.Context, t *testing.T, service *harness.Service, requestID, procedure, reason string) {
+	t.Helper()
+	if requestID == "" {
+		t.Errorf("the error of %s has no request ID", procedure)
+		return
+	}
+	line, err := service.UntilPrints(ctx, func(line string) bool { return strings.Contains(line, " request_id="+requestID+" ") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if logged := strings.Fields(line); !slices.Contains(logged, "procedure="+procedure) || !slices.Contains(logged, "reason="+reason) {
+		t.Errorf("the log has %q, want a call of %s with the reason %s", line, procedure, reason)
+	}
 }
 
 // holdsTheValue blocks until the program has a ConfigMap with a value and a condition is true of

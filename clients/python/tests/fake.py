@@ -59,10 +59,14 @@ class Failure:
     message: str = "no"
     status: Status | None = None
     details: bytes | None = None
+    request_id: str = ""  # sent in the trailers
 
     def abort(self, context: grpc.ServicerContext) -> NoReturn:
-        if details := self.details or self._pack():
-            context.set_trailing_metadata((("grpc-status-details-bin", details),))
+        sent: dict[str, str | bytes] = {
+            "grpc-status-details-bin": self.details or self._pack(),
+            "x-request-id": self.request_id,
+        }
+        context.set_trailing_metadata(tuple((key, value) for key, value in sent.items() if value))
         context.abort(self.code, self.message)
 
     def _pack(self) -> bytes:
@@ -110,6 +114,7 @@ class FakeService(
     protobuf_type: str = ""
     decisions: int | None = None  # the number of decisions to return; None for all
     refusals: deque[Failure] = field(default_factory=deque)  # errors of the next calls
+    request_id: str = ""  # sent in the headers of the responses
     requests: list[Any] = field(default_factory=list)
     peers: list[str] = field(default_factory=list)  # the connection of each request
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
@@ -428,6 +433,8 @@ class FakeService(
         self.metadata.append(dict(context.invocation_metadata()))
         for name in context.auth_context().get("x509_common_name", ()):
             self.certified.append(bytes(name).decode())
+        if self.request_id:
+            context.send_initial_metadata((("x-request-id", self.request_id),))
         if self.stuck:
             ended = threading.Event()
             if context.add_callback(ended.set):

@@ -184,10 +184,11 @@ def test_nodes_are_cordoned_in_any_form_of_their_names(service: CliService) -> N
 
 
 def test_the_other_objects_are_changed_if_one_fails(service: CliService) -> None:
-    service.refusals.append(Failure(grpc.StatusCode.NOT_FOUND, 'nodes "n1" not found'))
+    failure = Failure(grpc.StatusCode.NOT_FOUND, 'nodes "n1" not found', request_id="42")
+    service.refusals.append(failure)
     result = run(service, "cordon", "n1", "n2")
     assert result.stdout == "node/n2 cordoned\n"
-    assert result.stderr == 'error: nodes "n1" not found\n'
+    assert result.stderr == 'error: nodes "n1" not found (request_id: 42)\n'
     assert result.exit_code == 1
 
 

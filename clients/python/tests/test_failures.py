@@ -1,10 +1,12 @@
 """The messages of connections that cannot be established, and the tracebacks of errors."""
 
+import pickle
 import traceback
 
+import grpc
 import pytest
 
-from kubeconnect import Client, KubeconnectError
+from kubeconnect import Client, Conflict, KubeconnectError
 from kubeconnect._transport.failures import unreachable
 
 
@@ -37,3 +39,9 @@ def test_a_traceback_has_no_frames_of_grpc() -> None:
             assert "grpc/" not in text
             assert "Refused" in text or "refused" in text
             assert "kubeconnect is unreachable at http://127.0.0.1:1" in text
+
+
+def test_an_error_can_be_pickled() -> None:
+    error = Conflict(grpc.StatusCode.ABORTED, "it has changed", request_id="42")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy)) == (Conflict, "it has changed (request_id: 42)")

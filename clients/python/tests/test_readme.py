@@ -138,7 +138,6 @@ def run(program: str, service: FakeService) -> None:
         pytest.param(CLUSTER_TYPES, "n1\n", id="types of the cluster"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
         pytest.param(ACCESS, "ann\nTrue RBAC False\nFalse\n", id="access"),
-        pytest.param(ERRORS, 'pods "nobody" not found\n', id="errors"),
     ],
 )
 def test_program_runs(
@@ -146,6 +145,14 @@ def test_program_runs(
 ) -> None:
     run(program, service)
     assert capsys.readouterr().out == prints
+
+
+def test_the_request_id_of_an_error_is_printed(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.request_id = "42"
+    run(ERRORS, service)
+    assert capsys.readouterr().out == 'pods "nobody" not found\nin the log: 42\n'
 
 
 def test_calls_are_in_the_printed_trace(

@@ -33,6 +33,11 @@ export class KubeconnectError extends Error {
   readonly retryAfterSeconds: number;
   /** Whether the service has sent the error. If not, the error is one of the connection. */
   readonly fromService: boolean;
+  /**
+   * The ID with which the service logs the failed call: the header `X-Request-Id` of the response. Empty
+   * if the service has not sent the error, and for an error of a part of a shared stream.
+   */
+  readonly requestId: string;
 
   protected constructor(message: string, code: Code, status?: Status, cause?: unknown) {
     super(message, { cause });
@@ -43,6 +48,7 @@ export class KubeconnectError extends Error {
     this.omittedCauseCount = status?.omittedCauseCount ?? 0;
     this.retryAfterSeconds = status?.retryAfterSeconds ?? 0;
     this.fromService = status !== undefined;
+    this.requestId = (cause instanceof ConnectError && cause.metadata.get("X-Request-Id")) || "";
   }
 
   /** Converts the error of a call. The message of the service's Status takes precedence. */
@@ -59,7 +65,8 @@ export class KubeconnectError extends Error {
 
   /** Returns the same error with another message. */
   withMessage(message: string): KubeconnectError {
-    const { code, reason, causes, omittedCauseCount, retryAfterSeconds, fromService } = this;
+    const { code, reason, causes, omittedCauseCount, retryAfterSeconds, fromService, requestId } =
+      this;
     const error = new (classOf(code, reason))(message, code, undefined, this);
     return Object.assign(error, {
       reason,
@@ -67,6 +74,7 @@ export class KubeconnectError extends Error {
       omittedCauseCount,
       retryAfterSeconds,
       fromService,
+      requestId,
     });
   }
 

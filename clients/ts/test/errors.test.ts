@@ -68,6 +68,7 @@ suite("the error of a connection", () => {
     test(`"${message}" says what to do`, () => {
       const error = new ConnectError(message, Code.Internal, undefined, undefined, cause);
       assert.match(KubeconnectError.from(error).message, wanted);
+      assert.equal(KubeconnectError.from(error).requestId, "");
     });
   }
 });
@@ -78,6 +79,7 @@ suite("the error of a call", () => {
     test(`with the code ${Code[code]} ${reason} is a ${name}`, async () => {
       const error = await failed(code, reason);
       assert.deepEqual([error.name, error.code, error.reason], [name, code, reason]);
+      assert.equal(error.requestId, "7");
       assert.deepEqual(classesOf(error), new Set([...classes, "KubeconnectError"]));
     });
 
@@ -87,6 +89,7 @@ suite("the error of a call", () => {
       assert.equal(other.message, "other");
       assert.equal(other.constructor, error.constructor);
       assert.equal(other.reason, error.reason);
+      assert.equal(other.requestId, "7");
     });
   }
 });
@@ -103,7 +106,8 @@ function classesOf(error: Error): Set<string> {
 
 async function failed(code: Code, reason: string): Promise<KubeconnectError> {
   const client = clientOf({
-    get() {
+    get(_, { responseHeader }) {
+      responseHeader.set("X-Request-Id", "7");
       const error = new ConnectError("message", code);
       if (reason)
         error.details.push({ desc: StatusSchema, value: create(StatusSchema, { reason }) });

@@ -50,10 +50,13 @@ suite("the transport of browsers, over a real connection,", () => {
     assert.deepEqual(types, ["RESET", "ADDED", "SYNCED"]);
   });
 
-  test("has the class and the reason of an error of a call, and of a stream", async () => {
+  test("has the class, the reason and the ID of an error of a call, and of a stream", async () => {
     const client = await clientOf(service);
     const forbidden = (error: unknown) =>
-      error instanceof ForbiddenError && error.reason === "Forbidden" && error.fromService;
+      error instanceof ForbiddenError &&
+      error.reason === "Forbidden" &&
+      error.fromService &&
+      error.requestId === "7";
     await assert.rejects(client.get("pods", { ...web, name: "secret" }), forbidden);
     await assert.rejects(first(client.watch("secrets", once)), forbidden);
   });
@@ -125,7 +128,8 @@ suite("the transport of browsers, over a real connection,", () => {
 const service = connectNodeAdapter({
   routes: ({ service }) => {
     service(ResourceService, {
-      async get({ name }, { signal }) {
+      async get({ name }, { signal, responseHeader }) {
+        responseHeader.set("X-Request-Id", "7");
         if (name === "secret") throw forbidden();
         if (name === "slow") {
           await new Promise((resolve) => {
@@ -134,7 +138,8 @@ const service = connectNodeAdapter({
         }
         return { resource: podResource, object: pod(name) };
       },
-      async *watch({ resource }, { signal }) {
+      async *watch({ resource }, { signal, responseHeader }) {
+        responseHeader.set("X-Request-Id", "7");
         if (resource === "secrets") throw forbidden();
         const events = [
           { type: EventType.RESET },

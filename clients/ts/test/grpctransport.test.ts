@@ -37,7 +37,8 @@ function serverOf(pieces: readonly Uint8Array[], trailers: Record<string, string
   const server = createServer();
   server.on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => undefined); // the client closes its connection first
-    stream.respond({ "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+    const headers = { "content-type": "application/grpc+proto", "x-request-id": "7" };
+    stream.respond(headers, { waitForTrailers: true });
     stream.on("wantTrailers", () => {
       stream.sendTrailers(trailers);
     });
@@ -79,7 +80,8 @@ suite("a stream by gRPC", () => {
         const { versions, error } = await watched(client);
         assert.deepEqual(versions, ["1", "2"]);
         assert.ok(error instanceof KubeconnectError);
-        assert.deepEqual([error.code, error.message], [Code.Unavailable, "gone"]);
+        const { code, message, requestId } = error;
+        assert.deepEqual([code, message, requestId], [Code.Unavailable, "gone", "7"]);
       });
     });
   }

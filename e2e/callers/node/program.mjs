@@ -19,6 +19,7 @@ try {
   await keepNotes();
   await askForNobody();
   await scaleBelowNothing();
+  await watchNothing();
 } finally {
   client.close();
 }
@@ -111,6 +112,12 @@ async function scaleBelowNothing() {
   report("refused", await rejection(Code.InvalidArgument, patched));
 }
 
+/** Watches a resource that the cluster does not serve. */
+async function watchNothing() {
+  const first = client.watch("nothings").batches().next();
+  report("unwatched", await rejection(Code.NotFound, first));
+}
+
 /** Returns the fields of the error of a call. Throws if the call does not fail with this code. */
 async function rejection(code, call) {
   const error = await call.then(
@@ -120,6 +127,7 @@ async function rejection(code, call) {
   if (!(error instanceof KubeconnectError) || error.code !== code) {
     throw new Error(`the call did not fail with code ${Code[code]}`, { cause: error });
   }
-  const { reason, message, causes } = error;
-  return { reason, message, fields: [...new Set(causes.map(({ field }) => field))].sort() };
+  const { reason, message, causes, requestId } = error;
+  const fields = [...new Set(causes.map(({ field }) => field))].sort();
+  return { reason, message, fields, requestId };
 }

@@ -29,6 +29,7 @@ async def main(address: str, namespace: str, ca_file: str | None = None) -> None
         await asyncio.gather(
             ask_for_nobody(client, namespace), scale_below_nothing(client, namespace)
         )
+        await watch_nothing(client)
 
 
 async def list_pods(client: AsyncClient, namespace: str) -> None:
@@ -111,10 +112,24 @@ async def scale_below_nothing(client: AsyncClient, namespace: str) -> None:
         report("refused", **described(error))
 
 
+async def watch_nothing(client: AsyncClient) -> None:
+    """Watch a resource that the cluster does not serve."""
+    try:
+        async for _ in client.watch("nothings"):
+            pass
+    except kubeconnect.NotFound as error:
+        report("unwatched", **described(error))
+
+
 def described(error: kubeconnect.KubeconnectError) -> dict[str, Any]:
     """Return the reported fields of an error."""
     fields = sorted({cause.field for cause in error.causes})
-    return {"reason": error.reason, "message": error.message, "fields": fields}
+    return {
+        "reason": error.reason,
+        "message": error.message,
+        "fields": fields,
+        "requestId": error.request_id,
+    }
 
 
 if __name__ == "__main__":

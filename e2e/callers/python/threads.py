@@ -27,6 +27,7 @@ def main(address: str, namespace: str, ca_file: str | None = None) -> None:
         keep_notes(client, namespace)
         ask_for_nobody(client, namespace)
         scale_below_nothing(client, namespace)
+        watch_nothing(client)
 
 
 def list_pods(client: Client, namespace: str) -> None:
@@ -109,10 +110,24 @@ def scale_below_nothing(client: Client, namespace: str) -> None:
         report("refused", **described(error))
 
 
+def watch_nothing(client: Client) -> None:
+    """Watch a resource that the cluster does not serve."""
+    try:
+        for _ in client.watch("nothings"):
+            pass
+    except kubeconnect.NotFound as error:
+        report("unwatched", **described(error))
+
+
 def described(error: kubeconnect.KubeconnectError) -> dict[str, Any]:
     """Return the reported fields of an error."""
     fields = sorted({cause.field for cause in error.causes})
-    return {"reason": error.reason, "message": error.message, "fields": fields}
+    return {
+        "reason": error.reason,
+        "message": error.message,
+        "fields": fields,
+        "requestId": error.request_id,
+    }
 
 
 if __name__ == "__main__":

@@ -17,24 +17,34 @@ class KubeconnectError(Exception):
 
     ``code`` is the gRPC code and ``message`` the message of the API server or the
     service. ``status`` is the Status of the error; None if neither the API server nor the
-    service sent one, as for a lost connection.
+    service sent one, as for a lost connection. ``request_id`` is the ID with which the service
+    logs the call, from the header ``X-Request-Id`` of the response; None if there was no
+    response.
     """
 
-    def __init__(self, code: grpc.StatusCode, message: str, status: Status | None = None) -> None:
-        """Store the code, the message and the status as attributes."""
+    def __init__(
+        self,
+        code: grpc.StatusCode,
+        message: str,
+        status: Status | None = None,
+        *,
+        request_id: str | None = None,
+    ) -> None:
+        """Store the arguments as attributes."""
         super().__init__(code, message, status)
         self.code = code
         self.message = message
         self.status = status
+        self.request_id = request_id
 
     def __str__(self) -> str:
         """Return the message, or the name of the code if there is none, with the number of
-        omitted causes.
+        omitted causes and the request ID.
         """
         text = self.message or self.code.name
-        if not (omitted := self.omitted_cause_count):
-            return text
-        return f"{text} (and {omitted} more {'cause' if omitted == 1 else 'causes'})"
+        if omitted := self.omitted_cause_count:
+            text += f" (and {omitted} more {'cause' if omitted == 1 else 'causes'})"
+        return f"{text} (request_id: {self.request_id})" if self.request_id else text
 
     def __repr__(self) -> str:
         """Return the class, the code and the text of the error."""

@@ -112,8 +112,10 @@ async def test_raises_when_the_next_page_has_expired(
 ) -> None:
     service.expired = True
     pods = await client.list("pods", page_size=2)
-    with pytest.raises(Expired, match="expired after 2 objects: list again"):
+    service.request_id = "42"
+    with pytest.raises(Expired, match="expired after 2 objects: list again") as caught:
         await names(pods)
+    assert caught.value.request_id == "42"
 
 
 async def test_returns_all_objects_at_once(client: AsyncClient) -> None:

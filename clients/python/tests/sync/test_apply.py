@@ -126,7 +126,9 @@ def test_nothing_is_applied_if_a_document_is_wrong(
 
 def test_an_error_names_the_object_of_the_document(client: Client, service: FakeService) -> None:
     status = Status(reason="Conflict")
+    service.request_id = "42"
     service.failure = Failure(grpc.StatusCode.ABORTED, "it has other owners", status)
-    with pytest.raises(Conflict, match=r"^Namespace demo: it has other owners$") as caught:
+    with pytest.raises(Conflict) as caught:
         client.apply_yaml(NAMESPACE)
-    assert caught.value.reason == "Conflict"
+    assert caught.value.message == "Namespace demo: it has other owners"
+    assert (caught.value.reason, caught.value.request_id) == ("Conflict", "42")

@@ -7,7 +7,8 @@ import pytest
 
 import kubeconnect
 from kubeconnect import Client
-from tests.fake import Failure, FakeService
+from kubeconnect.v1 import watch_pb2
+from tests.fake import Failure, FakeService, event
 
 Code = grpc.StatusCode
 
@@ -86,6 +87,23 @@ def test_error_reports_the_number_of_omitted_causes(
     assert str(error) == f"many are bad (and {suffix})"
 
 
+@pytest.mark.parametrize(("header", "trailer"), [("42", ""), ("", "42")], ids=["header", "trailer"])
+def test_error_has_the_request_id_of_the_response(
+    client: Client, service: FakeService, header: str, trailer: str
+) -> None:
+    service.request_id = header
+    failure = Failure(Code.NOT_FOUND, "no", request_id=trailer)
+    service.refusals.append(failure)
+    with pytest.raises(kubeconnect.NotFound) as of_call:
+        client.list("pods")
+    service.play([event(watch_pb2.EVENT_TYPE_RESET, None, "")], failure)
+    with pytest.raises(kubeconnect.NotFound) as of_stream:
+        [each for each in client.watch("pods")]
+    for error in (of_call.value, of_stream.value):
+        assert (error.request_id, error.message) == ("42", "no")
+        assert str(error) == "no (request_id: 42)"
+
+
 @pytest.mark.parametrize(
     "details", [None, b"\xff"], ids=["without details", "with invalid details"]
 )
@@ -102,6 +120,7 @@ def test_error_can_have_no_status(
         (),
         None,
     )
+    assert error.request_id is None
 
 
 def test_unreachable_service_is_unavailable() -> None:
@@ -109,5 +128,6 @@ def test_unreachable_service_is_unavailable() -> None:
         not_listening.bind(("127.0.0.1", 0))
         port = not_listening.getsockname()[1]
         with Client(f"127.0.0.1:{port}") as client:
-            with pytest.raises(kubeconnect.Unavailable):
+            with pytest.raises(kubeconnect.Unavailable) as caught:
                 client.get("pods", "web")
+    assert caught.value.request_id is None

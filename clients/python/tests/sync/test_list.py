@@ -107,8 +107,10 @@ def test_is_empty_if_nothing_matches(client: Client, service: FakeService) -> No
 def test_raises_when_the_next_page_has_expired(client: Client, service: FakeService) -> None:
     service.expired = True
     pods = client.list("pods", page_size=2)
-    with pytest.raises(Expired, match="expired after 2 objects: list again"):
+    service.request_id = "42"
+    with pytest.raises(Expired, match="expired after 2 objects: list again") as caught:
         names(pods)
+    assert caught.value.request_id == "42"
 
 
 def test_returns_all_objects_at_once(client: Client) -> None:

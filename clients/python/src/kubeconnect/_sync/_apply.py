@@ -127,7 +127,9 @@ class Apply(Writes, Cluster):
                 )
             except KubeconnectError as error:
                 message = f"{manifest}: {error.message}"
-                raise type(error)(error.code, message, error.status) from error
+                raise type(error)(
+                    error.code, message, error.status, request_id=error.request_id
+                ) from error
             results.append(result)
         return results
 

@@ -14,6 +14,7 @@ from kubeconnect import _errors as errors
 from kubeconnect.v1.status_pb2 import Status
 
 _DETAILS = "grpc-status-details-bin"
+_REQUEST_ID = "x-request-id"
 
 _CLASSES: dict[grpc.StatusCode, type[errors.KubeconnectError]] = {
     grpc.StatusCode.ABORTED: errors.Conflict,
@@ -48,12 +49,15 @@ _CONNECTING = re.compile(
 def failure(error: grpc.RpcError, address: object) -> errors.KubeconnectError:
     """Return the exception for a gRPC error of a call to the service at ``address``."""
     code, message = error.code(), error.details() or ""
-    status = _status(error.trailing_metadata())
+    initial = error.initial_metadata()  # type: ignore[attr-defined]  # not in its stubs
+    metadata = [*(initial or ()), *(error.trailing_metadata() or ())]
+    status = _status(metadata)
     kind = _CLASSES.get(code, errors.KubeconnectError)
     if status:
         kind = _NARROWER.get((code, status.reason), kind)
         message = message or status.message
-    return kind(code, unreachable(message, address), status)
+    request_id = next((value for key, value in metadata if key == _REQUEST_ID), None)
+    return kind(code, unreachable(message, address), status, request_id=request_id)
 
 
 def unreachable(message: str, address: object) -> str:
@@ -75,8 +79,8 @@ def client_closed() -> errors.Cancelled:
     return errors.Cancelled(grpc.StatusCode.CANCELLED, "the client is closed")
 
 
-def _status(metadata: Iterable[Any] | None) -> Status | None:
-    details = [value for key, value in metadata or () if key == _DETAILS]
+def _status(metadata: Iterable[Any]) -> Status | None:
+    details = [value for key, value in metadata if key == _DETAILS]
     return _unpack(details[0]) if details else None
 
 

@@ -177,7 +177,7 @@ class AsyncObjectList(AsyncIndexing[T]):
                 yield each
         except Expired as error:
             message = f"list expired after {returned} objects: {error.message}"
-            raise Expired(error.code, message, error.status) from error
+            raise Expired(error.code, message, error.status, request_id=error.request_id) from error
 
     def __repr__(self) -> str:
         """Return the number of objects and the version of the snapshot."""
