@@ -52,6 +52,23 @@ func TestScenariosDoc_HasTheNumbersOfTests(t *testing.T) {
 	}
 }
 
+// TestReleasesDoc_NamesThePackagesOfThePreviousVersion compares docs/releases.md with what
+// `make e2e-previous` runs.
+func TestReleasesDoc_NamesThePackagesOfThePreviousVersion(t *testing.T) {
+	t.Parallel()
+	run := regexp.MustCompile(`(?m)^WITH_PREVIOUS = (.+)$`).FindStringSubmatch(readDoc(t, "Makefile"))
+	if run == nil {
+		t.Fatal("the Makefile does not define WITH_PREVIOUS")
+	}
+	var named []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:auth|e2e/)[a-z0-9/]*)` \\|").FindAllStringSubmatch(readDoc(t, "docs/releases.md"), -1) {
+		named = append(named, "./"+row[1])
+	}
+	if got := strings.Join(named, " "); got != run[1] {
+		t.Errorf("docs/releases.md names %q, but `make e2e-previous` runs %q", got, run[1])
+	}
+}
+
 // TestSecurityDoc_NamesFlagsThatExist compares docs/security.md with the flags of the service.
 func TestSecurityDoc_NamesFlagsThatExist(t *testing.T) {
 	t.Parallel()

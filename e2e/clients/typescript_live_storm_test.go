@@ -34,7 +34,7 @@ func TestTypeScript_StoresAreTrueAmidFaults(t *testing.T) {
 	for _, protocol := range []string{"grpc", "connect", "web"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
-			ctx := kit.DeadlineAfter(t, kit.FaultPatience)
+			ctx := kit.DeadlineAfter(t, time.Duration(kit.Rounds(t))*kit.FaultPatience)
 			storm := newStorm(ctx, t, protocol)
 			for round := range kit.Rounds(t) * stormRounds {
 				stop := storm.write(ctx)

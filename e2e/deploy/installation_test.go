@@ -57,22 +57,37 @@ func install(ctx context.Context, t *testing.T, namespace string, all []manifest
 	container, mounted := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec.Containers[0], t.TempDir()
 	certificate := writeCertificate(t, mounted)
 	writeConfig(t, mounted, all)
-	return installation{harness.StartService(t, account.kubeconfig(t), flagsOf(container, mounted)...), container, certificate}
+	service := harness.StartServiceWith(t, variablesOf(container), account.kubeconfig(t), flagsOf(container.Args, mounted)...)
+	return installation{service, container, certificate}
 }
 
-// flagsOf returns the flags of a container, except for those with paths in its pod.
-func flagsOf(container corev1.Container, mounted string) []string {
-	flags := strings.Join(container.Args, "\n")
-	flags = strings.NewReplacer("/etc/kubeconnect/tls", mounted, "/etc/kubeconnect/config", mounted, "$(MEMORY_LIMIT_MI)", "1024").Replace(flags)
+// flagsOf returns the arguments of a container, with other paths and ports than in its pod.
+func flagsOf(args []string, mounted string) []string {
+	flags := strings.Join(args, "\n")
+	flags = strings.NewReplacer("/etc/kubeconnect/tls", mounted, "/etc/kubeconnect/config", mounted).Replace(flags)
 	flags = regexp.MustCompile("listen=.*").ReplaceAllString(flags, "listen=127.0.0.1:0")
 	return strings.Split(flags, "\n")
 }
 
-// writeConfig writes the files of the ConfigMap that is mounted.
+// variablesOf returns the environment variables of a container, as the kubelet expands them for a limit of
+// 1 GiB.
+func variablesOf(container corev1.Container) (variables []string) {
+	for _, variable := range container.Env {
+		if variable.ValueFrom == nil {
+			variables = append(variables, variable.Name+"="+strings.ReplaceAll(variable.Value, "$(MEMORY_LIMIT_MI)", "1024"))
+		}
+	}
+	return variables
+}
+
+// writeConfig writes the configuration file of the ConfigMap that is mounted.
 func writeConfig(t *testing.T, dir string, all []manifest) {
 	t.Helper()
-	for name, content := range ofKind[corev1.ConfigMap](t, all, "ConfigMap")[0].Data {
-		succeeds(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	const file = "config.yaml"
+	for _, configMap := range ofKind[corev1.ConfigMap](t, all, "ConfigMap") {
+		if content, ok := configMap.Data[file]; ok {
+			succeeds(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600))
+		}
 	}
 }
 

@@ -56,8 +56,8 @@ func TestResources_AreThoseOfTheContainer(t *testing.T) {
 			if !equality.Semantic.DeepEqual(container.Resources, test.want) {
 				t.Errorf("resources %v, want %v", container.Resources, test.want)
 			}
-			if limited := slices.Contains(container.Args, "--memory-limit=$(MEMORY_LIMIT_MI)M"); limited != test.limited {
-				t.Errorf("flags %q", container.Args)
+			if limited := slices.Contains(variablesOf(container), "KUBECONNECT_MEMORY_LIMIT=1024M"); limited != test.limited {
+				t.Errorf("variables %+v", container.Env)
 			}
 		})
 	}

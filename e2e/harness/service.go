@@ -31,7 +31,13 @@ var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?(https?://[^\s"
 // a failed test's service is printed.
 func StartService(t testing.TB, kubeconfig string, flags ...string) *Service {
 	t.Helper()
-	return stopped(t, startService(t, nil, kubeconfig, freePort, flags...))
+	return StartServiceWith(t, nil, kubeconfig, flags...)
+}
+
+// StartServiceWith is [StartService] with additional environment variables.
+func StartServiceWith(t testing.TB, environment []string, kubeconfig string, flags ...string) *Service {
+	t.Helper()
+	return stopped(t, startService(t, environment, kubeconfig, freePort, flags...))
 }
 
 // Eager is an environment variable that makes a Go process collect garbage when its heap has grown by a
@@ -41,7 +47,7 @@ const Eager = "GOGC=10"
 // StartEagerService is [StartService] with the environment variable [Eager].
 func StartEagerService(t testing.TB, kubeconfig string, flags ...string) *Service {
 	t.Helper()
-	return stopped(t, startService(t, []string{Eager}, kubeconfig, freePort, flags...))
+	return StartServiceWith(t, []string{Eager}, kubeconfig, flags...)
 }
 
 // stopped stops a service when the test ends, and reports its exit error.
