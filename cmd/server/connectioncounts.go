@@ -7,8 +7,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// connectionCounts counts the connections of callers, and logs those that a limit closes. It implements
-// prometheus.Collector. The methods of a nil connectionCounts do nothing.
+// The limits of connections, as they are named in metrics and in the log.
+const (
+	limitConnections           = "connections"
+	limitConnectionsPerAddress = "connections_per_address"
+)
+
+// connectionCounts counts the connections of callers, and logs those that a limit closes. The methods of
+// a nil connectionCounts do nothing.
 type connectionCounts struct {
 	open   prometheus.Gauge
 	closed *prometheus.CounterVec
@@ -24,7 +30,7 @@ func newConnectionCounts() *connectionCounts {
 				"connections_per_address for --max-connections-per-address.",
 		}, []string{"limit"}),
 	}
-	for _, limit := range []string{"connections", "connections_per_address"} {
+	for _, limit := range []string{limitConnections, limitConnectionsPerAddress} {
 		counts.closed.WithLabelValues(limit)
 	}
 	return counts
@@ -51,16 +57,4 @@ func (c *connectionCounts) closedBy(limit string, network netip.Prefix) {
 	if c.lines.admits() {
 		slog.Warn("a connection is closed because of a limit", "limit", limit, "network", network)
 	}
-}
-
-// Describe implements prometheus.Collector.
-func (c *connectionCounts) Describe(descs chan<- *prometheus.Desc) {
-	c.open.Describe(descs)
-	c.closed.Describe(descs)
-}
-
-// Collect implements prometheus.Collector.
-func (c *connectionCounts) Collect(metrics chan<- prometheus.Metric) {
-	c.open.Collect(metrics)
-	c.closed.Collect(metrics)
 }

@@ -79,12 +79,12 @@ func (c *connections) enter(conn *connection) (evicted *connection) {
 	conn.element = open.PushBack(conn)
 	c.open++
 	c.counts.entered()
-	limit := "connections_per_address"
+	limit := limitConnectionsPerAddress
 	switch {
 	case open.Len() > c.maxOfNetwork:
 		evicted = conn
 	case c.open > c.max:
-		limit, evicted = "connections", c.mostLocked().Back().Value.(*connection)
+		limit, evicted = limitConnections, c.mostLocked().Back().Value.(*connection)
 	default:
 		return nil
 	}

@@ -111,7 +111,7 @@ func TestConnections_AreCountedAndLoggedIfALimitClosesThem(t *testing.T) {
 	v.accept(t, "10.0.0.2:1")
 	v.accept(t, "10.0.0.3:1") // takes that of the largest network
 	succeeds(t, first.Close())
-	_, text := ask(t, http.MethodGet, startMetrics(t, v.counts))
+	_, text := ask(t, http.MethodGet, startMetrics(t, v.counts.open, v.counts.closed))
 	for _, want := range []string{
 		"kubeconnect_connections 2", `kubeconnect_closed_connections_total{limit="connections"} 1`,
 		`kubeconnect_closed_connections_total{limit="connections_per_address"} 1`,

@@ -99,8 +99,8 @@ func TestMetrics_PassPrometheusLinter(t *testing.T) {
 // TestMetrics_AreDescribedInTheDocumentation compares the metrics and their labels with the tables of
 // docs/metrics.md.
 func TestMetrics_AreDescribedInTheDocumentation(t *testing.T) {
-	reloaded := newReloadMetrics()
-	all := append(serviceMetrics(t), new(certificateExpiry).metric(), newConnectionCounts(), newClientCertificateExpiry(&rest.Config{}), restClientMetrics, buildInfo(), reloaded.successful, reloaded.succeeded)
+	reloaded, connections := newReloadMetrics(), newConnectionCounts()
+	all := append(serviceMetrics(t), new(certificateExpiry).metric(), connections.open, connections.closed, newClientCertificateExpiry(&rest.Config{}), restClientMetrics, buildInfo(), reloaded.successful, reloaded.succeeded)
 	var served []string
 	for _, collected := range all {
 		descs := make(chan *prometheus.Desc)

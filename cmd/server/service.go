@@ -174,7 +174,7 @@ func (s *service) start(ctx context.Context) (*running, error) {
 func (s *service) collectors() []prometheus.Collector {
 	all := []prometheus.Collector{
 		s.metrics, edge.NewCollector(s.hub, s.callers.reviews), edge.NewTotals(s.hub), edge.NewUnread(s.usage), s.readiness.Metric(), s.memory,
-		s.certificate.metric(), s.connections, s.account, restClientMetrics, buildInfo(),
+		s.certificate.metric(), s.connections.open, s.connections.closed, s.account, restClientMetrics, buildInfo(),
 	}
 	if s.reload != nil {
 		all = append(all, s.reload.metrics.successful, s.reload.metrics.succeeded)

@@ -35,8 +35,8 @@ func newMeasure[T any](name, label, help string, kind prometheus.ValueType, read
 	return measure[T]{prometheus.NewDesc(name, help, []string{label}, nil), kind, read}
 }
 
-func (m measure[T]) metric(owner string, from T) prometheus.Metric {
-	return prometheus.MustNewConstMetric(m.desc, m.kind, m.read(from), owner)
+func (m measure[T]) metric(from T, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(m.desc, m.kind, m.read(from), labels...)
 }
 
 var cacheMeasures = []measure[informerhub.Status]{
@@ -154,7 +154,7 @@ func (c collector) Describe(descs chan<- *prometheus.Desc) {
 func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	for resource, status := range c.byResource() {
 		for _, measure := range cacheMeasures {
-			metrics <- measure.metric(resource, status)
+			metrics <- measure.metric(status, resource)
 		}
 		for began, count := range beginnings {
 			metrics <- prometheus.MustNewConstMetric(beginningsDesc, prometheus.CounterValue, float64(count(status.Beginnings)), resource, began)
@@ -163,7 +163,7 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	for review, source := range c.reviews {
 		reviews := source.ReviewStats()
 		for _, measure := range reviewMeasures {
-			metrics <- measure.metric(review, reviews)
+			metrics <- measure.metric(reviews, review)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (q *queues) Describe(descs chan<- *prometheus.Desc) {
 func (q *queues) Collect(metrics chan<- prometheus.Metric) {
 	for name, use := range q.use() {
 		for _, measure := range queueMeasures {
-			metrics <- measure.metric(name, use)
+			metrics <- measure.metric(use, name)
 		}
 	}
 }

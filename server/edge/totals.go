@@ -14,14 +14,7 @@ func NewTotals(caches TotalsSource) prometheus.Collector { return totals{caches}
 
 type totals struct{ caches TotalsSource }
 
-// totalsMeasure is one metric that is read from the numbers of caches.
-type totalsMeasure struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	read func(informerhub.Totals) float64
-}
-
-var totalsMeasures = []totalsMeasure{
+var totalsMeasures = []measure[informerhub.Totals]{
 	{
 		prometheus.NewDesc("kubeconnect_caches_started_total", "Shared caches that were started, each with a list of the API server.", nil, nil),
 		prometheus.CounterValue, func(t informerhub.Totals) float64 { return float64(t.Started) },
@@ -47,6 +40,6 @@ func (totals) Describe(descs chan<- *prometheus.Desc) {
 func (t totals) Collect(metrics chan<- prometheus.Metric) {
 	now := t.caches.Totals()
 	for _, measure := range totalsMeasures {
-		metrics <- prometheus.MustNewConstMetric(measure.desc, measure.kind, measure.read(now))
+		metrics <- measure.metric(now)
 	}
 }
