@@ -16,10 +16,13 @@ type batchCache struct {
 	batches map[batchKey]weak.Pointer[sharedBatch]
 }
 
-// batchKey identifies a batch: a selection's changes between two sequence numbers.
+// batchKey identifies a batch: the changes of a selection between two sequence numbers of one watcher
+// group, as they are delivered by watchers that no other replica was ahead of.
 type batchKey struct {
-	selection string
-	from, to  uint64
+	selection SelectionKey
+	from      uint64
+	to        feedEnd // after the last change; only the sequence number if more changes follow
+	more      bool    // more changes follow, so that the position is the one of the last change
 }
 
 func newBatchCache() *batchCache { return &batchCache{done: make(chan struct{})} }

@@ -149,9 +149,9 @@ func TestWatcher_DeliversTransitionsOfAFilter(t *testing.T) {
 
 func TestSelection_KeyDependsOnTheFilter(t *testing.T) {
 	c := syncedPods(t, 10)
-	keys := make(map[string]bool)
+	keys := make(map[SelectionKey]bool)
 	for _, f := range []*filter.Filter{nil, filterOf(t, "true"), filterOf(t, "false"), filterOf(t, "object.nil")} {
-		keys[selectFrom(t, c, Query{Filter: f}).key] = true
+		keys[selectFrom(t, c, Query{Filter: f}).Key()] = true
 	}
 	if len(keys) != 4 {
 		t.Errorf("there are %d keys of 4 selections: %v", len(keys), keys)

@@ -6,11 +6,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
@@ -62,9 +64,72 @@ var aQuery = rapid.Custom(func(t *rapid.T) Query {
 		FieldSelector: list(aFieldCondition, "field selector"),
 		Namespaces:    someNamespaces.Draw(t, "restricted to"),
 		Related:       aRelated.Draw(t, "related"),
+		Filter:        rapid.OneOf(rapid.Just[*filter.Filter](nil), aFilter).Draw(t, "filter"),
 		Fields:        someFields.Draw(t, "fields"),
 	}
 })
+
+// aVariationOf returns a query that differs from another one in one field at most: by nil or empty, by
+// the order or notation of the same condition, or by another condition.
+func aVariationOf(t *rapid.T, query Query) Query {
+	switch rapid.IntRange(0, 8).Draw(t, "varied field") {
+	case 0:
+		query.Namespaces = someNamespaces.Draw(t, "other namespaces")
+	case 1:
+		query.Related.Among = rapid.OneOf(rapid.Just([]ObjectName(nil)), rapid.Just([]ObjectName{}), rapid.SliceOfN(anObjectName, 0, 2)).Draw(t, "among others")
+	case 2:
+		query.Related.Fields = rapid.SampledFrom([][]FieldValues{
+			nil, {}, {{"spec.nodeName", []string{}}}, {{"spec.nodeName", []string{""}}}, {{"spec.nodeName", []string{"node-1", "node-2"}}}, {{"spec.nodeName", []string{"node-2", "node-1"}}},
+		}).Draw(t, "other fields")
+	case 3:
+		query.Fields = someFields.Draw(t, "other paths")
+	case 4:
+		query.Filter = aFilter.Draw(t, "other filter")
+	case 5:
+		query.LabelSelector = rapid.SampledFrom([]string{"", ",", "app", "app=web", "app==web", "app in (web)", "app in (web,db)", "app in (db,web)", "app=web,tier", "tier,app=web"}).Draw(t, "other labels")
+		if query.LabelSelector == "," {
+			query.LabelSelector = ""
+		}
+	case 6:
+		query.Related.Namespace, query.Namespace = query.Namespace, query.Related.Namespace
+	case 7:
+		query.Name, query.FieldSelector = "", rapid.SampledFrom([]string{"", "metadata.name=one", "metadata.name!=one"}).Draw(t, "other condition")
+	}
+	return query
+}
+
+// aFilter is one of a few compiled filters, or none.
+var aFilter = rapid.Custom(func(t *rapid.T) *filter.Filter {
+	text := rapid.SampledFrom([]string{"", "true", "false", "object.metadata.name != 'one'"}).Draw(t, "filter")
+	if text == "" {
+		return nil
+	}
+	return compiledFilters()[text]
+})
+
+// compiledFilters returns the filters by their texts, compiled once.
+var compiledFilters = sync.OnceValue(func() map[string]*filter.Filter {
+	all := make(map[string]*filter.Filter)
+	for _, text := range []string{"true", "false", "object.metadata.name != 'one'"} {
+		compiled, err := filter.Compile(text)
+		if err != nil {
+			panic(err)
+		}
+		all[text] = compiled
+	}
+	return all
+})
+
+// passes reports whether an object passes a query's filter, which is one of compiledFilters.
+func (q Query) passes(state traits) bool {
+	switch {
+	case q.Filter == nil:
+		return true
+	case q.Filter.String() == "object.metadata.name != 'one'":
+		return state.Name != "one"
+	}
+	return q.Filter.String() == "true"
+}
 
 // someLimits are mostly so small that they are soon reached.
 var someLimits = rapid.Custom(func(t *rapid.T) limits {
@@ -147,7 +212,7 @@ func (w world) selected(t tester, query Query) []traits {
 		values := fields.Set{"metadata.name": state.Name, "metadata.namespace": state.Namespace, "spec.nodeName": state.Node}
 		if (query.Namespace == "" || query.Namespace == state.Namespace) && (query.Name == "" || query.Name == state.Name) &&
 			(query.Namespaces == nil || slices.Contains(query.Namespaces, state.Namespace)) &&
-			byLabel.Matches(labels.Set(state.Labels)) && byField.Matches(values) && related(t, state, query.Related) {
+			byLabel.Matches(labels.Set(state.Labels)) && byField.Matches(values) && related(t, state, query.Related) && query.passes(state) {
 			found = append(found, state)
 		}
 	}

@@ -221,8 +221,14 @@ func (c *cluster) bookmark(t *rapid.T) {
 	must(t, c.cache.Bookmark(strconv.Itoa(c.next())))
 }
 
+// newReader adds a reader. Its query is often almost the one of another reader: the watchers of both
+// are then in one group, and read the same changes.
 func (c *cluster) newReader(t *rapid.T) {
-	reader := newReader(t, c.cache, aQuery.Draw(t, "query"))
+	query := aQuery.Draw(t, "query")
+	if len(c.readers) > 0 && rapid.Bool().Draw(t, "like another") {
+		query = aVariationOf(t, rapid.SampledFrom(c.readers).Draw(t, "the other").query)
+	}
+	reader := newReader(t, c.cache, query)
 	reader.rewritten = true
 	c.readers = append(c.readers, reader)
 }

@@ -66,7 +66,7 @@ func TestRelated_OneNamedObjectIsTheIndexKey(t *testing.T) {
 		return selectFrom(t, c, Query{Related: Related{Among: names}})
 	}
 	one := ObjectName{"ns", "a", "u"}
-	if got := among(one).indexKey; got != (indexKey{keyObject, "ns", "a"}) {
+	if got := among(one).indexKey; got != (indexKey{kind: keyObject, a: "ns", b: "a"}) {
 		t.Errorf("the key for one object is %v", got)
 	}
 	if got := among(one, ObjectName{"ns", "b", "u2"}).indexKey; got != (indexKey{}) {

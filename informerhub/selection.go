@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"sync"
+	"unique"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/listkey"
 )
 
 // Query is a selection in the terms of a caller. Empty conditions select everything. The given
@@ -54,7 +56,7 @@ type Selection struct {
 	indexKey     indexKey  // index key of its watchers
 	indexReader  object.FieldReader
 	scopeKey     indexKey // index key that does not depend on the content of objects
-	key          string   // equal for equal selections of one resource
+	key          func() SelectionKey
 }
 
 // Limits of a selection. They exist because every object is matched against all of it. Requirements
@@ -119,7 +121,6 @@ func (c *selector) parse(ctx context.Context, query Query) (*Selection, error) {
 		name:       query.Name,
 		filter:     query.Filter,
 		fields:     query.Fields,
-		key:        fmt.Sprintf("%q %t", query, query.Namespaces != nil),
 	}
 	sel.limitToNamespaces(query.Namespaces)
 	if err := c.relate(ctx, sel, query.Related); err != nil {
@@ -134,6 +135,7 @@ func (c *selector) parse(ctx context.Context, query Query) (*Selection, error) {
 	sel.lookups = lookupsOf(sel)
 	sel.scopeKey = scopeKey(sel)
 	sel.indexKey, sel.indexReader = narrowestKey(sel)
+	sel.key = sync.OnceValue(sel.makeKey)
 	return sel, nil
 }
 
@@ -276,8 +278,56 @@ func (s *Selection) useNameCondition(requirement fields.Requirement) {
 	}
 }
 
-// Key is a text that is equal for equal selections of one cache.
-func (s *Selection) Key() string { return s.key }
+// SelectionKey identifies a selection of one cache: selections with equal keys contain the same
+// objects, with the same fields. It is comparable.
+type SelectionKey struct {
+	content unique.Handle[selectionContent]
+}
+
+// selectionContent has a comparable value of each field of a Selection that decides which objects
+// the selection contains, and what of them is delivered. No limit and an empty limit differ in it.
+type selectionContent struct {
+	namespace, name string
+	limited         bool
+	namespaces      listkey.Key[string]
+	requirements    listkey.Key[requirementKey]
+	conditions      listkey.Key[conditionKey]
+	onlyNames       listkey.Key[ObjectName]
+	filter          *filter.Filter // equal texts share a filter while a stream uses it
+	fields          mask.Key
+}
+
+type requirementKey struct {
+	label    string
+	operator selection.Operator
+	values   listkey.Key[string]
+}
+
+// conditionKey identifies a condition. In one cache, a field is read in one way.
+type conditionKey struct {
+	field  string
+	values listkey.Key[string]
+	equal  bool
+}
+
+// Key returns the key of the selection. It is made at the first call.
+func (s *Selection) Key() SelectionKey { return s.key() }
+
+func (s *Selection) makeKey() SelectionKey {
+	return SelectionKey{unique.Make(selectionContent{
+		namespace: s.namespace, name: s.name, limited: s.limited,
+		namespaces: listkey.Of(s.namespaces),
+		requirements: listkey.OfFunc(s.requirements, func(r labels.Requirement) requirementKey {
+			return requirementKey{r.Key(), r.Operator(), listkey.Of(r.Values().List())}
+		}),
+		conditions: listkey.OfFunc(s.conditions, func(c object.Condition) conditionKey {
+			return conditionKey{c.Field, listkey.Of(c.Values), c.Equal}
+		}),
+		onlyNames: listkey.Of(s.onlyNames),
+		filter:    s.filter,
+		fields:    s.fields.Key(),
+	})}
+}
 
 func (s *Selection) selectsAll() bool {
 	return !s.limited && s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0 &&

@@ -2,18 +2,19 @@ package informerhub
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/listkey"
 )
 
 // indexKey is the index key under which a watcher is registered. It is wider than the watcher's
 // selection, and the narrowest key that can be looked up: one object, the value of one selectable
 // field, the value of one label, one namespace, a set of namespaces, or everything.
 type indexKey struct {
-	kind indexKeyKind
-	a, b string
+	kind       indexKeyKind
+	a, b       string
+	namespaces listkey.Key[string]
 }
 
 type indexKeyKind uint8
@@ -21,7 +22,7 @@ type indexKeyKind uint8
 const (
 	keyEverything indexKeyKind = iota
 	keyNamespace               // a: its name
-	keyNamespaces              // a: their names, in order
+	keyNamespaces              // namespaces: their names, in order
 	keyObject                  // a: its namespace, b: its name
 	keyLabel                   // a: its key, b: its value
 	keyField                   // a: its name, b: its value
@@ -142,8 +143,8 @@ func (t *watcherIndex) leave(group *watcherGroup) {
 func (t *watcherIndex) publish(c change, first uint64) {
 	t.notify(indexKey{kind: keyEverything}, c.seq, first)
 	object := c.object()
-	t.notify(indexKey{keyNamespace, object.Namespace(), ""}, c.seq, first)
-	t.notify(indexKey{keyObject, object.Namespace(), object.Name()}, c.seq, first)
+	t.notify(indexKey{kind: keyNamespace, a: object.Namespace()}, c.seq, first)
+	t.notify(indexKey{kind: keyObject, a: object.Namespace(), b: object.Name()}, c.seq, first)
 	for group := range t.byNamespace[object.Namespace()] {
 		t.notifyGroup(group, c.seq, first)
 	}
@@ -152,11 +153,11 @@ func (t *watcherIndex) publish(c change, first uint64) {
 			continue
 		}
 		for _, label := range state.Labels() {
-			t.notify(indexKey{keyLabel, label.Value().Key, label.Value().Value}, c.seq, first)
+			t.notify(indexKey{kind: keyLabel, a: label.Value().Key, b: label.Value().Value}, c.seq, first)
 		}
 		for name, field := range t.fields {
 			for _, value := range field.reader.Values(state) {
-				t.notify(indexKey{keyField, name, value}, c.seq, first)
+				t.notify(indexKey{kind: keyField, a: name, b: value}, c.seq, first)
 			}
 		}
 	}
@@ -245,12 +246,12 @@ func narrowestKey(s *Selection) (indexKey, object.FieldReader) {
 	}
 	for _, c := range s.conditions {
 		if len(c.Values) == 1 && c.Equal && c.Values[0] != "" && c.Field != "metadata.namespace" {
-			return indexKey{keyField, c.Field, c.Values[0]}, c.Reader
+			return indexKey{kind: keyField, a: c.Field, b: c.Values[0]}, c.Reader
 		}
 	}
 	for _, requirement := range s.requirements {
 		if values := requirement.ValuesUnsorted(); namesValues(requirement) && len(values) == 1 {
-			return indexKey{keyLabel, requirement.Key(), values[0]}, object.FieldReader{}
+			return indexKey{kind: keyLabel, a: requirement.Key(), b: values[0]}, object.FieldReader{}
 		}
 	}
 	return s.scopeKey, object.FieldReader{}
@@ -260,11 +261,11 @@ func narrowestKey(s *Selection) (indexKey, object.FieldReader) {
 func scopeKey(s *Selection) indexKey {
 	switch {
 	case s.name != "" && (s.namespace != "" || !s.namespaced):
-		return indexKey{keyObject, s.namespace, s.name}
+		return indexKey{kind: keyObject, a: s.namespace, b: s.name}
 	case s.namespace != "":
 		return indexKey{kind: keyNamespace, a: s.namespace}
 	case s.limited:
-		return indexKey{kind: keyNamespaces, a: strings.Join(s.namespaces, " ")}
+		return indexKey{kind: keyNamespaces, namespaces: listkey.Of(s.namespaces)}
 	}
 	return indexKey{}
 }

@@ -110,14 +110,15 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 		result.oldest = changes[0].at
 	}
 	if len(changes) > 0 && w.group.watchers > 1 {
-		result.batches, result.batchKey = w.group.batches, batchKey{w.selection.key, w.cursor, end.seq}
+		result.batches = w.group.batches
+		result.batchKey = batchKey{selection: w.selection.Key(), from: w.cursor, to: end, more: more}
 	}
 	if !more {
 		return w.advanceLocked(result, end)
 	}
 	last := changes[len(changes)-1]
 	result.through = last.version
-	result.batchKey.to, result.unresumable = last.seq, last.seq != last.step
+	result.batchKey.to, result.unresumable = feedEnd{seq: last.seq}, last.seq != last.step
 	result.position = feed.position(time.Now())
 	result.position.Version = last.closes
 	if object.Older(last.version, feed.window.at(last.seq+1).version) {

@@ -43,10 +43,10 @@ type liveJoins struct {
 	relater    *relater
 	page       *joins.Page
 	resolvedAt time.Time
-	permitted  []relatedRead // what the results depend on
-	identity   string        // of what the joins read
-	isChanged  bool          // reports whether not all objects were joined since the identity changed
-	forgetAt   time.Time     // when the kinds of owners are looked up again
+	permitted  []relatedRead  // what the results depend on
+	identity   joins.Identity // of what the joins read
+	isChanged  bool           // reports whether not all objects were joined since the identity changed
+	forgetAt   time.Time      // when the kinds of owners are looked up again
 
 	revisions []informerhub.Revision // of the caches when all objects were joined last
 	fresh     informerhub.Freshness  // of the caches when they had these revisions last

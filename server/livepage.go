@@ -27,7 +27,7 @@ import (
 // goroutine that follows the watch.
 type livePage struct {
 	// Set once.
-	pages  *follow.Followers[*sorted.Objects]
+	pages  *follow.Followers[sorted.OrderKey, *sorted.Objects]
 	cache  *informerhub.Cache
 	caller string // is charged for the memory of the sorted objects
 	params pageParams
@@ -35,12 +35,12 @@ type livePage struct {
 	joined *liveJoins // nil for none
 
 	selection *informerhub.Selection
-	follower  *follow.Follower[*sorted.Objects] // nil before it has joined the selection's
-	reached   string                            // the version that the next follower must reach; empty for any
-	reset     bool                              // the next batch begins with Reset
-	anchor    *sorted.Entry                     // of params.after, at its last place; nil before it was found
-	resumed   []heldObject                      // the objects of the page that was resumed; nil after the first read
-	first     *informerhub.ObjectName           // the first of them that is still in the selection; nil for none
+	follower  *follow.Follower[sorted.OrderKey, *sorted.Objects] // nil before it has joined the selection's
+	reached   string                                             // the version that the next follower must reach; empty for any
+	reset     bool                                               // the next batch begins with Reset
+	anchor    *sorted.Entry                                      // of params.after, at its last place; nil before it was found
+	resumed   []heldObject                                       // the objects of the page that was resumed; nil after the first read
+	first     *informerhub.ObjectName                            // the first of them that is still in the selection; nil for none
 
 	// What the client has after the last batch.
 	held     []heldObject
@@ -142,7 +142,7 @@ func newer(a, b string) string {
 
 // join joins the follower of the selection.
 func (p *livePage) join(ctx context.Context) error {
-	question := follow.Question{Cache: p.cache, Selection: p.selection, State: "sorted by " + p.params.order.String(), Caller: p.caller}
+	question := follow.Question[sorted.OrderKey]{Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Caller: p.caller}
 	follower, err := p.pages.Join(ctx, question, func() *sorted.Objects {
 		objects, _ := sorted.NewObjects(p.params.order) // parsePage has checked the order
 		return objects

@@ -45,8 +45,8 @@ type watches struct {
 	metrics *edge.Metrics
 	streams *edge.Streams
 	sending *fairqueue.Queue // memory for the messages that streams send, by caller
-	counted *follow.Followers[*counts.State]
-	pages   *follow.Followers[*sorted.Objects]
+	counted *follow.Followers[counts.PlanKey, *counts.State]
+	pages   *follow.Followers[sorted.OrderKey, *sorted.Objects]
 }
 
 // writes has the handlers of the RPCs that change objects.
@@ -68,8 +68,8 @@ func newResources(config Config, callers *edge.Callers) resources {
 		metrics: config.Metrics,
 		streams: cmp.Or(config.Streams, edge.NewStreams(0)),
 		sending: config.Metrics.Queue("stream_message_bytes", newSendMemory()),
-		counted: follow.NewFollowers[*counts.State](followed),
-		pages:   follow.NewFollowers[*sorted.Objects](followed),
+		counted: follow.NewFollowers[counts.PlanKey, *counts.State](followed),
+		pages:   follow.NewFollowers[sorted.OrderKey, *sorted.Objects](followed),
 	}
 	return resources{reads: r, watches: w, writes: &writes{c}}
 }

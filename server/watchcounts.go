@@ -115,7 +115,7 @@ type liveCounts struct {
 	related  relation
 	cache    *informerhub.Cache
 	endCache func() // releases the cache if it belongs to this stream alone
-	follower *follow.Follower[*counts.State]
+	follower *follow.Follower[counts.PlanKey, *counts.State]
 
 	at follow.Moment // the moment of the counts that the client has; zero if it has none
 }
@@ -178,7 +178,7 @@ func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 	if err != nil {
 		return err
 	}
-	question := follow.Question{
+	question := follow.Question[counts.PlanKey]{
 		Cache: counted.cache, Selection: selection, State: params.plan.Key(),
 		Caller: edge.CallerKey(counted.lease.caller.Identity), Private: !counted.lease.request.resource.Cacheable(),
 	}

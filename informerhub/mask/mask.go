@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/internal/listkey"
 )
 
 // Limits of a caller's paths.
@@ -16,9 +18,10 @@ const (
 // Mask is a set of fields of objects.
 type Mask struct {
 	root    *node
-	text    string
+	paths   []Path // the paths of the root, in order
 	parents bool
 	head    string // beginning of JSON objects, if not empty: see As
+	key     Key
 }
 
 // Parse parses paths of a caller: see [ParsePath]. It bounds their number and size. For no paths it
@@ -52,29 +55,42 @@ func Of(paths ...Path) (*Mask, error) {
 	for _, path := range paths {
 		root.add(path)
 	}
-	text := textOf(root)
+	kept := root.paths(nil)
 	root, err := join(root)
-	return &Mask{root: root, text: text}, err
+	return &Mask{root: root, paths: kept, key: Key{given: true, paths: listkey.OfFunc(kept, Path.Key)}}, err
 }
 
-func textOf(root *node) string {
-	var texts []string
-	for _, path := range root.paths(nil) {
+// String returns the mask as text, which resume tokens contain as a hash. For nil, no mask, it is
+// empty. What is shared inside the process is keyed by [Mask.Key] instead.
+func (m *Mask) String() string {
+	if m == nil {
+		return ""
+	}
+	texts := make([]string, 0, len(m.paths)+1)
+	for _, path := range m.paths {
 		texts = append(texts, path.String())
 	}
-	return strings.Join(texts, ",")
+	if m.parents {
+		texts = append(texts, "...")
+	}
+	return m.head + strings.Join(texts, ",")
 }
 
-// String identifies the mask: it is equal for equal paths in any order and notation. For nil, no
-// mask, it is empty.
-func (m *Mask) String() string {
-	switch {
-	case m == nil:
-		return ""
-	case m.parents:
-		return m.head + m.text + ",..."
+// Key identifies what a mask does: masks with equal keys have the same result for every object,
+// whatever the order and the notation of their paths. The zero Key is that of nil, no mask.
+type Key struct {
+	given   bool // there is a mask
+	paths   listkey.Key[listkey.Key[Step]]
+	parents bool
+	kind    schema.GroupVersionKind // see As
+}
+
+// Key returns the key of the mask.
+func (m *Mask) Key() Key {
+	if m == nil {
+		return Key{}
 	}
-	return m.head + m.text
+	return m.key
 }
 
 // As returns the mask with which the JSON of objects names another kind. Its paths must lead to
@@ -83,6 +99,7 @@ func (m *Mask) As(kind schema.GroupVersionKind) *Mask {
 	apiVersion, name := kind.ToAPIVersionAndKind()
 	masked := *m
 	masked.head = fmt.Sprintf(`{"kind":%q,"apiVersion":%q`, name, apiVersion)
+	masked.key.kind = kind
 	return &masked
 }
 
@@ -91,6 +108,6 @@ func (m *Mask) As(kind schema.GroupVersionKind) *Mask {
 // they are.
 func (m *Mask) KeepingParents() *Mask {
 	masked := *m
-	masked.parents = true
+	masked.parents, masked.key.parents = true, true
 	return &masked
 }

@@ -77,17 +77,27 @@ func TestParsePath_ErrorsDescribeTheFault(t *testing.T) {
 	}
 }
 
-func TestMask_StringIsTheSameForTheSamePaths(t *testing.T) {
+func TestMask_KeyIsTheSameForTheSamePaths(t *testing.T) {
 	one := parsed(t, "b", "a.c", "a['b']", "{.a.b.x}", "d[*].e")
 	other := parsed(t, "d[*].e", "a.b", "a.c", "a.b", "b.c.d", "$.b")
 	if one.String() != other.String() || one.String() != "a.b,a.c,b,d[*].e" {
 		t.Errorf("the masks are %s and %s", one, other)
 	}
-	if parents := one.KeepingParents(); parents.String() == one.String() {
-		t.Error("a mask that keeps parents has the text of one that does not")
+	if one.Key() != other.Key() {
+		t.Error("two masks of the same paths have different keys")
 	}
-	if none, err := Parse(nil); none != nil || err != nil || none.String() != "" {
+	if parents := one.KeepingParents(); parents.String() == one.String() || parents.Key() == one.Key() {
+		t.Error("a mask that keeps parents has the text or the key of one that does not")
+	}
+	none, err := Parse(nil)
+	if none != nil || err != nil || none.String() != "" {
 		t.Errorf("no paths are the mask %v, error %v", none, err)
+	}
+	if empty, _ := Of(); empty.Key() == none.Key() {
+		t.Error("a mask that keeps nothing has the key of no mask")
+	}
+	if parsed(t, "a", "b").Key() == parsed(t, "['a,b']").Key() || parsed(t, "a.b").Key() == parsed(t, "['a.b']").Key() {
+		t.Error("two masks with different paths have the same key")
 	}
 }
 

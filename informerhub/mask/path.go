@@ -3,6 +3,8 @@ package mask
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kubeconnect/kubeconnect/internal/listkey"
 )
 
 // Path leads from an object to some of its fields, step by step.
@@ -24,6 +26,9 @@ func (p Path) IsSingle() bool {
 	}
 	return true
 }
+
+// Key returns a value that is equal for equal paths.
+func (p Path) Key() listkey.Key[Step] { return listkey.Of(p) }
 
 // String returns the path in one of the notations that [ParsePath] reads.
 func (p Path) String() string {

@@ -53,7 +53,7 @@ func (f *encodingCache) maskedOf(o *Object, fields *mask.Mask) *Object {
 		if f.masked[i].CompareAndSwap(nil, created) {
 			break
 		}
-		if cached := f.masked[i].Load(); cached.object.masking.fields.String() == fields.String() {
+		if cached := f.masked[i].Load(); cached.object.masking.fields.Key() == fields.Key() {
 			return cached.object
 		}
 	}

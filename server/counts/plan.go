@@ -2,10 +2,10 @@ package counts
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/listkey"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/scalar"
 	"github.com/kubeconnect/kubeconnect/server/tally"
@@ -23,7 +23,18 @@ type Plan struct {
 	aggregates []aggregate
 	columns    []tally.Function // the functions for each different path of the aggregates
 	reader     *scalar.Reader   // of the paths of groups, and then of the columns
-	key        string
+	key        PlanKey
+}
+
+// PlanKey identifies a plan: plans with equal keys count the same, in the same form. It is comparable.
+type PlanKey struct {
+	groupBy    listkey.Key[listkey.Key[mask.Step]]
+	aggregates listkey.Key[aggregateKey]
+}
+
+type aggregateKey struct {
+	function tally.Function
+	path     listkey.Key[mask.Step]
 }
 
 // aggregate is one function of a column.
@@ -34,14 +45,17 @@ type aggregate struct {
 
 // NewPlan returns a plan. The error is that of a request with too many or too long paths.
 func NewPlan(groupBy []mask.Path, aggregates []Aggregate) (*Plan, error) {
-	p := &Plan{groupBy: groupBy, key: fmt.Sprintf("%q %v", groupBy, aggregates)}
+	p := &Plan{groupBy: groupBy, key: PlanKey{
+		groupBy:    listkey.OfFunc(groupBy, mask.Path.Key),
+		aggregates: listkey.OfFunc(aggregates, func(a Aggregate) aggregateKey { return aggregateKey{a.Function, a.Path.Key()} }),
+	}}
 	paths := append([]mask.Path(nil), groupBy...)
-	columnOf := make(map[string]int)
+	columnOf := make(map[listkey.Key[mask.Step]]int)
 	for _, wanted := range aggregates {
-		column, ok := columnOf[wanted.Path.String()]
+		column, ok := columnOf[wanted.Path.Key()]
 		if !ok {
 			column = len(p.columns)
-			columnOf[wanted.Path.String()] = column
+			columnOf[wanted.Path.Key()] = column
 			p.columns, paths = append(p.columns, 0), append(paths, wanted.Path)
 		}
 		p.columns[column] |= wanted.Function
@@ -54,8 +68,8 @@ func NewPlan(groupBy []mask.Path, aggregates []Aggregate) (*Plan, error) {
 	return p, nil
 }
 
-// Key identifies the plan: plans with the same key count the same, in the same form.
-func (p *Plan) Key() string { return p.key }
+// Key returns the key of the plan.
+func (p *Plan) Key() PlanKey { return p.key }
 
 // CountsOnly reports whether the plan has neither groups nor aggregates.
 func (p *Plan) CountsOnly() bool { return len(p.groupBy)+len(p.aggregates) == 0 }

@@ -57,17 +57,17 @@ func text(value any) string {
 }
 
 func TestPlan_KeyIsThatOfTheSameCounts(t *testing.T) {
-	keys := map[string]string{}
+	keys := map[PlanKey]string{}
 	for _, test := range []struct{ by, aggregated string }{
 		{"spec.a", ""}, {"spec.a spec.b", ""}, {"spec.b spec.a", ""}, {"spec.a", "spec.b"}, {"spec.a", "spec.c"}, {"", "spec.b"}, {"", ""}, {"spec['a,b']", ""},
 	} {
 		key, name := planOf(t, test.by, test.aggregated).Key(), fmt.Sprint(test)
 		if other, ok := keys[key]; ok {
-			t.Errorf("%s and %s have the key %q", name, other, key)
+			t.Errorf("%s and %s have the key %v", name, other, key)
 		}
 		keys[key] = name
 		if again := planOf(t, strings.ReplaceAll(test.by, "spec.a", "['spec']['a']"), test.aggregated).Key(); again != key {
-			t.Errorf("%s has the keys %q and %q", name, key, again)
+			t.Errorf("%s has the keys %v and %v", name, key, again)
 		}
 	}
 }

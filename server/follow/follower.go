@@ -42,10 +42,10 @@ func (m Moment) isAfter(other Moment) bool {
 }
 
 // Follower keeps one state true.
-type Follower[S State] struct {
+type Follower[K comparable, S State] struct {
 	// Set once.
-	all     *Followers[S]
-	key     key
+	all     *Followers[K, S]
+	key     key[K]
 	private bool
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the goroutine has ended
@@ -66,7 +66,7 @@ type Follower[S State] struct {
 // Read calls read with the published state and its moment. The state does not change while read
 // runs, and must not be used after that. Read must return soon: publications wait for it. Read fails
 // with the error that ended the follower.
-func (f *Follower[S]) Read(read func(state S, at Moment)) error {
+func (f *Follower[K, S]) Read(read func(state S, at Moment)) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.err == nil {
@@ -79,7 +79,7 @@ func (f *Follower[S]) Read(read func(state S, at Moment)) error {
 // cache is stale. The zero Moment is before the first publication. Wait fails with
 // [informerhub.ErrInterrupted] once interrupt is closed, with the error that ended the follower, and
 // with the cause of ctx.
-func (f *Follower[S]) Wait(ctx context.Context, after Moment, interrupt <-chan struct{}) error {
+func (f *Follower[K, S]) Wait(ctx context.Context, after Moment, interrupt <-chan struct{}) error {
 	for {
 		at, published, err := f.current()
 		switch {
@@ -101,7 +101,7 @@ func (f *Follower[S]) Wait(ctx context.Context, after Moment, interrupt <-chan s
 // Reach blocks until the published state has reached a version that the cache has reached. It returns
 // nevertheless when everything that the cache had at the call is published: the version then belongs
 // to a history that was undone.
-func (f *Follower[S]) Reach(ctx context.Context, version string) error {
+func (f *Follower[K, S]) Reach(ctx context.Context, version string) error {
 	begun := f.flushed.Load()
 	for {
 		at, published, err := f.current()
@@ -124,7 +124,7 @@ func (f *Follower[S]) Reach(ctx context.Context, version string) error {
 }
 
 // current returns the published moment, and a channel that is closed at the next publication.
-func (f *Follower[S]) current() (at Moment, published <-chan struct{}, err error) {
+func (f *Follower[K, S]) current() (at Moment, published <-chan struct{}, err error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.at, f.published, f.err
@@ -132,7 +132,7 @@ func (f *Follower[S]) current() (at Moment, published <-chan struct{}, err error
 
 // Leave ends the use of the follower by one stream. If the cache is private, Leave returns when
 // nothing uses the cache any more.
-func (f *Follower[S]) Leave() {
+func (f *Follower[K, S]) Leave() {
 	f.all.leave(f)
 	if f.private {
 		<-f.ended

@@ -38,12 +38,12 @@ func (s *versions) Change(before, after *informerhub.Object, _ uint64) error {
 
 func (s *versions) Bytes() int { return len(s.of) * s.size }
 
-func newTestFollowers(perCaller int) *Followers[*versions] {
-	return NewFollowers[*versions](NewBudget(Limits{Total: 10 * perCaller, PerCaller: perCaller}))
+func newTestFollowers(perCaller int) *Followers[string, *versions] {
+	return NewFollowers[string, *versions](NewBudget(Limits{Total: 10 * perCaller, PerCaller: perCaller}))
 }
 
 // read returns a copy of the published state.
-func read(t *testing.T, f *Follower[*versions]) (map[string]string, Moment) {
+func read(t *testing.T, f *Follower[string, *versions]) (map[string]string, Moment) {
 	t.Helper()
 	var of map[string]string
 	var moment Moment
@@ -60,7 +60,7 @@ func TestFollower_IsTrueAtEachPublishedVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterWith(t, 50, informerhub.Options{WindowBytes: window})
 			followers := newTestFollowers(1 << 22)
-			f, err := followers.Join(t.Context(), Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
+			f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestFollower_IsTrueAtEachPublishedVersion(t *testing.T) {
 
 // followRandomChanges makes changes, compares each publication with the pods at its version, and
 // returns the last moment.
-func followRandomChanges(t *testing.T, c *cluster, f *Follower[*versions]) Moment {
+func followRandomChanges(t *testing.T, c *cluster, f *Follower[string, *versions]) Moment {
 	t.Helper()
 	last := make(chan string, 1)
 	go func() {
@@ -114,8 +114,8 @@ func TestFollowers_ShareOneStateForOneQuestion(t *testing.T) {
 	followers := newTestFollowers(1 << 20)
 	created := 0
 	create := func() *versions { created++; return newVersions() }
-	join := func(query informerhub.Query, state string) *Follower[*versions] {
-		f, err := followers.Join(t.Context(), Question{Cache: c.cache, Selection: c.selection(t, query), State: state}, create)
+	join := func(query informerhub.Query, state string) *Follower[string, *versions] {
+		f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: c.selection(t, query), State: state}, create)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestFollowers_ShareOneStateForOneQuestion(t *testing.T) {
 func TestFollower_ContinuesForTheNextStream(t *testing.T) {
 	c := newCluster(t, 3)
 	followers := newTestFollowers(1 << 20)
-	question := Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
+	question := Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
 	first, err := followers.Join(t.Context(), question, newVersions)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestFollower_ContinuesForTheNextStream(t *testing.T) {
 func TestFollower_ReachesNoVersionOfAnotherHistory(t *testing.T) {
 	c := newCluster(t, 3)
 	followers := newTestFollowers(1 << 20)
-	f, err := followers.Join(t.Context(), Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
+	f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,8 +187,8 @@ func TestFollowers_BoundTheMemoryOfACaller(t *testing.T) {
 	c := newCluster(t, 100)
 	const size = 1000                                       // of an object in a state
 	followers := newTestFollowers(150*size + followerBytes) // one state and a half
-	join := func(name, caller string) (*Follower[*versions], error) {
-		question := Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{}), State: name, Caller: caller}
+	join := func(name, caller string) (*Follower[string, *versions], error) {
+		question := Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{}), State: name, Caller: caller}
 		return followers.Join(t.Context(), question, func() *versions { return &versions{make(map[string]string), size} })
 	}
 	first, err := join("a", "jane")
@@ -216,8 +216,8 @@ func TestBudget_ReportsFollowersAndTheirMemory(t *testing.T) {
 	c := newCluster(t, 3)
 	reported := make(chan [2]int, 100)
 	budget := NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20, Changed: func(followers, bytes int) { reported <- [2]int{followers, bytes} }})
-	followers := NewFollowers[*versions](budget)
-	f, err := followers.Join(t.Context(), Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
+	followers := NewFollowers[string, *versions](budget)
+	f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
 	if err != nil {
 		t.Fatal(err)
 	}

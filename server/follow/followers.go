@@ -12,12 +12,13 @@ import (
 // for a client to replace a stream by another one with the same question.
 const linger = 10 * time.Second
 
-// Question identifies a state, and says who asks for it.
-type Question struct {
+// Question identifies a state, and says who asks for it. K is comparable: questions about one
+// selection whose values of K are equal have the same state.
+type Question[K comparable] struct {
 	Cache     *informerhub.Cache
 	Selection *informerhub.Selection
 	// State identifies what is computed from the selection.
-	State string
+	State K
 	// Caller is charged for the memory of a state that is started for this question.
 	Caller string
 	// Private reports that the cache belongs to one stream. Its follower ends when the stream leaves.
@@ -25,22 +26,23 @@ type Question struct {
 }
 
 // key is equal for questions with the same answer.
-type key struct {
-	cache            *informerhub.Cache
-	selection, state string
+type key[K comparable] struct {
+	cache     *informerhub.Cache
+	selection informerhub.SelectionKey
+	state     K
 }
 
-// Followers are the running followers with one type of state.
-type Followers[S State] struct {
+// Followers are the running followers with one type of state, by what is computed.
+type Followers[K comparable, S State] struct {
 	budget *Budget
 
 	mu      sync.Mutex // guards running, and the streams of each follower; no other lock is taken while it is held
-	running map[key]*Follower[S]
+	running map[key[K]]*Follower[K, S]
 }
 
 // NewFollowers returns an empty set of followers, which share a budget with others.
-func NewFollowers[S State](budget *Budget) *Followers[S] {
-	fs := &Followers[S]{budget: budget, running: make(map[key]*Follower[S])}
+func NewFollowers[K comparable, S State](budget *Budget) *Followers[K, S] {
+	fs := &Followers[K, S]{budget: budget, running: make(map[key[K]]*Follower[K, S])}
 	budget.onShortage(fs.endAllIdle)
 	return fs
 }
@@ -48,7 +50,7 @@ func NewFollowers[S State](budget *Budget) *Followers[S] {
 // Join returns the follower of a question, after its first publication. It starts one with the state
 // that create returns, if there is none. The caller must call Leave. Join fails with the error of the
 // follower's watcher, [ErrMemory], an error of the state, or the cause of ctx.
-func (fs *Followers[S]) Join(ctx context.Context, question Question, create func() S) (*Follower[S], error) {
+func (fs *Followers[K, S]) Join(ctx context.Context, question Question[K], create func() S) (*Follower[K, S], error) {
 	f := fs.join(ctx, question, create)
 	if err := f.Wait(ctx, Moment{}, nil); err != nil {
 		f.Leave()
@@ -58,8 +60,8 @@ func (fs *Followers[S]) Join(ctx context.Context, question Question, create func
 }
 
 // join adds a stream to the follower of a question.
-func (fs *Followers[S]) join(ctx context.Context, question Question, create func() S) *Follower[S] {
-	k := key{question.Cache, question.Selection.Key(), question.State}
+func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], create func() S) *Follower[K, S] {
+	k := key[K]{question.Cache, question.Selection.Key(), question.State}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.running[k]
@@ -76,14 +78,14 @@ func (fs *Followers[S]) join(ctx context.Context, question Question, create func
 
 // start starts a follower. It has the values of the context of the first stream, such as its
 // processor slots, and not its end.
-func (fs *Followers[S]) start(ctx context.Context, k key, question Question, create func() S) *Follower[S] {
+func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Question[K], create func() S) *Follower[K, S] {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &Follower[S]{
+	f := &Follower[K, S]{
 		all: fs, key: k, private: question.Private, cancel: cancel, ended: make(chan struct{}),
 		published: make(chan struct{}), flush: make(chan struct{}, 1),
 		charge: charge{budget: fs.budget, caller: question.Caller},
 	}
-	r := &run[S]{
+	r := &run[K, S]{
 		Follower: f, selection: question.Selection, create: create,
 		watcher: question.Cache.Watch(question.Selection, informerhub.WatchOptions{}),
 	}
@@ -92,7 +94,7 @@ func (fs *Followers[S]) start(ctx context.Context, k key, question Question, cre
 }
 
 // leave removes a stream from a follower.
-func (fs *Followers[S]) leave(f *Follower[S]) {
+func (fs *Followers[K, S]) leave(f *Follower[K, S]) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f.streams--
@@ -106,7 +108,7 @@ func (fs *Followers[S]) leave(f *Follower[S]) {
 }
 
 // endIdle ends a follower unless a stream has joined it.
-func (fs *Followers[S]) endIdle(f *Follower[S]) {
+func (fs *Followers[K, S]) endIdle(f *Follower[K, S]) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f.streams == 0 {
@@ -115,7 +117,7 @@ func (fs *Followers[S]) endIdle(f *Follower[S]) {
 }
 
 // endLocked ends a follower. It has ended when its channel ended is closed.
-func (fs *Followers[S]) endLocked(f *Follower[S]) {
+func (fs *Followers[K, S]) endLocked(f *Follower[K, S]) {
 	if fs.running[f.key] == f {
 		delete(fs.running, f.key)
 	}
@@ -127,14 +129,14 @@ func (fs *Followers[S]) endLocked(f *Follower[S]) {
 }
 
 // forget removes a follower that has failed, so that the next stream starts another one.
-func (fs *Followers[S]) forget(f *Follower[S]) {
+func (fs *Followers[K, S]) forget(f *Follower[K, S]) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.endLocked(f)
 }
 
 // endAllIdle ends the followers without streams, to release their memory.
-func (fs *Followers[S]) endAllIdle() {
+func (fs *Followers[K, S]) endAllIdle() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	for _, f := range fs.running {

@@ -14,8 +14,8 @@ import (
 const Interval = 100 * time.Millisecond
 
 // run is the goroutine of a follower. It owns all fields.
-type run[S State] struct {
-	*Follower[S]
+type run[K comparable, S State] struct {
+	*Follower[K, S]
 	selection *informerhub.Selection
 	create    func() S
 	watcher   *informerhub.Watcher
@@ -33,7 +33,7 @@ type run[S State] struct {
 var errStopped = errors.New("the follower has ended")
 
 // follow reads and publishes changes until the watcher fails or the context ends.
-func (r *run[S]) follow(ctx context.Context) {
+func (r *run[K, S]) follow(ctx context.Context) {
 	defer close(r.ended)
 	defer r.watcher.Close()
 	if err := r.charge.resize(0); err != nil {
@@ -52,7 +52,7 @@ func (r *run[S]) follow(ctx context.Context) {
 }
 
 // fail ends the follower with an error.
-func (r *run[S]) fail(err error) {
+func (r *run[K, S]) fail(err error) {
 	r.all.forget(r.Follower)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *run[S]) fail(err error) {
 }
 
 // step reads a batch, and publishes what was read if it is time for that.
-func (r *run[S]) step(ctx context.Context) error {
+func (r *run[K, S]) step(ctx context.Context) error {
 	batch, err := r.read(ctx)
 	switch {
 	case errors.Is(err, informerhub.ErrInterrupted):
@@ -84,13 +84,13 @@ func (r *run[S]) step(ctx context.Context) error {
 }
 
 // isTime reports whether pending changes must not wait any longer.
-func (r *run[S]) isTime() bool {
+func (r *run[K, S]) isTime() bool {
 	return r.urgent && !r.watcher.IsFlushing() || r.filled != nil || time.Since(r.publishedAt) >= Interval
 }
 
 // read returns the next batch. If something can be published, it waits until the interval since the
 // previous publication has passed.
-func (r *run[S]) read(ctx context.Context) (informerhub.Batch, error) {
+func (r *run[K, S]) read(ctx context.Context) (informerhub.Batch, error) {
 	if r.due {
 		waitCtx, cancel := context.WithDeadline(ctx, r.publishedAt.Add(Interval))
 		defer cancel()
@@ -100,7 +100,7 @@ func (r *run[S]) read(ctx context.Context) (informerhub.Batch, error) {
 }
 
 // add adds a batch to what is to be published.
-func (r *run[S]) add(ctx context.Context, batch informerhub.Batch) error {
+func (r *run[K, S]) add(ctx context.Context, batch informerhub.Batch) error {
 	r.next.Freshness, r.next.Position = batch.Freshness, batch.Position
 	if len(batch.Warnings) > 0 {
 		r.next.Warnings = batch.Warnings
@@ -129,7 +129,7 @@ func isKnown(batch informerhub.Batch) bool {
 	return batch.HasSteps()
 }
 
-func (r *run[S]) addSteps(batch informerhub.Batch) {
+func (r *run[K, S]) addSteps(batch informerhub.Batch) {
 	for _, event := range batch.Events {
 		if event.Object != nil {
 			r.pending = append(r.pending, event)
@@ -142,7 +142,7 @@ func (r *run[S]) addSteps(batch informerhub.Batch) {
 }
 
 // addToSnapshot adds a batch of a snapshot. After its last part, a new state is filled with it.
-func (r *run[S]) addToSnapshot(ctx context.Context, batch informerhub.Batch) error {
+func (r *run[K, S]) addToSnapshot(ctx context.Context, batch informerhub.Batch) error {
 	for _, event := range batch.Events {
 		switch event.Type {
 		case informerhub.Added, informerhub.Modified:
@@ -163,7 +163,7 @@ const snapshotEntryBytes = 128
 const stepsBetweenCharges = 256
 
 // fill fills a new state with the snapshot, which is that of a version.
-func (r *run[S]) fill(ctx context.Context, version string) error {
+func (r *run[K, S]) fill(ctx context.Context, version string) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (r *run[S]) fill(ctx context.Context, version string) error {
 }
 
 // publish applies the pending changes to the state and shows it to the streams.
-func (r *run[S]) publish(ctx context.Context) error {
+func (r *run[K, S]) publish(ctx context.Context) error {
 	if err := r.applyInSlot(ctx); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (r *run[S]) publish(ctx context.Context) error {
 // applyInSlot applies the pending changes in a processor slot. It waits for the slot before it takes
 // the lock, so that the streams can read the state meanwhile. It does not pass the slot on under the
 // lock.
-func (r *run[S]) applyInSlot(ctx context.Context) error {
+func (r *run[K, S]) applyInSlot(ctx context.Context) error {
 	if len(r.pending) == 0 {
 		return r.apply()
 	}
@@ -216,7 +216,7 @@ func (r *run[S]) applyInSlot(ctx context.Context) error {
 	return r.apply()
 }
 
-func (r *run[S]) apply() error {
+func (r *run[K, S]) apply() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.filled != nil {

@@ -30,8 +30,8 @@ func TestFollower_ChangesItsStateInAProcessorSlot(t *testing.T) {
 	processors := fairqueue.New(fairqueue.Limits{Total: 1})
 	var held []string // slots in use at each change; written before the publication that is read
 	state := &observed{func(generation uint64) { held = append(held, fmt.Sprint(generation, ":", processors.Held())) }}
-	followers := NewFollowers[*observed](NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20}))
-	question := Question{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
+	followers := NewFollowers[string, *observed](NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20}))
+	question := Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
 	f, err := followers.Join(fairqueue.With(t.Context(), processors, "jane"), question, func() *observed { return state })
 	if err != nil {
 		t.Fatal(err)
@@ -65,8 +65,8 @@ func TestRun_FillPassesItsSlotOn(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}}
-		r := &run[*observed]{
-			Follower: &Follower[*observed]{charge: charge{budget: NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20})}},
+		r := &run[string, *observed]{
+			Follower: &Follower[string, *observed]{charge: charge{budget: NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20})}},
 			create:   func() *observed { return state },
 			snapshot: map[string]*informerhub.Object{"a": nil, "b": nil, "c": nil},
 		}

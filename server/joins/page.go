@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/listkey"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
@@ -113,21 +113,30 @@ func (p *Page) examine(ctx context.Context) error {
 	return fairqueue.Yield(ctx)
 }
 
-// Identity identifies the resources that the joins read, and the namespaces that the caller can list
-// them in.
-func (p *Page) Identity() string {
-	var text strings.Builder
-	for _, join := range p.joins {
-		text.WriteString(join.Related.identity())
-	}
-	for _, kind := range p.Followed() {
-		if related := p.between[kind]; related != nil {
-			text.WriteString(kind.String() + related.identity())
-		}
-	}
-	return text.String()
+// Identity identifies the resources that the joins of a page read, and the namespaces that the caller
+// can list them in. It is comparable.
+type Identity struct{ joined, between listkey.Key[relatedKey] }
+
+type relatedKey struct {
+	resource   informerhub.Resource
+	cache      *informerhub.Cache
+	namespaces listkey.Key[string]
 }
 
-func (r Related) identity() string {
-	return fmt.Sprintf("%v %p %t %q\n", r.Resource, r.Cache, r.Namespaces == nil, r.Namespaces)
+// Identity returns the identity of what the page reads.
+func (p *Page) Identity() Identity {
+	var between []Related
+	for _, kind := range p.Followed() {
+		if related := p.between[kind]; related != nil {
+			between = append(between, *related)
+		}
+	}
+	return Identity{
+		joined:  listkey.OfFunc(p.joins, func(join *joining) relatedKey { return join.Related.key() }),
+		between: listkey.OfFunc(between, Related.key),
+	}
+}
+
+func (r Related) key() relatedKey {
+	return relatedKey{r.Resource, r.Cache, listkey.Of(r.Namespaces)}
 }

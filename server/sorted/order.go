@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/listkey"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/scalar"
 )
@@ -85,7 +86,18 @@ func cutDirection(term string) (path string, descending bool) {
 // Paths returns the number of paths.
 func (o Order) Paths() int { return len(o.paths) }
 
-// String returns a text of the order, which is equal for equal orders.
+// OrderKey identifies an order. It is comparable.
+type OrderKey struct {
+	paths      listkey.Key[listkey.Key[mask.Step]]
+	descending listkey.Key[bool]
+}
+
+// Key returns the key of the order, which is equal for equal orders only.
+func (o Order) Key() OrderKey {
+	return OrderKey{listkey.OfFunc(o.paths, mask.Path.Key), listkey.Of(o.descending)}
+}
+
+// String returns the order as text, which tokens contain as a hash.
 func (o Order) String() string {
 	var terms []string
 	for i, path := range o.paths {
