@@ -27,16 +27,9 @@ type batchKey struct {
 
 func newBatchCache() *batchCache { return &batchCache{done: make(chan struct{})} }
 
-// share returns the batch of a key. All watchers that read the key share it.
-func (r *batchCache) share(key batchKey, read func() Batch) Batch {
-	shared := r.find(key)
-	shared.once.Do(func() { shared.batch = read() })
-	batch := shared.batch
-	batch.shared = shared
-	return batch
-}
-
-func (r *batchCache) find(key batchKey) *sharedBatch {
+// share returns the batch of a key, which begin creates if there is none. All watchers that read the
+// key share it.
+func (r *batchCache) share(key batchKey, begin func() *sharedBatch) *sharedBatch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if shared := r.batches[key].Value(); shared != nil {
@@ -45,18 +38,28 @@ func (r *batchCache) find(key batchKey) *sharedBatch {
 	if r.batches == nil {
 		r.batches = make(map[batchKey]weak.Pointer[sharedBatch])
 	}
-	shared := &sharedBatch{}
+	shared := begin()
 	r.batches[key] = weak.Make(shared)
 	return shared
 }
 
-// sharedBatch is a batch that several watchers share, with the values that are derived from it.
+// sharedBatch is a batch that several watchers make together, with the values that are derived from
+// it. A batch of one watcher alone has the same type, and Batch.shared is nil.
 type sharedBatch struct {
-	once  sync.Once
-	batch Batch
+	mu    sync.Mutex // guards the fields below; see Watcher.finish
+	rest  readResult // what is not matched yet
+	batch Batch      // never changed once it is made
+	made  bool
 
-	mu      sync.Mutex // guards derived; held while deriving, so that each value is derived once
-	derived map[any]any
+	deriving sync.Mutex // guards derived; held while deriving, so that each value is derived once
+	derived  map[any]any
+}
+
+// get returns the batch; false if it is not made yet.
+func (b *sharedBatch) get() (Batch, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.batch, b.made
 }
 
 // IsShared reports whether other watchers may have received the same batch.
@@ -74,8 +77,8 @@ func Derived[K comparable, V any](b Batch, key K, derive func() V) V {
 	if b.shared == nil {
 		return derive()
 	}
-	b.shared.mu.Lock()
-	defer b.shared.mu.Unlock()
+	b.shared.deriving.Lock()
+	defer b.shared.deriving.Unlock()
 	if value, ok := b.shared.derived[derivedKey[K, V]{key}]; ok {
 		return value.(V)
 	}

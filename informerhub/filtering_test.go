@@ -99,7 +99,7 @@ func TestCache_TooCostlyFilterIsABadRequest(t *testing.T) {
 		objects = append(objects, pod(t, fmt.Sprint("p", i), i+1))
 	}
 	c := syncedPods(t, 4000, objects...)
-	costly := "!object.metadata.name.matches('" + strings.Repeat("(x+x+)+", 600) + "y')" // 4,000 for each
+	costly := "!object.metadata.name.matches('" + strings.Repeat("(x+x+)+", 500) + "y')" // 3,500 for each
 	all := selectFrom(t, c, Query{Filter: filterOf(t, costly)})
 	_, err := c.List(t.Context(), all)
 	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "for all objects together") {

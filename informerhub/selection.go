@@ -350,6 +350,21 @@ func (s *Selection) includesNamespace(namespace string) bool {
 	return found
 }
 
+// matchingWork estimates the time to match a change without the filter, in units of what a plain
+// selection takes. Comparing the fields of two states means reading both.
+func (s *Selection) matchingWork() int {
+	work := 1 + len(s.requirements) + len(s.conditions) + len(s.onlyNames)
+	for _, c := range s.conditions {
+		work += len(c.Values)
+	}
+	if s.fields != nil {
+		work += readingWork
+	}
+	return work
+}
+
+const readingWork = 32
+
 // Matches reports whether the selection contains an object. With a filter it may take a millisecond
 // or two, so call it without a lock.
 func (s *Selection) Matches(object *Object) bool {

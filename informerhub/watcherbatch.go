@@ -7,11 +7,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// pendingBatch is a batch that is being built from a read result. Matched changes and states are
-// removed from the read result.
+// pendingBatch is a batch that is being made from what a watcher has read. The cursor is already
+// after it.
 type pendingBatch struct {
 	result readResult
-	batch  Batch
+	making *sharedBatch
 }
 
 // pendingOrPoll returns what is pending for this watcher. The result of an earlier call whose
@@ -23,29 +23,44 @@ func (w *Watcher) pendingOrPoll() readResult {
 	return w.poll()
 }
 
-// batch returns the batch of a read result for the watcher, built once for all watchers that read
+// batch returns the batch of a read result for the watcher, made once for all watchers that read
 // the same. If the context ends meanwhile, the read result stays pending.
 func (w *Watcher) batch(ctx context.Context, result readResult) (Batch, error) {
-	var batch Batch
-	if w.pending != nil || result.batches == nil || result.part != nil || w.deliveredThrough != "" {
-		var err error
-		if batch, err = w.ownBatch(ctx, result); err != nil {
-			return Batch{}, err
-		}
-	} else {
-		batch = result.batches.share(result.batchKey, func() Batch { return w.sharedBatch(ctx, result) })
+	if w.pending == nil {
+		w.pending = &pendingBatch{result: result, making: w.making(result)}
+	}
+	batch, err := w.finish(ctx, w.pending.making)
+	if err == nil || ctx.Err() == nil {
+		w.pending = nil
+	}
+	if err != nil {
+		return Batch{}, err
 	}
 	w.warner.count(batch)
 	return batch, nil
 }
 
-// ownBatch returns the batch of a read result that no other watcher shares. Long parts of snapshots
-// and of latest states use a processor slot.
-func (w *Watcher) ownBatch(ctx context.Context, result readResult) (Batch, error) {
-	if w.pending == nil {
-		w.pending = &pendingBatch{result: result, batch: batchOf(result)}
+// making returns the batch that watchers with the same read result make together, or one of this
+// watcher alone.
+func (w *Watcher) making(result readResult) *sharedBatch {
+	if result.batches == nil || result.part != nil || w.deliveredThrough != "" {
+		return &sharedBatch{rest: result, batch: batchOf(result)}
 	}
-	if w.isLong(result) {
+	return result.batches.share(result.batchKey, func() *sharedBatch {
+		making := &sharedBatch{rest: result, batch: batchOf(result)}
+		making.batch.shared = making
+		return making
+	})
+}
+
+// finish matches what is left of a batch, and returns the batch. Each watcher that waits for a shared
+// batch works on it in turn, in a processor slot of its own caller and until its own context ends. So
+// a batch is never later than the slot of the first caller that gets one, whoever began it.
+func (w *Watcher) finish(ctx context.Context, making *sharedBatch) (Batch, error) {
+	if batch, ok := making.get(); ok {
+		return batch, nil
+	}
+	if w.isLong(&w.pending.result) {
 		slotCtx, end, err := fairqueue.Begin(ctx)
 		if err != nil {
 			return Batch{}, err
@@ -53,36 +68,26 @@ func (w *Watcher) ownBatch(ctx context.Context, result readResult) (Batch, error
 		defer end()
 		ctx = slotCtx
 	}
-	if err := w.match(ctx, &w.pending.result, &w.pending.batch); err != nil {
-		if ctx.Err() == nil {
-			w.pending = nil
-		}
+	making.mu.Lock()
+	defer making.mu.Unlock()
+	if err := w.match(ctx, making); err != nil {
 		return Batch{}, err
 	}
-	batch := w.pending.batch
-	w.pending = nil
-	return batch, nil
+	making.rest, making.made = readResult{}, true
+	return making.batch, nil
 }
 
-// isLong reports whether matching a part of a snapshot or of latest states needs a processor slot.
-// A few objects are matched in less time than a slot lasts.
-func (w *Watcher) isLong(result readResult) bool {
+// isLong reports whether matching a read result needs a processor slot. A few objects are matched
+// by labels and fields in less time than a slot lasts.
+func (w *Watcher) isLong(result *readResult) bool {
+	sel := w.selection
 	switch {
-	case result.part == nil && result.catchUp == nil:
-		return false
-	case w.selection.filter != nil || result.part == nil:
+	case sel.filter != nil || result.catchUp != nil:
 		return true
+	case result.part != nil:
+		return len(result.part.objects) > shortWork
 	}
-	return len(result.part.objects) > shortWork
-}
-
-// sharedBatch returns the batch of a read result for all watchers that share it. Because others
-// wait for it, it does not end with the context of one watcher, and does not wait for a slot. It is
-// one batch of changes.
-func (w *Watcher) sharedBatch(ctx context.Context, result readResult) Batch {
-	batch := batchOf(result)
-	_ = w.match(context.WithoutCancel(ctx), &result, &batch) // fails only for snapshots and ended contexts
-	return batch
+	return len(result.changes)*sel.matchingWork() > shortWork
 }
 
 func batchOf(result readResult) Batch {
@@ -101,64 +106,72 @@ func timeOf(nanoseconds int64) time.Time {
 	return time.Unix(0, nanoseconds)
 }
 
-// match adds the events of a read result under the watcher's selection to a batch, and removes what
-// it has matched from the read result.
-func (w *Watcher) match(ctx context.Context, pending *readResult, batch *Batch) error {
-	if err := w.matchChanges(ctx, pending, batch); err != nil {
+// match adds the events of the rest of a read result under the watcher's selection to its batch. The
+// batch's lock is held, and released between two steps.
+func (w *Watcher) match(ctx context.Context, making *sharedBatch) error {
+	if err := w.matchChanges(ctx, making); err != nil {
 		return err
 	}
-	if err := w.matchStates(ctx, pending, batch); err != nil {
+	if err := w.matchStates(ctx, making); err != nil {
 		return err
 	}
-	if pending.part != nil {
-		if err := pending.part.complete(ctx, batch, w.selection); err != nil {
+	if part := making.rest.part; part != nil {
+		if err := part.complete(ctx, &making.batch, w.selection); err != nil {
 			return err
 		}
 	}
-	w.keepPosition(batch)
+	w.keepPosition(&making.batch)
 	return nil
 }
 
-func (w *Watcher) matchChanges(ctx context.Context, pending *readResult, batch *Batch) error {
-	for i := 0; len(pending.changes) > 0; i++ {
-		if err := w.yield(ctx, i); err != nil {
+func (w *Watcher) matchChanges(ctx context.Context, making *sharedBatch) error {
+	for i, rest := 0, &making.rest; len(rest.changes) > 0; i++ {
+		if err := w.yield(ctx, i, making); err != nil {
 			return err
 		}
-		step := pending.changes[0]
-		pending.changes = pending.changes[1:]
-		if pending.part != nil && !pending.part.passed.passed(step.object()) {
+		if len(rest.changes) == 0 {
+			return nil // another watcher has matched the rest
+		}
+		step := rest.changes[0]
+		rest.changes = rest.changes[1:]
+		if rest.part != nil && !rest.part.passed.passed(step.object()) {
 			continue
 		}
-		if event, ok := w.selection.transition(step, &batch.unvalued); ok && !w.alreadyDelivered(event) {
-			batch.Events = append(batch.Events, w.withoutBefore(event))
+		if event, ok := w.selection.transition(step, &making.batch.unvalued); ok && !w.alreadyDelivered(event) {
+			making.batch.Events = append(making.batch.Events, w.withoutBefore(event))
 		}
 	}
 	return nil
 }
 
-func (w *Watcher) matchStates(ctx context.Context, pending *readResult, batch *Batch) error {
-	for i := 0; len(pending.states) > 0; i++ {
-		if err := w.yield(ctx, i); err != nil {
+func (w *Watcher) matchStates(ctx context.Context, making *sharedBatch) error {
+	for i, rest := 0, &making.rest; len(rest.states) > 0; i++ {
+		if err := w.yield(ctx, i, making); err != nil {
 			return err
 		}
-		state := pending.states[0]
-		pending.states = pending.states[1:]
-		if pending.part != nil && !pending.part.passed.passed(state.object) {
+		if len(rest.states) == 0 {
+			return nil
+		}
+		state := rest.states[0]
+		rest.states = rest.states[1:]
+		if rest.part != nil && !rest.part.passed.passed(state.object) {
 			continue
 		}
-		heldAt := pending.catchUp.heldAt(state, pending.since)
-		if event, ok := w.selection.latestStateEvent(state, heldAt, &batch.unvalued); ok && !w.alreadyDelivered(event) {
-			batch.Events = append(batch.Events, event)
+		heldAt := rest.catchUp.heldAt(state, rest.since)
+		if event, ok := w.selection.latestStateEvent(state, heldAt, &making.batch.unvalued); ok && !w.alreadyDelivered(event) {
+			making.batch.Events = append(making.batch.Events, event)
 		}
 	}
 	return nil
 }
 
-// yield yields the processor before the i-th step of a loop over objects: at every step if there is
-// a filter, which may take a millisecond, and otherwise at regular intervals.
-func (w *Watcher) yield(ctx context.Context, i int) error {
+// yield yields the processor before the i-th step of a loop over objects, without the batch's lock: at
+// every step if there is a filter, which may take a millisecond, and otherwise at regular intervals.
+func (w *Watcher) yield(ctx context.Context, i int, making *sharedBatch) error {
 	if w.selection.filter == nil && i%stepsBetweenYields != 0 {
 		return nil
 	}
+	making.mu.Unlock()
+	defer making.mu.Lock()
 	return fairqueue.Yield(ctx)
 }

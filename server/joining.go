@@ -98,7 +98,11 @@ func (r *relater) resolve(ctx context.Context, join joinParams) (joins.Join, err
 			return joins.Join{}, err
 		}
 		related, err := r.related(ctx, join.name, resource)
-		return joins.Join{Name: join.name, Relation: relation, Related: related, Filter: join.filter, View: join.view, Limit: join.limit}, err
+		if err != nil {
+			return joins.Join{}, err
+		}
+		compiled, err := r.compile(ctx, join.filter)
+		return joins.Join{Name: join.name, Relation: relation, Related: related, Filter: compiled, View: join.view, Limit: join.limit}, err
 	})
 }
 

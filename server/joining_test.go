@@ -463,7 +463,7 @@ func TestJoins_CostlyFiltersAreBounded(t *testing.T) {
 	for _, pod := range api.of["pods"] {
 		pod.(*corev1.Pod).Spec.NodeName = "n0"
 	}
-	costly := "!object.metadata.name.matches('" + strings.Repeat("(x+x+)+", 600) + "y')" // 4,000 for each
+	costly := "!object.metadata.name.matches('" + strings.Repeat("(x+x+)+", 500) + "y')" // 3,500 for each
 	s := newService(t, api, auth.KubeconfigAuthenticator{})
 	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "nodes", Encoding: asJSON, Joins: []*kubeconnectv1.Join{
 		{Name: "j", Type: names, Resource: "pods", Path: "spec.nodeName", Filter: costly}}})

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
@@ -24,7 +23,7 @@ type joinParams struct {
 	kind     kubeconnectv1.JoinType
 	resource string    // as the caller wrote it
 	path     mask.Path // nil for none
-	filter   *filter.Filter
+	filter   string // an expression; see selectionParams
 	view     encode.View
 	limit    int // 0 if no objects are returned
 }
@@ -80,15 +79,12 @@ func checkJoinName(name string) error {
 }
 
 func (r *reads) parseJoin(join *kubeconnectv1.Join, encoding kubeconnectv1.Encoding) (p joinParams, err error) {
-	p = joinParams{name: join.GetName(), kind: join.GetType(), resource: join.GetResource()}
+	p = joinParams{name: join.GetName(), kind: join.GetType(), resource: join.GetResource(), filter: join.GetFilter()}
 	if err := checkJoinType(p.kind); err != nil {
 		return joinParams{}, err
 	}
 	if p.path, err = parseJoinPath(p.kind, join.GetPath()); err != nil {
 		return joinParams{}, err
-	}
-	if p.filter, err = r.filters.Compile(join.GetFilter()); err != nil {
-		return joinParams{}, apierror.BadRequest("filter: %v", err)
 	}
 	p.view = encode.View{Encoding: encoding}
 	if p.view.Fields, err = encode.Fields(join.GetFields(), false); err != nil {

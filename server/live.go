@@ -69,6 +69,10 @@ func (r *reads) selectLatest(ctx context.Context, params snapshotParams, access 
 // selectLive returns a snapshot of the selected objects, read at the API server at a version, or
 // the latest one if version is empty.
 func (r *reads) selectLive(ctx context.Context, params snapshotParams, access accessRequest, scope auth.Namespaces, related relation, version string) (listResult, error) {
+	query, err := r.query(ctx, params.selectionParams, related, scope)
+	if err != nil {
+		return listResult{}, err
+	}
 	live, err := r.live(ctx, access.resource, "list")
 	if err != nil {
 		return listResult{}, err
@@ -76,7 +80,7 @@ func (r *reads) selectLive(ctx context.Context, params snapshotParams, access ac
 	if params.readsMetadata {
 		live = live.MetadataOnly()
 	}
-	snapshot, warnings, err := r.listLive(ctx, live, params.query(related, scope), version)
+	snapshot, warnings, err := r.listLive(ctx, live, query, version)
 	if err != nil {
 		return listResult{}, err
 	}

@@ -4,8 +4,6 @@ import (
 	"errors"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/informerhub/filter"
-	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // selectionParams are the parsed fields of a request that select objects. They are a value.
@@ -14,7 +12,7 @@ type selectionParams struct {
 	namespace     string
 	labelSelector string
 	fieldSelector string
-	filter        *filter.Filter // nil for none
+	filter        string // an expression, which is compiled when the caller is authorized; empty for none
 	related       *relationParams
 	minVersion    string // the version that the read must see; empty for any
 	indivisible   bool   // the read must cover all namespaces
@@ -48,17 +46,13 @@ func (r *reads) parseSelection(request selectionRequest) (p selectionParams, err
 	if err := errors.Join(checkVersion(request.GetMinResourceVersion()), checkSegment("namespace", request.GetNamespace())); err != nil {
 		return selectionParams{}, err
 	}
-	compiled, err := r.filters.Compile(request.GetFilter())
-	if err != nil {
-		return selectionParams{}, apierror.BadRequest("filter: %v", err)
-	}
 	related, err := parseRelation(request.GetRelated())
 	return selectionParams{
 		resource:      request.GetResource(),
 		namespace:     request.GetNamespace(),
 		labelSelector: request.GetLabelSelector(),
 		fieldSelector: request.GetFieldSelector(),
-		filter:        compiled,
+		filter:        request.GetFilter(),
 		related:       related,
 		minVersion:    request.GetMinResourceVersion(),
 		indivisible:   request.GetRequireAllNamespaces(),
@@ -77,7 +71,7 @@ func (p selectionParams) accessOf(access accessRequest) accessRequest {
 // ofMetadata returns the same selection of objects that are reduced to their metadata.
 func (p selectionParams) ofMetadata() selectionParams {
 	p.metadataOnly = true
-	p.readsMetadata = p.filter == nil && p.related == nil
+	p.readsMetadata = p.filter == "" && p.related == nil
 	return p
 }
 

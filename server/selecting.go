@@ -6,19 +6,32 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// query returns the query of a selection, restricted to a scope.
-func (p selectionParams) query(related relation, scope auth.Namespaces) informerhub.Query {
+// query returns the query of a selection, restricted to a scope that the caller has the permission for.
+func (r *reads) query(ctx context.Context, p selectionParams, related relation, scope auth.Namespaces) (informerhub.Query, error) {
+	compiled, err := r.compile(ctx, p.filter)
 	return informerhub.Query{
 		Namespace:     p.namespace,
 		LabelSelector: p.labelSelector,
 		FieldSelector: p.fieldSelector,
 		Namespaces:    restriction(scope),
 		Related:       related.related,
-		Filter:        p.filter,
+		Filter:        compiled,
+	}, err
+}
+
+// compile compiles a filter in the caller's processor slots. It must not be called before the caller
+// is authorized, because it takes time and memory. An empty text is no filter, nil.
+func (r *reads) compile(ctx context.Context, text string) (*filter.Filter, error) {
+	compiled, err := r.filters.Compile(ctx, text)
+	if err != nil && ctx.Err() == nil {
+		return nil, apierror.BadRequest("filter: %v", err)
 	}
+	return compiled, err
 }
 
 // listResult is the snapshot of a selection, with its origin.
@@ -85,7 +98,11 @@ func (r *reads) selectionOf(ctx context.Context, cache *informerhub.Cache, param
 	if err != nil {
 		return listResult{}, err
 	}
-	selection, err := cache.Select(ctx, params.query(related, scope))
+	query, err := r.query(ctx, params.selectionParams, related, scope)
+	if err != nil {
+		return listResult{}, err
+	}
+	selection, err := cache.Select(ctx, query)
 	return listResult{
 		resource: cache.Resource(), source: kubeconnectv1.Source_SOURCE_CACHE, access: access, scope: scope, related: related,
 		freshness: cache.Freshness(), // before the snapshot, because a filter may take long

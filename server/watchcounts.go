@@ -155,8 +155,10 @@ func (w *watches) rescopeCounts(ctx context.Context, params watchCountsParams, s
 // followCounts follows the counts of the selected objects in the scope of the lease.
 func (w *watches) followCounts(ctx context.Context, params watchCountsParams, begin *starting, related relation) (*liveCounts, error) {
 	counted := &liveCounts{lease: begin.lease, scope: begin.lease.scope, related: related}
-	query := params.query(related, counted.scope)
-	var err error
+	query, err := w.query(ctx, params.selectionParams, related, counted.scope)
+	if err != nil {
+		return nil, err
+	}
 	if counted.cache, counted.endCache, err = w.cacheToWatch(ctx, counted.lease, query, false); err != nil {
 		return nil, err
 	}

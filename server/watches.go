@@ -153,8 +153,12 @@ func (w *watches) follow(ctx context.Context, starting *startingWatch) (*watch, 
 	if err != nil {
 		return nil, err
 	}
+	query, err := w.query(ctx, params.selectionParams, related, lease.scope)
+	if err != nil {
+		return nil, err
+	}
 	started := &watch{
-		lease: lease, scope: lease.scope, metadataOnly: params.metadataOnly, query: params.query(related, lease.scope),
+		lease: lease, scope: lease.scope, metadataOnly: params.metadataOnly, query: query,
 		tokens: tokensFor(resource, params).inGeneration(w.generation).relatedBy(related).withScope(lease.scope),
 	}
 	started.query.Name, started.query.Fields = params.name, params.fields

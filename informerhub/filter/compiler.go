@@ -2,67 +2,91 @@ package filter
 
 import (
 	"container/list"
+	"context"
+	"runtime"
 	"sync"
+	"weak"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// maxKept bounds the bytes of expressions that a compiler caches. A compiled expression takes a few
-// hundred times as much memory.
-const maxKept = 128 << 10
+// maxRecent bounds the memory of the filters that a compiler keeps although nobody uses them.
+const maxRecent = 16 << 20
 
-// entryBytes is the size that an expression counts for in addition to its length.
-const entryBytes = 256
-
-// Compiler compiles expressions and caches the last ones, so that callers with the same expression
-// share a filter and its cached results. It is safe for concurrent use.
+// Compiler compiles expressions. Callers with the same expression share one filter, and its cached
+// results, as long as one of them uses the filter. The last filters are kept for the next caller.
+// The zero value is ready for use. It is safe for concurrent use.
 type Compiler struct {
 	mu     sync.Mutex // guards the fields below; not held while compiling
-	recent list.List  // of *compilation, the most recently used first
-	byText map[string]*list.Element
-	bytes  int
+	byText map[string]weak.Pointer[Filter]
+	recent list.List // of *Filter, the most recently used first
+	listed map[*Filter]*list.Element
+	bytes  int // of recent
 }
 
-type compilation struct {
-	text   string
-	once   sync.Once
-	filter *Filter
-	err    error
-}
-
-// Compile is like the function Compile. Concurrent callers with the same expression share one
-// compilation. For an empty text it returns no filter, nil.
-func (c *Compiler) Compile(text string) (*Filter, error) {
+// Compile is like the function Compile, in a processor slot of the caller in ctx. If the caller leaves,
+// it ends after the step that is in progress, which takes some milliseconds at most. For an empty text
+// it returns no filter, nil.
+func (c *Compiler) Compile(ctx context.Context, text string) (*Filter, error) {
 	if text == "" {
 		return nil, nil
 	}
-	if len(text) > MaxBytes {
-		return Compile(text) // returns an error
+	if found := c.find(text, nil); found != nil {
+		return found, nil
 	}
-	entry := c.find(text)
-	entry.once.Do(func() { entry.filter, entry.err = Compile(text) })
-	return entry.filter, entry.err
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	compiled, err := compileInSteps(text, func() error { return fairqueue.Yield(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return c.find(text, compiled), nil
 }
 
-func (c *Compiler) find(text string) *compilation {
+// find returns the filter of a text that somebody uses or that is recent, and otherwise the given one,
+// which is then shared with later callers. Nil if there is none.
+func (c *Compiler) find(text string, compiled *Filter) *Filter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if found, ok := c.byText[text]; ok {
-		c.recent.MoveToFront(found)
-		return found.Value.(*compilation)
+	if found := c.byText[text].Value(); found != nil {
+		compiled = found
+	}
+	if compiled == nil {
+		return nil
 	}
 	if c.byText == nil {
-		c.byText = make(map[string]*list.Element)
+		c.byText, c.listed = make(map[string]weak.Pointer[Filter]), make(map[*Filter]*list.Element)
 	}
-	added := &compilation{text: text}
-	c.byText[text] = c.recent.PushFront(added)
-	c.bytes += len(text) + entryBytes
-	for c.bytes > maxKept {
-		c.evictLocked(c.recent.Back())
+	if c.byText[text].Value() == nil {
+		c.byText[text] = weak.Make(compiled)
+		runtime.AddCleanup(compiled, c.forget, text)
 	}
-	return added
+	c.useLocked(compiled)
+	return compiled
 }
 
-func (c *Compiler) evictLocked(oldest *list.Element) {
-	text := c.recent.Remove(oldest).(*compilation).text
-	delete(c.byText, text)
-	c.bytes -= len(text) + entryBytes
+// useLocked makes a filter the most recently used one, and drops the last ones that exceed the memory.
+func (c *Compiler) useLocked(used *Filter) {
+	if element, ok := c.listed[used]; ok {
+		c.recent.MoveToFront(element)
+		return
+	}
+	c.listed[used] = c.recent.PushFront(used)
+	for c.bytes += used.Bytes(); c.bytes > maxRecent; {
+		oldest := c.recent.Remove(c.recent.Back()).(*Filter)
+		delete(c.listed, oldest)
+		c.bytes -= oldest.Bytes()
+	}
+}
+
+// forget removes the text of a filter that has been collected, unless it was compiled again.
+func (c *Compiler) forget(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byText[text].Value() == nil {
+		delete(c.byText, text)
+	}
 }

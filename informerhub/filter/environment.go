@@ -62,15 +62,21 @@ var theLanguage = sync.OnceValues(func() (*language, error) {
 	return &language{env, implementations}, err
 })
 
-// check parses an expression and checks its types.
-func (l *language) check(text string) (*cel.Ast, error) {
+// parse parses an expression, and returns the number of its parts.
+func (l *language) parse(text string) (parsed *cel.Ast, nodes int, err error) {
 	parsed, issues := l.Parse(text)
 	if issues.Err() != nil {
-		return nil, malformed(text, issues)
+		return nil, 0, malformed(text, issues)
 	}
-	if count := countNodes(parsed.NativeRep().Expr()); count > maxNodes {
-		return nil, fmt.Errorf("it has more than %d parts", maxNodes)
+	if nodes = countNodes(parsed.NativeRep().Expr()); nodes > maxNodes {
+		return nil, 0, fmt.Errorf("it has %d parts, and may have %d at most", nodes, maxNodes)
 	}
+	return parsed, nodes, nil
+}
+
+// check checks the types of an expression. The time for that grows with the square of the number of
+// parts, because cel-go copies what it knows of the types at each call.
+func (l *language) check(text string, parsed *cel.Ast) (*cel.Ast, error) {
 	loosen(parsed.NativeRep())
 	checked, issues := l.Check(parsed)
 	if issues.Err() != nil {

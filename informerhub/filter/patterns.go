@@ -23,6 +23,16 @@ func patternsIn(root ast.Expr) patterns {
 	return found
 }
 
+// patternWeight returns the weight of all constant regular expressions in an expression. Each use of one
+// counts, because cel-go compiles each.
+func patternWeight(root ast.Expr) (total int) {
+	eachPattern(root, func(_ ast.Expr, pattern string) {
+		weight, _ := weighPattern(pattern)
+		total += int(weight)
+	})
+	return total
+}
+
 // eachPattern visits the constant regular expressions in an expression.
 func eachPattern(root ast.Expr, visit func(part ast.Expr, pattern string)) {
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(part ast.Expr) {

@@ -66,14 +66,15 @@ func (m *Mask) String() string {
 	if m == nil {
 		return ""
 	}
-	texts := make([]string, 0, len(m.paths)+1)
-	for _, path := range m.paths {
-		texts = append(texts, path.String())
+	texts := make([]string, len(m.paths))
+	for i, path := range m.paths {
+		texts[i] = path.String()
 	}
+	text := m.head + strings.Join(texts, ",")
 	if m.parents {
-		texts = append(texts, "...")
+		text += ",..."
 	}
-	return m.head + strings.Join(texts, ",")
+	return text
 }
 
 // Key identifies what a mask does: masks with equal keys have the same result for every object,
