@@ -30,7 +30,7 @@ func TestSelection_EqualKeysAreEqualSelections(t *testing.T) {
 }
 
 // TestWatchers_OfAnEmptySelectionTakeNothingFromOthers has a watcher of a selection that is limited to
-// no names beside watchers of everything.
+// no names with watchers of everything.
 func TestWatchers_OfAnEmptySelectionTakeNothingFromOthers(t *testing.T) {
 	c := syncedPods(t, 10)
 	var all []*reader

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // WatchOptions configure a watcher.
@@ -125,6 +127,8 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 	}
 	bookmarkTimer := time.NewTimer(time.Until(w.lastBatchAt.Add(w.options.Bookmarks)))
 	defer bookmarkTimer.Stop()
+	endTurn := func() {} // ends the turn in which changes are read and matched, at the pace of the caller
+	defer func() { endTurn() }()
 	for {
 		if w.broad && w.deliveredThrough == "" {
 			w.narrowGroup()
@@ -151,8 +155,14 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 			w.flushing = false
 			return batch.bookmark(), nil
 		}
+		endTurn()
 		select {
 		case <-next.advanced:
+			end, err := fairqueue.BeginTurn(ctx)
+			if err != nil {
+				return Batch{}, err
+			}
+			endTurn = end
 		case <-bookmarkTimer.C:
 			w.bookmarkDue = true
 		case <-interrupt:

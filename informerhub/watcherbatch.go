@@ -55,7 +55,7 @@ func (w *Watcher) making(result readResult) *sharedBatch {
 
 // finish matches what is left of a batch, and returns the batch. Each watcher that waits for a shared
 // batch works on it in turn, in a processor slot of its own caller and until its own context ends. So
-// a batch is never later than the slot of the first caller that gets one, whoever began it.
+// a batch is never later than the slot of the first caller that gets one, whichever of them began it.
 func (w *Watcher) finish(ctx context.Context, making *sharedBatch) (Batch, error) {
 	if batch, ok := making.get(); ok {
 		return batch, nil

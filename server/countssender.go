@@ -8,6 +8,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
@@ -68,6 +69,11 @@ func (s *countsSender) followPeriod(ctx context.Context, c *liveCounts) error {
 		case err != nil:
 			return followError(err)
 		}
+		endTurn, err := fairqueue.BeginTurn(ctx)
+		if err != nil {
+			return err
+		}
+		endTurn()
 		if err := s.sendNext(ctx, c); err != nil {
 			return err
 		}

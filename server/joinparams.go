@@ -23,7 +23,7 @@ type joinParams struct {
 	kind     kubeconnectv1.JoinType
 	resource string    // as the caller wrote it
 	path     mask.Path // nil for none
-	filter   string // an expression; see selectionParams
+	filter   string    // an expression; see selectionParams
 	view     encode.View
 	limit    int // 0 if no objects are returned
 }

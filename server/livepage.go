@@ -200,18 +200,29 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (in
 		if err := p.wait(ctx, interrupt); err != nil {
 			return informerhub.Batch{}, followError(err)
 		}
-		content, err := p.read()
-		if err != nil {
-			return informerhub.Batch{}, err
-		}
-		if content.results, err = p.joined.results(ctx, content.objects, p.heldNow()); err != nil {
-			return informerhub.Batch{}, err
-		}
-		batch, err := p.batchInSlot(ctx, content)
+		batch, err := p.next(ctx)
 		if err != nil || len(batch.Events) > 0 {
 			return batch, err
 		}
 	}
+}
+
+// next returns the batch from the page that the client has to the page as it is now, at the pace of the
+// caller's streams. It has no events if the pages are the same.
+func (p *livePage) next(ctx context.Context) (informerhub.Batch, error) {
+	end, err := fairqueue.BeginTurn(ctx)
+	if err != nil {
+		return informerhub.Batch{}, err
+	}
+	defer end()
+	content, err := p.read()
+	if err != nil {
+		return informerhub.Batch{}, err
+	}
+	if content.results, err = p.joined.results(ctx, content.objects, p.heldNow()); err != nil {
+		return informerhub.Batch{}, err
+	}
+	return p.batchInSlot(ctx, content)
 }
 
 // batchInSlot returns the batch of a page. It uses a processor slot if objects must be compared.

@@ -61,8 +61,52 @@ func TestPermissions_DeniedReadsReturnTheAPIServersError(t *testing.T) {
 	}
 }
 
-func watchError(ctx context.Context, s *service, request *kubeconnectv1.WatchRequest) error {
-	stream, err := s.resources.Watch(ctx, request)
+// TestPermissions_PrecedeTheCompilationOfFilters makes each call that has a filter without a permission.
+// The filter is malformed: if it were compiled, the error would be about it.
+func TestPermissions_PrecedeTheCompilationOfFilters(t *testing.T) {
+	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
+	const malformed = "object.("
+	joined := []*kubeconnectv1.Join{{Name: "j", Type: kubeconnectv1.JoinType_JOIN_TYPE_OWNER_OF, Resource: "widgets", Filter: malformed}}
+	for name, call := range map[string]func(context.Context) error{
+		"List": func(ctx context.Context) error {
+			_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Filter: malformed})
+			return err
+		},
+		"List with joins": func(ctx context.Context) error {
+			_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Joins: joined})
+			return err
+		},
+		"List of the latest state": func(ctx context.Context) error {
+			_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Filter: malformed, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST})
+			return err
+		},
+		"Count": func(ctx context.Context) error {
+			_, err := s.resources.Count(ctx, &kubeconnectv1.CountRequest{Resource: "pods", Filter: malformed})
+			return err
+		},
+		"Watch": func(ctx context.Context) error {
+			return watchError(ctx, s, &kubeconnectv1.WatchRequest{Resource: "pods", Filter: malformed})
+		},
+		"Watch of a page": func(ctx context.Context) error {
+			return watchError(ctx, s, &kubeconnectv1.WatchRequest{Resource: "pods", Filter: malformed, Limit: 1, Joins: joined})
+		},
+		"WatchMany": func(ctx context.Context) error {
+			return streamError(s.resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchSpec{{Resource: "pods", Filter: malformed}}}))
+		},
+		"WatchCounts": func(ctx context.Context) error {
+			return streamError(s.resources.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "pods", Filter: malformed}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := call(t.Context()); connect.CodeOf(err) != connect.CodePermissionDenied {
+				t.Errorf("returned %v", err)
+			}
+		})
+	}
+}
+
+// streamError returns the error that ends a stream.
+func streamError[R any](stream *connect.ServerStreamForClient[R], err error) error {
 	if err != nil {
 		return err
 	}
@@ -70,6 +114,10 @@ func watchError(ctx context.Context, s *service, request *kubeconnectv1.WatchReq
 	for stream.Receive() {
 	}
 	return stream.Err()
+}
+
+func watchError(ctx context.Context, s *service, request *kubeconnectv1.WatchRequest) error {
+	return streamError(s.resources.Watch(ctx, request))
 }
 
 func TestAccessRequest_HasTheVerbsOfTheAPIServer(t *testing.T) {

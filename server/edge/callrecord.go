@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // callRecord is what is logged about a call. The goroutine of the call's handler owns the fields until
@@ -30,7 +31,9 @@ type callRecord struct {
 	sending   *callPart // the part that sends; nil if the call has none. Who sends owns it
 	hasParts  bool
 
-	usage *callerUsage // of the caller; nil if the call was not admitted
+	usage *callerUsage        // of the caller; nil if the call was not admitted
+	pace  func(time.Duration) // adds to what the streams of the caller use for changes; nil for no stream
+	begun atomic.Bool         // the stream has sent its first complete state, and now sends changes
 
 	subject  atomic.Pointer[subject] // nil until the request is read
 	resolved atomic.Pointer[string]  // the resource as the cluster serves it; see NoteResource
@@ -169,10 +172,23 @@ func (r *callRecord) use(load Traffic) {
 	}
 }
 
+// paces makes what the stream uses for changes count for the pace of its caller.
+func (r *callRecord) paces(pace *fairqueue.Pace, caller string) {
+	r.pace = func(used time.Duration) { pace.Use(caller, used) }
+}
+
+// usedForChanges adds processor time to the pace of the caller's streams, if the stream sends changes.
+func (r *callRecord) usedForChanges(used time.Duration) {
+	if r.pace != nil && r.begun.Load() {
+		r.pace(used)
+	}
+}
+
 // usedProcessor adds the time for which work of the call held a processor slot. It can be called
 // concurrently.
 func (r *callRecord) usedProcessor(held time.Duration) {
 	r.use(Traffic{ProcessorSeconds: held.Seconds()})
+	r.usedForChanges(held)
 }
 
 // beginWrite records that a write to the client is in progress, until endWrite.
@@ -180,8 +196,9 @@ func (r *callRecord) beginWrite() { r.writing.Store(time.Now().UnixNano()) }
 
 // endWrite records that the write has ended, and adds to what the caller has used.
 func (r *callRecord) endWrite(bytes int) {
-	took := time.Since(time.Unix(0, r.writing.Swap(0)))
-	r.use(Traffic{Bytes: float64(bytes), ProcessorSeconds: min(took, maxWriteTime).Seconds()})
+	took := min(time.Since(time.Unix(0, r.writing.Swap(0))), maxWriteTime)
+	r.use(Traffic{Bytes: float64(bytes), ProcessorSeconds: took.Seconds()})
+	r.usedForChanges(took)
 }
 
 // maxWriteTime is the time of a write above which it has waited for the client. More than that does not

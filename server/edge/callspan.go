@@ -114,11 +114,12 @@ func (c *call) noteBegun() {
 	c.span.hasBegun.Store(true)
 }
 
-// NoteBegun records, for traces, that the client has the first complete state of this part, or will
+// NoteBegun records, for traces and for the pace of the caller's streams, that the client has the first complete state of this part, or will
 // have none. Further calls have no effect.
 func (p *StreamPart) NoteBegun(ctx context.Context) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok && p != nil && !p.begun {
 		p.begun = true
+		c.record.begun.Store(true)
 		c.noteBegun()
 	}
 }

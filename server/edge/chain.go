@@ -80,6 +80,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		callers:       c.Callers,
 		requests:      c.config.Metrics.Queue("request_bytes", newRequestQueue()),
 		processors:    c.config.Metrics.Queue("processors", newProcessors()),
+		pace:          newPace(c.config.Limits),
 	}
 	return connect.WithHandlerOptions(
 		connect.WithRequestGate(gate.admit),

@@ -61,6 +61,9 @@ func ConnectError(err error) error {
 	case errors.As(err, &coded):
 		return bounded(coded)
 	}
+	if over := limitOf(err); over != nil {
+		err = over
+	}
 	err = withoutAddresses(err)
 	code, status := classify(err)
 	return newError(code, err, status)
@@ -72,7 +75,6 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var gone *discovery.ResourceGoneError
 	var schemaless *discovery.NoSchemaError
 	var unavailable *discovery.GroupUnavailableError
-	var limit *LimitError
 	var snapshot *informerhub.SnapshotError
 	switch {
 	case errors.As(err, &snapshot): // about the service, whatever the API server's response was
@@ -85,8 +87,8 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.Is(err, errShuttingDown), errors.Is(err, informerhub.ErrClosed):
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
-	case errors.As(err, &limit):
-		return connect.CodeResourceExhausted, limit.status()
+	case limitOf(err) != nil:
+		return connect.CodeResourceExhausted, limitOf(err).status()
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return connect.CodeUnauthenticated, encode.ErrorStatus(metav1.StatusReasonUnauthorized, err)
 	case errors.Is(err, context.DeadlineExceeded):

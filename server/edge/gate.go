@@ -36,6 +36,7 @@ type gate struct {
 	callers       *Callers
 	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
 	processors    *fairqueue.Queue
+	pace          *fairqueue.Pace // of the streams of each caller; nil without limits
 }
 
 // admit implements connect.RequestGateFunc.
@@ -80,7 +81,12 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	if err := g.reserve(ctx, c, spec, name); err != nil {
 		return nil, err
 	}
-	return fairqueue.WithMeter(WithCaller(ctx, calling), g.processors, name, c.record.usedProcessor), nil
+	ctx = fairqueue.WithMeter(WithCaller(ctx, calling), g.processors, name, c.record.usedProcessor)
+	if g.pace != nil && isStream(spec) {
+		c.record.paces(g.pace, name)
+		ctx = fairqueue.WithPace(ctx, g.pace)
+	}
+	return ctx, nil
 }
 
 func (g *gate) openStream(c *call, name, credential string) error {
@@ -145,6 +151,19 @@ func newCallQueue(perCaller int) *fairqueue.Queue {
 // newRequestQueue returns the queue for the bytes of requests.
 func newRequestQueue() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Name: "request memory", Total: maxRequestsBytes, PerKey: maxRequestsOfCaller, Waiting: maxWaitingCalls})
+}
+
+// paceShare is the part of all processors that the streams of one caller can use for changes in the long
+// run, and minPace the minimum, in processors.
+const paceShare, minPace = 4, 0.5
+
+// newPace returns the pace of the streams of each caller; nil if callers have no limits, because all calls
+// then count as one caller.
+func newPace(limits Limits) *fairqueue.Pace {
+	if limits == (Limits{}) {
+		return nil
+	}
+	return fairqueue.NewPace(max(minPace, float64(runtime.GOMAXPROCS(0))/paceShare))
 }
 
 // newProcessors returns the queue for processor slots of longer work. One processor is reserved for

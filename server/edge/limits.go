@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -65,6 +67,7 @@ const (
 	LimitHealthWatches     Limit = "health_watches"     // open watches of grpc.health.v1.Health
 	LimitOpenLogs          Limit = "open_logs"          // open logs of containers
 	LimitUnreadLogs        Limit = "unread_logs"        // logs whose client does not read
+	LimitChanges           Limit = "changes"            // processor time of a caller's streams for changes
 )
 
 // LimitError reports that a caller is over a limit, and when to retry.
@@ -72,6 +75,19 @@ type LimitError struct {
 	Limit Limit
 	Over  string
 	Wait  time.Duration
+}
+
+// limitOf returns the limit that an error is about; nil if it is about none.
+func limitOf(err error) *LimitError {
+	var over *LimitError
+	switch {
+	case errors.As(err, &over):
+		return over
+	case errors.Is(err, fairqueue.ErrBehind):
+		return &LimitError{Limit: LimitChanges, Wait: maxRetryAfter, Over: "the changes of your streams take more than your share of the processors: " +
+			"open fewer streams, select fewer objects, or give simpler filters and fields"}
+	}
+	return nil
 }
 
 func (e *LimitError) Error() string {

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"connectrpc.com/connect"
@@ -158,7 +157,7 @@ func (m *Metrics) countResource(procedure, resource string) {
 
 // limited counts a call that has failed because of a limit, if it has.
 func (m *Metrics) limited(err error) {
-	if over := (*LimitError)(nil); errors.As(err, &over) {
+	if over := limitOf(err); over != nil {
 		m.limits.WithLabelValues(string(over.Limit)).Inc()
 	}
 }

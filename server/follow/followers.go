@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // linger is the time for which a follower continues after its last stream has left it. It is enough
@@ -76,10 +77,10 @@ func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], creat
 	return f
 }
 
-// start starts a follower. It has the values of the context of the first stream, such as its
-// processor slots, and not its end.
+// start starts a follower. It has the values of the context of the first stream, such as its processor
+// slots. It has neither its end nor the pace of its caller, because streams of other callers may join.
 func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Question[K], create func() S) *Follower[K, S] {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(fairqueue.WithPace(context.WithoutCancel(ctx), nil))
 	f := &Follower[K, S]{
 		all: fs, key: k, private: question.Private, cancel: cancel, ended: make(chan struct{}),
 		published: make(chan struct{}), flush: make(chan struct{}, 1),

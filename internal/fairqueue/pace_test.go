@@ -1,0 +1,90 @@
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
+)
+
+// TestPace_BoundsTheWorkOfAKey has many works of one key, each of which takes 10 ms of a processor, and
+// one work of another key.
+func TestPace_BoundsTheWorkOfAKey(t *testing.T) {
+	for name, share := range map[string]float64{"half of a processor": 0.5, "two processors": 2} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				pace, processors := NewPace(share), New(Limits{Total: 4})
+				ctxOf := func(key string) context.Context {
+					return WithPace(With(t.Context(), processors, key), pace)
+				}
+				const works, each = 200, 10 * time.Millisecond
+				began := time.Now()
+				var all sync.WaitGroup
+				for range works {
+					all.Go(func() {
+						end, err := BeginTurn(ctxOf("many"))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						defer end()
+						time.Sleep(each)
+						pace.Use("many", each)
+					})
+				}
+				time.Sleep(time.Second)
+				at := time.Now()
+				end, err := BeginTurn(ctxOf("one"))
+				if err != nil || time.Since(at) != 0 {
+					t.Errorf("another key waits for %v: %v", time.Since(at), err)
+				}
+				end()
+				all.Wait()
+				least := time.Duration(float64(works*each)/share) - paceCredit - 2*each
+				if took := time.Since(began); took < least || took > least+paceCredit+4*each {
+					t.Errorf("the works took %v, want %v to %v", took, least, least+paceCredit)
+				}
+			})
+		})
+	}
+}
+
+func TestPace_EndsWorkThatIsFarBehind(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		pace := NewPace(0.5)
+		ctx := WithPace(With(t.Context(), New(Limits{Total: 1}), "a"), pace)
+		pace.Use("a", maxPause)
+		if _, err := BeginTurn(ctx); !errors.Is(err, ErrBehind) {
+			t.Errorf("a pause of %v: %v", pace.pause("a"), err)
+		}
+		time.Sleep(2 * maxPause)
+		end, err := BeginTurn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := BeginTurn(ctx); !errors.Is(err, ErrBehind) {
+			t.Errorf("a turn that never comes: %v", err)
+		}
+		end()
+		if end, err = BeginTurn(ctx); err != nil {
+			t.Fatal(err)
+		}
+		end()
+	})
+}
+
+func TestPace_ForgetsIdleKeys(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		pace := NewPace(1)
+		for i := range 2 * manyPaces {
+			pace.Use(string(rune('a'+i)), time.Millisecond)
+			time.Sleep(time.Millisecond)
+		}
+		if len(pace.paid) > manyPaces+1 {
+			t.Errorf("%d keys are kept", len(pace.paid))
+		}
+	})
+}
