@@ -67,6 +67,16 @@ def unreachable(message: str, address: object) -> str:
     return _CONNECTING.sub(f"kubeconnect is unreachable at {address}: ", message)
 
 
+class TokenFailed(errors.Unauthenticated):
+    """The caller's token function has failed, or has returned what is no token."""
+
+    def __init__(self, cause: Exception) -> None:
+        """Store the exception of the function."""
+        message = f"the token function failed: {type(cause).__name__}: {cause}"
+        super().__init__(grpc.StatusCode.UNAUTHENTICATED, message)
+        self.cause = cause
+
+
 def silent(seconds: float) -> errors.Unavailable:
     """Return the exception for a stream that was silent for this number of seconds."""
     return errors.Unavailable(

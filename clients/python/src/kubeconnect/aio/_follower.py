@@ -12,7 +12,7 @@ import grpc
 
 from kubeconnect._concurrency.aio import AsyncWorker, call
 from kubeconnect._connection import Connection, OnRetry
-from kubeconnect._errors import Cancelled, DeadlineExceeded, InvalidArgument, KubeconnectError
+from kubeconnect._errors import Cancelled, DeadlineExceeded, KubeconnectError
 from kubeconnect._events import Event
 from kubeconnect._store_state import Position, StoreState
 from kubeconnect._transport.aio import AsyncLatch
@@ -96,7 +96,6 @@ class AsyncFollower:
         self._on_error = on_error
         self._created = now()
         self._last_loss: KubeconnectError | None = None
-        self._received = False
         self._closed = False
         self._worker = AsyncWorker(self._run, f"kubeconnect store of {name}")
 
@@ -180,24 +179,9 @@ class AsyncFollower:
                 _logger.error("on_error of the store of %s failed", self._name, exc_info=failure)
 
     async def _follow(self) -> None:
-        """Read the stream. If the service rejects the restored token, begin with a snapshot."""
-        try:
-            await self._read_stream()
-        except InvalidArgument as error:
-            if self._received or self.position.token is None:
-                raise
-            _logger.warning("the dump of %s cannot be resumed: %s", self._name, error)
-            self.position.token = None
-            self.stream = self._open_stream(None, self._note_loss)
-            if self._closed:  # close() ran meanwhile and has not closed this stream
-                await self.stream.close()
-            await self._read_stream()
-
-    async def _read_stream(self) -> None:
         if (stream := self.stream) is None:
             return
         async for step in stream:
-            self._received = True
             self._apply(step, stream.resume_token)
 
     def _note_loss(self, error: KubeconnectError, delay: float) -> None:
