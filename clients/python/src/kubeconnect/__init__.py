@@ -21,6 +21,7 @@ from kubeconnect._discovery import (
 )
 from kubeconnect._errors import (
     AlreadyExists,
+    ApplyError,
     Cancelled,
     Conflict,
     DeadlineExceeded,
@@ -91,6 +92,7 @@ __all__ = [
     "Aggregate",
     "AggregateResult",
     "AlreadyExists",
+    "ApplyError",
     "Average",
     "CacheState",
     "Cancelled",

@@ -238,9 +238,8 @@ class Controller:
             return self._stores[self._main]
         found = self._selections.of(resource)
         if len(found) > 1:
-            problem = (
-                f"the controller has {len(found)} selections of {resource}: pass its WatchSpec"
-            )
+            name = resource_name(resource_of(self._selections.specs[found[0]]))
+            problem = f"the controller has {len(found)} selections of {name}: pass its WatchSpec"
             raise KeyError(problem)
         return self._stores[found[0]]
 
