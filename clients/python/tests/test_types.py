@@ -264,7 +264,7 @@ def hostile_text(choose: random.Random) -> str:
     return "".join(choose.choices(characters, k=choose.randrange(9)))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_any_text_of_a_schema_gives_valid_code(seed: int) -> None:
     choose = random.Random(seed)
     properties: dict[str, Any] = {}

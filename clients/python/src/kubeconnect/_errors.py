@@ -164,6 +164,10 @@ class ApplyError(KubeconnectError):
             message = f"{count}: {message}"
         super().__init__(first.code, message, first.status, request_id=first.request_id)
 
+    def __reduce__(self) -> tuple[type[ApplyError], tuple[object]]:
+        """Return how the error is copied: from its results."""
+        return type(self), (self.results,)
+
 
 class Cancelled(KubeconnectError):
     """The call was cancelled, for instance because the client was closed."""

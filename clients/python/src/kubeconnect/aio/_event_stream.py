@@ -13,7 +13,7 @@ import grpc
 from kubeconnect._connection import Connection, OnRetry
 from kubeconnect._errors import DeadlineExceeded, KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect._transport.aio import AsyncLatch, AsyncStream
-from kubeconnect._transport.failures import TokenFailed
+from kubeconnect._transport.failures import TokenFailed, token_failed
 from kubeconnect._transport.options import limit, remaining
 from kubeconnect._watch_session import Request, Response, Session, Step, Watched
 
@@ -163,7 +163,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         """Report a loss, after which the stream is opened again; raise the error if it is final."""
         self._delay = self._session.delay_after(error)
         if self._delay is None:
-            raise error.cause if isinstance(error, TokenFailed) else error
+            raise (isinstance(error, TokenFailed) and error.__cause__) or error
         self._report_loss(error, self._delay)
 
     def _is_timeout(self, error: KubeconnectError) -> bool:
@@ -181,7 +181,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         except KubeconnectError:
             raise
         except Exception as error:
-            raise TokenFailed(error) from error
+            raise token_failed(error) from error
         if response is None:
             if self._session.is_finite:
                 await self.close()
@@ -205,7 +205,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         try:
             self._stream = self._open_stream(self._session.open(), True, self._rest)
         except Exception as error:  # there may be no token
-            self._note_loss(error if isinstance(error, KubeconnectError) else TokenFailed(error))
+            self._note_loss(error if isinstance(error, KubeconnectError) else token_failed(error))
             return
         self._delay = None
         if self._closed.is_set():  # close() ran meanwhile and has not closed this stream
