@@ -153,7 +153,14 @@ class Storing(Streams):
             )
 
         follower = Follower(
-            followed.name, [followed], position, open_stream, followed.apply, on_retry, on_error
+            followed.name,
+            [followed],
+            position,
+            open_stream,
+            followed.apply,
+            on_retry,
+            on_error,
+            restores=restore is not None,
         )
         self._followers.add(follower)
 
@@ -238,7 +245,14 @@ class Storing(Streams):
 
         name = ", ".join(each.name for each in followed.values())
         follower = Follower(
-            name, list(followed.values()), position, open_stream, apply, on_retry, on_error
+            name,
+            list(followed.values()),
+            position,
+            open_stream,
+            apply,
+            on_retry,
+            on_error,
+            restores=restore is not None,
         )
         self._followers.add(follower)
 

@@ -80,10 +80,14 @@ class AsyncFollower:
         apply: Callable[[Any, str | None], None],
         on_retry: OnRetry | None,
         on_error: Callable[[Exception], object] | None,
+        *,
+        restores: bool,
     ) -> None:
         """``open_stream`` opens the stream at a resume token, and ``apply`` applies a step of
-        it, after which the stream resumes with a token.
+        it, after which the stream resumes with a token. ``restores`` is whether the stores begin
+        with the objects of a dump, if there is one.
         """
+        self._restores = restores
         self.followed = followed
         self.position = position
         self.stream: AsyncResumableStream[Any, Any, Any] | None = None
@@ -130,8 +134,8 @@ class AsyncFollower:
 
     async def wait_synced(self, followed: Sequence[AsyncFollowed], timeout: float | None) -> None:
         """Wait until all of these stores are in sync. Raises the error that ended the stream."""
-        if self.stream is None and not self._closed:
-            raise RuntimeError(f"the store of {self._name} is not started: use it in a with block")
+        if not self._closed:
+            self._check_started()
         end = math.inf if timeout is None else monotonic() + timeout
         for each in followed:
             rest = None if timeout is None else max(end - monotonic(), 0.0)
@@ -141,6 +145,15 @@ class AsyncFollower:
             raise self._cancelled()
         if not all(each.state.synced for each in followed):
             raise self._not_synced(timeout)
+
+    def check_readable(self) -> None:
+        """Raise RuntimeError if the stores were never started, and have no objects of a dump."""
+        if not self._restores:
+            self._check_started()
+
+    def _check_started(self) -> None:
+        if self.stream is None:
+            raise RuntimeError(f"the store of {self._name} is not started: use it in a with block")
 
     async def wait_ended(self, timeout: float | None) -> None:
         """Wait for the end. Raises the error that ended the stream."""

@@ -151,7 +151,14 @@ class AsyncStoring(AsyncStreams):
             )
 
         follower = AsyncFollower(
-            followed.name, [followed], position, open_stream, followed.apply, on_retry, on_error
+            followed.name,
+            [followed],
+            position,
+            open_stream,
+            followed.apply,
+            on_retry,
+            on_error,
+            restores=restore is not None,
         )
         self._followers.add(follower)
 
@@ -238,7 +245,14 @@ class AsyncStoring(AsyncStreams):
 
         name = ", ".join(each.name for each in followed.values())
         follower = AsyncFollower(
-            name, list(followed.values()), position, open_stream, apply, on_retry, on_error
+            name,
+            list(followed.values()),
+            position,
+            open_stream,
+            apply,
+            on_retry,
+            on_error,
+            restores=restore is not None,
         )
         self._followers.add(follower)
 
