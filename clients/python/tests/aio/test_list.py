@@ -138,6 +138,33 @@ async def test_raises_expired_if_objects_of_a_page_token_that_is_not_read_were_r
         await names(pods)
 
 
+@pytest.mark.parametrize(
+    ("written", "suggested"),
+    [("-metadata.name", "metadata.name desc"), ("a, +b", "b")],
+)
+async def test_the_notation_of_other_apis_for_orders_is_refused(
+    client: AsyncClient, service: FakeService, written: str, suggested: str
+) -> None:
+    with pytest.raises(ValueError, match=f'use "{suggested}" in place of'):
+        await client.list("pods", order_by=written)
+    with pytest.raises(ValueError, match=f'use "{suggested}" in place of'):
+        client.live_page("pods", order_by=written)
+    assert service.requests == []
+
+
+async def test_a_filter_that_leaves_out_all_objects_says_why(
+    client: AsyncClient, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.list("pods", filter="object.spec.typo == 1")
+    await client.count("pods", filter="object.spec.typo == 1")
+    assert caplog.messages == []
+    service.objects = []
+    await client.list("pods", filter="object.spec.typo == 1")
+    await client.count("pods", filter="object.spec.typo == 1")
+    await client.list("pods")
+    assert caplog.messages == ["no pods match: 2 left out"] * 2
+
+
 async def test_returns_all_objects_at_once(client: AsyncClient) -> None:
     pods = await client.list("pods", page_size=2)
     assert [pod.name for pod in await pods.all()] == NAMES

@@ -133,6 +133,33 @@ def test_raises_expired_if_objects_of_a_page_token_that_is_not_read_were_returne
         names(pods)
 
 
+@pytest.mark.parametrize(
+    ("written", "suggested"),
+    [("-metadata.name", "metadata.name desc"), ("a, +b", "b")],
+)
+def test_the_notation_of_other_apis_for_orders_is_refused(
+    client: Client, service: FakeService, written: str, suggested: str
+) -> None:
+    with pytest.raises(ValueError, match=f'use "{suggested}" in place of'):
+        client.list("pods", order_by=written)
+    with pytest.raises(ValueError, match=f'use "{suggested}" in place of'):
+        client.live_page("pods", order_by=written)
+    assert service.requests == []
+
+
+def test_a_filter_that_leaves_out_all_objects_says_why(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.list("pods", filter="object.spec.typo == 1")
+    client.count("pods", filter="object.spec.typo == 1")
+    assert caplog.messages == []
+    service.objects = []
+    client.list("pods", filter="object.spec.typo == 1")
+    client.count("pods", filter="object.spec.typo == 1")
+    client.list("pods")
+    assert caplog.messages == ["no pods match: 2 left out"] * 2
+
+
 def test_returns_all_objects_at_once(client: Client) -> None:
     pods = client.list("pods", page_size=2)
     assert [pod.name for pod in pods.all()] == NAMES

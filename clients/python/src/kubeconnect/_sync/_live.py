@@ -16,7 +16,7 @@ from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, event_decoder_of, resource_name
 from kubeconnect._page_session import PageSession
 from kubeconnect._pages import PageObject, Place
-from kubeconnect._reads import paths
+from kubeconnect._reads import order, paths
 from kubeconnect._relations import Relation
 from kubeconnect._requests import checked, duration
 from kubeconnect._sync._live_page import LivePage
@@ -182,7 +182,7 @@ class Live(Streams):
             require_all_namespaces=require_all_namespaces,
         )
         request = spec.to_message(watch_pb2.WatchRequest, resumes=False)
-        request.order_by = order_by or ""
+        request.order_by = order(order_by) or ""
         if joins and not isinstance(resource, str):
             raise ValueError("joins need a resource by its name, not a class")
         request.joins.extend(joins_of(joins))
