@@ -55,7 +55,7 @@ def typed_dicts(schemas: Iterable[SchemaResult], *, total: bool = False) -> str:
     classes = _Module(list(schemas)).classes()
     types = " ".join(_annotation(key, total) for each in classes for key in each.keys)
     code = f"{_HEADER}{_imports(types)}{''.join(_code(classes, total))}"
-    compile(code, "kubeconnect.types", "exec")  # whoever writes a schema must not write code
+    compile(code, "kubeconnect.types", "exec")  # a schema is input, not code
     return code
 
 
