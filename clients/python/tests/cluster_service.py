@@ -34,7 +34,22 @@ RESOURCES = {
     each.plural: each for each in (CRONTABS, JOBS, SECRETS, CLUSTERS, WEBSITES, DEPLOYMENTS)
 }
 
+SHORT_NAMES = {"ct": "crontabs"}
+
 Change = tuple[str, watch_pb2.Event]
+
+
+class Selection:
+    """One watch of a stream."""
+
+    def __init__(self, index: int, watch: watch_pb2.WatchSpec) -> None:
+        self.index = index
+        name = watch.resource.partition(".")[0]
+        self.plural = SHORT_NAMES.get(name, name)
+        self.namespace = watch.namespace
+
+    def covers(self, obj: object_pb2.Object) -> bool:
+        return self.namespace in ("", obj.namespace)
 
 
 @dataclass
@@ -114,9 +129,9 @@ class ClusterService(LeaseService):
         stream: queue.SimpleQueue[Change | Failure | None] = queue.SimpleQueue()
         if not context.add_callback(lambda: stream.put(None)):
             return
-        plurals = [watch.resource.partition(".")[0] for watch in request.watches]
+        watches = [Selection(*each) for each in enumerate(request.watches)]
         with self.guard:
-            snapshots = [self._snapshot(index, plural) for index, plural in enumerate(plurals)]
+            snapshots = [self._snapshot(each) for each in watches]
             self.streams.append(stream)
         if not self.silent:
             yield from snapshots
@@ -124,25 +139,29 @@ class ClusterService(LeaseService):
             if isinstance(change, Failure):
                 change.abort(context)
             plural, sent = change
-            if plural in plurals:
-                yield self._response(plurals.index(plural), plural, [sent])
+            for each in watches:
+                if each.plural == plural and each.covers(sent.object):
+                    yield self._response(each, [sent])
 
-    def _snapshot(self, index: int, plural: str) -> watch_pb2.WatchManyResponse:
+    def _snapshot(self, watch: Selection) -> watch_pb2.WatchManyResponse:
         version = str(self.latest)
         added = [
             event(watch_pb2.EVENT_TYPE_ADDED, each, each.resource_version)
-            for each in self.stored.get(plural, {}).values()
+            for each in self.stored.get(watch.plural, {}).values()
+            if watch.covers(each)
         ]
         reset = event(watch_pb2.EVENT_TYPE_RESET, None, "")
         synced = event(watch_pb2.EVENT_TYPE_SYNCED, None, version)
-        return self._response(index, plural, [reset, *added, synced])
+        return self._response(watch, [reset, *added, synced])
 
     def _response(
-        self, index: int, plural: str, events: list[watch_pb2.Event]
+        self, watch: Selection, events: list[watch_pb2.Event]
     ) -> watch_pb2.WatchManyResponse:
-        token = f"t{self.latest}"
-        response = watch_pb2.WatchResponse(resource=RESOURCES[plural], events=events)
-        return watch_pb2.WatchManyResponse(watch_index=index, response=response, resume_token=token)
+        return watch_pb2.WatchManyResponse(
+            watch_index=watch.index,
+            response=watch_pb2.WatchResponse(resource=RESOURCES[watch.plural], events=events),
+            resume_token=f"t{self.latest}",
+        )
 
 
 def owner(name: str, *, controller: bool = True, **fields: str) -> dict[str, Any]:

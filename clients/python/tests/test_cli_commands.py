@@ -222,8 +222,8 @@ def test_apply_prints_the_result(service: CliService) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a: [", "error: stdin: document 2: it is not YAML"),
-        ("kind: Pod\n", "error: stdin: document 2: an object to apply needs apiVersion"),
+        ("a: [", "error: stdin: document 2 (line 5): it is not YAML"),
+        ("kind: Pod\n", "error: stdin: document 2 (line 5): an object to apply needs apiVersion"),
         (
             SETTINGS.replace("{name", "{namespace: other, name"),
             "error: ConfigMap other/settings: its namespace is not shop, which -n names",

@@ -6,7 +6,7 @@ import traceback
 import grpc
 import pytest
 
-from kubeconnect import Client, Conflict, KubeconnectError
+from kubeconnect import ApplyError, Client, Conflict, KubeconnectError
 from kubeconnect._transport.failures import unreachable
 
 
@@ -21,7 +21,7 @@ from kubeconnect._transport.failures import unreachable
         (
             "failed to connect to all addresses; last error: UNAVAILABLE: ipv6:%5B::1%5D:1: "
             "Socket closed",
-            "kubeconnect is unreachable at http://a:1: Socket closed",
+            "kubeconnect is unreachable at http://a:1: Socket closed: if it uses TLS, use https://",
         ),
         ("DNS resolution failed for a:1: not found", "DNS resolution failed for a:1: not found"),
     ],
@@ -45,3 +45,8 @@ def test_an_error_can_be_pickled() -> None:
     error = Conflict(grpc.StatusCode.ABORTED, "it has changed", request_id="42")
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy)) == (Conflict, "it has changed (request_id: 42)")
+    copy = pickle.loads(pickle.dumps(ApplyError([error, error])))
+    assert [str(each) for each in copy.results] == [str(error)] * 2
+    assert str(copy) == (
+        "2 of 2 objects were not applied: it has changed; it has changed (request_id: 42)"
+    )

@@ -326,6 +326,26 @@ def test_a_bookmark_within_a_snapshot_changes_nothing() -> None:
     assert (world.state.synced, world.state.resource_version) == (False, None)
 
 
+@pytest.mark.parametrize("within_snapshot", [False, True])
+def test_ignores_the_deletion_of_a_predecessor(within_snapshot: bool) -> None:
+    """A replica that lists again reports the deletion of the first object after the client has
+    received the second one from another replica.
+    """
+    world = World()
+    world.snapshot(2, obj("a", 1, uid="u1"))
+    world.apply(EventType.MODIFIED, obj("a", 4, uid="u2"))
+    if within_snapshot:
+        world.reset()
+        world.added(obj("a", 4, uid="u2"))
+    assert world.deleted(obj("a", 1, uid="u1"), 5) == []
+    if within_snapshot:
+        assert world.synced(5) == []
+    assert world.names == ["a@4"]
+    without_uid = without_content("a")
+    assert without_uid.uid == ""
+    assert world.deleted(without_uid, 6) == ["a@4>"]
+
+
 def test_gives_objects_the_resource_that_a_resumed_stream_does_not_send() -> None:
     world = World()
     world.state.restore(PODS, "5", [])

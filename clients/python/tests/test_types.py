@@ -5,6 +5,7 @@ data/schemas.json has schemas of Kubernetes 1.37, with short descriptions.
 
 import ast
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,7 @@ HOSTILE = [
     "",
     " ",
     "x" * 300,
+    'x"\u200b',
 ]
 
 
@@ -239,6 +241,63 @@ def test_a_description_is_only_a_description(name: str, tmp_path: Path) -> None:
             re.sub(r"\bBackup", f"Backup{len(modules)}", code).partition("annotations")[2]
         )
     assert check(tmp_path, "from __future__ import annotations\n" + "\n".join(modules)) == []
+
+
+def hostile_text(choose: random.Random) -> str:
+    """Return a text of characters that mean something in Python, or cannot be shown."""
+    characters = [
+        '"',
+        "'",
+        "\\",
+        "\n",
+        "\r",
+        "\0",
+        "\u200b",
+        "\u2028",
+        "\ufeff",
+        "\x0c",
+        " ",
+        "a",
+        "#",
+        "{",
+    ]
+    return "".join(choose.choices(characters, k=choose.randrange(9)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_text_of_a_schema_gives_valid_code(seed: int) -> None:
+    choose = random.Random(seed)
+    properties: dict[str, Any] = {}
+    for number in range(200):
+        name = choose.choice([f"plain{number}", f"no-name{number}"])
+        key = choose.choice(["a", "b-c", "class", "None"]) + hostile_text(choose)
+        properties[name] = {
+            "type": "object",
+            "description": hostile_text(choose),
+            "properties": {
+                key: {"description": hostile_text(choose)},
+                "value": {"enum": [hostile_text(choose)], "description": hostile_text(choose)},
+            },
+        }
+    result = custom(**properties)
+    result.schema["description"] = hostile_text(choose)
+    code = typed_dicts([result])
+    assert types_of(code).keys() == properties.keys()
+    statements = {type(each) for each in ast.parse(code).body}
+    assert statements <= {ast.ImportFrom, ast.Expr, ast.ClassDef, ast.Assign}
+
+
+@pytest.mark.parametrize("kind", ["None", "True", "False", "Class", "Type"])
+def test_a_kind_may_be_named_as_a_keyword(kind: str) -> None:
+    result = custom(spec={"type": "string"})
+    named = SchemaResult(Resource("example.com", "v1", kind, "things", True), result.schema)
+    compile(typed_dicts([named]), "types.py", "exec")
+
+
+def test_code_that_is_not_valid_is_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeconnect._typed_dicts._docstring", lambda text: ['    """x""""\n'])
+    with pytest.raises(SyntaxError):
+        typed_dicts([custom(spec={"type": "string"})])
 
 
 def test_all_keys_are_required_with_total() -> None:
@@ -283,6 +342,9 @@ def test_the_command_reports_errors(
     service.failure = Failure(grpc.StatusCode.NOT_FOUND, "no such resource")
     assert main(["pods", "--address", service.address]) == 1
     assert capsys.readouterr().err == "python -m kubeconnect.types: no such resource\n"
+    service.failure = Failure(grpc.StatusCode.NOT_FOUND, "no such \x1b[2Jresource")
+    assert main(["pods", "--address", service.address]) == 1
+    assert capsys.readouterr().err == "python -m kubeconnect.types: no such \\x1b[2Jresource\n"
     assert main(["--all", "--address", service.address]) == 1
 
 

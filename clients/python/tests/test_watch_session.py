@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
 import grpc
 import pytest
@@ -17,9 +16,9 @@ from kubeconnect import (
     ObjectEvent,
     StreamEvent,
 )
-from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable
+from kubeconnect._errors import InvalidArgument, KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect._watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS, WatchSession
-from kubeconnect.v1 import consistency_pb2, watch_pb2
+from kubeconnect.v1 import watch_pb2
 from kubeconnect.v1.status_pb2 import Status
 from tests.fake import batch, event, pod
 
@@ -155,50 +154,34 @@ def test_waits_for_a_first_stream_within_its_retry_budget() -> None:
     assert [watch.delay_after(busy) for _ in range(3)] == [7, 7, None]
 
 
-def stale(is_stale: bool = True) -> watch_pb2.WatchResponse:
-    return watch_pb2.WatchResponse(
-        resume_token="t9", freshness=consistency_pb2.Freshness(stale=is_stale)
-    )
+def test_drops_a_token_that_the_service_does_not_read() -> None:
+    """An earlier version of the service rejects the tokens of a later one. If it is not the token
+    that is rejected, the snapshot is rejected too.
+    """
+    rejected = InvalidArgument(Code.INVALID_ARGUMENT, "resume_token is damaged")
+    watch = session(batch("t9", RESET, SYNCED))
+    watch.open()
+    asked = [watch.delay_after(rejected), watch.open().resume_token, watch.delay_after(rejected)]
+    assert asked == [0.0, "", None]
 
 
-def test_waits_twice_as_long_for_each_stale_replica() -> None:
-    at = CONTACT
-    watch = WatchSession(watch_pb2.WatchRequest(), jitter=lambda: 0.0, clock=lambda: at)
-    lasted = []
-    for _ in range(8):
-        watch.receive(stale())
-        began = at
-        while watch.staleness_error() is None:
-            at += timedelta(seconds=1)
-        lasted.append((at - began).total_seconds())
-        watch.delay_after(LOST)
-    assert lasted == [10, 20, 40, 80, 160, 320, 320, 320]
-    watch.receive(stale(False))
-    watch.receive(stale())
-    at += timedelta(seconds=10)
-    assert watch.staleness_error() is not None
+def test_drops_a_token_of_the_caller() -> None:
+    rejected = InvalidArgument(Code.INVALID_ARGUMENT, "resume_token is damaged")
+    watch = session(token="t4")
+    asked = [watch.open().resume_token, watch.delay_after(rejected), watch.open().resume_token]
+    assert asked == ["t4", 0.0, ""]
+    watch.receive(batch("t9", RESET, SYNCED))
+    while watch.take():
+        pass
+    assert watch.delay_after(rejected) is None  # it has read the token of this stream
 
 
-def test_does_not_move_if_only_the_stream_was_lost() -> None:
-    at = CONTACT
-    watch = WatchSession(watch_pb2.WatchRequest(), clock=lambda: at)
-    watch.receive(stale())
-    watch.delay_after(LOST)
-    watch.receive(batch("t10", BOOKMARK))
-    at += timedelta(seconds=60)
-    assert watch.freshness == Freshness(stale=True, last_contact_time=None)
-    assert watch.staleness_error() is None
-
-
-@pytest.mark.parametrize(("reconnect", "limit"), [(True, math.inf), (False, 10.0)])
-def test_stays_with_a_stale_replica_if_configured(reconnect: bool, limit: float) -> None:
-    at = CONTACT
-    watch = WatchSession(
-        watch_pb2.WatchRequest(), reconnect=reconnect, max_staleness=limit, clock=lambda: at
-    )
-    watch.receive(stale())
-    at += timedelta(days=9)
-    assert watch.staleness_error() is None
+def test_keeps_a_token_that_is_rejected_without_reconnect() -> None:
+    rejected = InvalidArgument(Code.INVALID_ARGUMENT, "resume_token is damaged")
+    watch = session(token="t4", reconnect=False)
+    watch.open()
+    assert watch.delay_after(rejected) is None
+    assert watch.resume_token == "t4"
 
 
 def test_without_reconnect_gives_up() -> None:
@@ -271,21 +254,24 @@ def test_is_stale_after_a_final_error() -> None:
 
 @pytest.mark.parametrize("reconnect", [True, False])
 @pytest.mark.parametrize("renews", [True, False])
-def test_reopens_a_stream_once_after_its_token_expires(renews: bool, reconnect: bool) -> None:
+def test_waits_for_a_token_that_comes_late(renews: bool, reconnect: bool) -> None:
+    """The first stream is not opened again, so that wrong credentials are reported immediately."""
     request = watch_pb2.WatchRequest(resource="pods")
-    watch = WatchSession(request, reconnect=reconnect, renews=renews)
-    ended = Unauthenticated(Code.UNAUTHENTICATED, "the credential has expired")
-    delays = [watch.delay_after(ended)]
+    watch = WatchSession(request, reconnect=reconnect, renews=renews, jitter=lambda: 0.0)
+    expired = Unauthenticated(Code.UNAUTHENTICATED, "the credential has expired")
+    rejected = [watch.delay_after(expired)]
     for token in ("t9", "t10"):
         watch.open()
         watch.receive(batch(token, SYNCED))
         while watch.take():
             pass
-        delays.append(watch.delay_after(ended))
-    watch.open()
-    delays.append(watch.delay_after(ended))
-    again = 0.0 if renews and reconnect else None
-    assert delays == [None, again, again, None]
+        for _ in range(4):
+            rejected.append(watch.delay_after(expired))
+            watch.open()
+    if renews and reconnect:
+        assert rejected == [None, *[0.0, 0.1, 0.2, 0.4] * 2]
+    else:
+        assert rejected == [None] * 9
     assert watch.request.resume_token == "t10"
 
 

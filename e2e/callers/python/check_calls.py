@@ -400,10 +400,11 @@ async def check_apply(kit: Kit) -> None:
             {**body, "metadata": {"name": kit.full("y5")}, "data": {"bad key!": "x"}}
         )
         error = await raises(
-            kubeconnect.Invalid,
-            lambda: client.apply_yaml(good + "---\n" + refused, namespace=kit.namespace),
+            kubeconnect.ApplyError,
+            lambda: client.apply_yaml(refused + "---\n" + good, namespace=kit.namespace),
         )
         assert kit.full("y5") in error.message, error.message
+        equal([type(each).__name__ for each in error.results], ["Invalid", "PatchResult"])
         kit.admin.get("configmaps", kit.full("y4"), namespace=kit.namespace, consistency="latest")
         equal(await result_of(client.apply_yaml("")), [], "an empty text")
 

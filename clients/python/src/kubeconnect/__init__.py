@@ -7,6 +7,7 @@ arguments that several calls share are described at ``Client``.
 ``Event``, which a watch yields, is either an ``ObjectEvent`` or a ``StreamEvent``.
 """
 
+from kubeconnect import _transport as _transport  # isort: skip  # before grpc is imported
 from kubeconnect._access import AccessCheck, AccessDecision, Identity
 from kubeconnect._aggregates import Aggregate, AggregateResult, Average, Max, Min, Sum
 from kubeconnect._columns import Column
@@ -21,6 +22,7 @@ from kubeconnect._discovery import (
 )
 from kubeconnect._errors import (
     AlreadyExists,
+    ApplyError,
     Cancelled,
     Conflict,
     DeadlineExceeded,
@@ -91,6 +93,7 @@ __all__ = [
     "Aggregate",
     "AggregateResult",
     "AlreadyExists",
+    "ApplyError",
     "Average",
     "CacheState",
     "Cancelled",

@@ -16,7 +16,6 @@ from kubeconnect._stream_reader import StreamReader
 from kubeconnect._value_order import sort_key
 from kubeconnect._values import plain
 from kubeconnect._watch_session import (
-    MAX_STALENESS_SECONDS,
     Session,
     Watched,
     now,
@@ -88,7 +87,6 @@ class CountsSession(Session[pb.WatchCountsRequest, pb.WatchCountsResponse, Count
         *,
         reconnect: bool = True,
         renews: bool = False,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         retry_budget: float = 0.0,
         jitter: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
@@ -98,7 +96,6 @@ class CountsSession(Session[pb.WatchCountsRequest, pb.WatchCountsResponse, Count
             "",
             reconnect=reconnect,
             renews=renews,
-            max_staleness=max_staleness,
             retry_budget=retry_budget,
             jitter=jitter,
             clock=clock,

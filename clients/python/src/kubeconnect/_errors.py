@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import grpc
@@ -10,6 +11,7 @@ from kubeconnect.v1.status_pb2 import Status, StatusCause
 
 if TYPE_CHECKING:
     from kubeconnect._objects import Object
+    from kubeconnect._writes import PatchResult
 
 
 class KubeconnectError(Exception):
@@ -142,6 +144,29 @@ class WaitTimeout(DeadlineExceeded):
         """Store the arguments as attributes."""
         super().__init__(code, message, status)
         self.object = object
+
+
+class ApplyError(KubeconnectError):
+    """Some objects of an ``apply_yaml`` were not applied. All others were.
+
+    ``results`` has the result or the error of each object, in the order of the text, and
+    ``errors`` the errors alone, whose messages name the objects. ``code``, ``status`` and
+    ``request_id`` are those of the first error.
+    """
+
+    def __init__(self, results: Iterable[PatchResult | KubeconnectError]) -> None:
+        """Store the results, of which at least one is an error."""
+        self.results = tuple(results)
+        self.errors = tuple(each for each in self.results if isinstance(each, KubeconnectError))
+        first, message = self.errors[0], "; ".join(each.message for each in self.errors)
+        if len(self.results) > 1:
+            count = f"{len(self.errors)} of {len(self.results)} objects were not applied"
+            message = f"{count}: {message}"
+        super().__init__(first.code, message, first.status, request_id=first.request_id)
+
+    def __reduce__(self) -> tuple[type[ApplyError], tuple[object]]:
+        """Return how the error is copied: from its results."""
+        return type(self), (self.results,)
 
 
 class Cancelled(KubeconnectError):

@@ -40,7 +40,6 @@ class LogLinesSession(Session[pb.GetLogLinesRequest, pb.GetLogLinesResponse, Log
             "",
             reconnect=reconnect,
             renews=renews,
-            max_staleness=float("inf"),
             retry_budget=retry_budget,
             jitter=jitter,
             clock=clock,

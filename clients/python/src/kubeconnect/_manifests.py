@@ -68,9 +68,10 @@ def read_yaml(text: str | bytes) -> list[Manifest]:
 
 
 def _manifests(documents: list[str]) -> Iterator[Manifest]:
+    line = 0  # the number of lines before the document
     for number, document in enumerate(documents, 1):
         try:
-            parsed = _parse(document)
+            parsed = _parse(document, line)
             if parsed is None:
                 continue
             if isinstance(parsed, str):
@@ -82,10 +83,13 @@ def _manifests(documents: list[str]) -> Iterator[Manifest]:
             else:
                 yield Manifest.from_object(parsed, document.encode())
         except ValueError as error:
-            raise ValueError(f"document {number}: {error}") from error
+            begin = line + 1 + document.startswith("\n")  # behind the separator
+            raise ValueError(f"document {number} (line {begin}): {error}") from error
+        line += document.count("\n")
 
 
-def _parse(document: str) -> Any:
+def _parse(document: str, line: int) -> Any:
+    """Return the content of a document that begins after this number of lines."""
     try:
         import yaml  # optional
     except ImportError as error:
@@ -93,6 +97,9 @@ def _parse(document: str) -> Any:
     try:
         return yaml.safe_load(document)
     except yaml.YAMLError as error:
+        if isinstance(error, yaml.MarkedYAMLError):
+            for mark in filter(None, {error.context_mark, error.problem_mark}):
+                mark.line += line
         raise ValueError(f"it is not YAML: {error}") from error
 
 

@@ -235,6 +235,13 @@ def _no_attribute(object: Object, name: str) -> str:
     return f'{problem}: its content is a mapping, so read a field with ["{key}"]'
 
 
+def is_same(uid: str, other: str) -> bool:
+    """Return whether two objects of one name may be the same: not if both have a UID, and these
+    differ.
+    """
+    return uid == other or not (uid and other)
+
+
 def time_of(text: str | None) -> datetime | None:
     """Return the time of a Kubernetes timestamp (RFC 3339), in UTC; None for none."""
     return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -12,7 +12,7 @@ from kubeconnect._page_reader import PageReader
 from kubeconnect._pages import AnyPage, PageObject, Place
 from kubeconnect._requests import checked
 from kubeconnect._stream_reader import StreamReader
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Session, now, selection
+from kubeconnect._watch_session import Session, now, selection
 from kubeconnect.v1 import watch_pb2 as pb
 
 
@@ -26,7 +26,6 @@ class PageSession(Session[pb.WatchRequest, pb.WatchResponse, AnyPage]):
         *,
         reconnect: bool = True,
         renews: bool = False,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         retry_budget: float = 0.0,
         decode: DecodeEvent = decode_object,
         jitter: Callable[[], float] = random.random,
@@ -37,7 +36,6 @@ class PageSession(Session[pb.WatchRequest, pb.WatchResponse, AnyPage]):
             "",
             reconnect=reconnect,
             renews=renews,
-            max_staleness=max_staleness,
             retry_budget=retry_budget,
             jitter=jitter,
             clock=clock,

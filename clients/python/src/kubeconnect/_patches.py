@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 
 from kubeconnect._errors import KubeconnectError
+from kubeconnect._objects import is_same
 from kubeconnect.v1 import object_pb2, watch_pb2
 
 _PATH = re.compile(r"(/([^/~]|~[01])*)+")
@@ -40,7 +41,8 @@ class ObjectCache:
         if event.type == watch_pb2.EVENT_TYPE_RESET:
             self._objects.clear()
         elif event.type == watch_pb2.EVENT_TYPE_DELETED:
-            self._objects.pop(key, None)
+            if (cached := self._objects.get(key)) and is_same(cached.uid, event.object.uid):
+                del self._objects[key]
         elif event.type in (watch_pb2.EVENT_TYPE_ADDED, watch_pb2.EVENT_TYPE_MODIFIED):
             self._objects[key] = event.object
         return event

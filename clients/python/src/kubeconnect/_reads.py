@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
@@ -11,6 +12,8 @@ from kubeconnect._columns import Column, Fields, several
 from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Object, Resource
 from kubeconnect.v1 import consistency_pb2, read_pb2
+
+_logger = logging.getLogger("kubeconnect")
 
 
 class Consistency(Choice):
@@ -58,6 +61,27 @@ class GetResult(Object):
         super().__init__(message.object, Resource.from_message(message.resource))
         self.freshness = Freshness.from_message(message.freshness)
         self.source = Source.from_message(message.source)
+
+
+def warn_if_empty(resource: str, filter: str | None, count: int, warnings: Iterable[str]) -> None:
+    """Log why a filter has left out all objects: a mistyped field gives an empty result, which
+    looks as if there were no such objects.
+    """
+    reasons = "; ".join(warnings)
+    if filter and not count and reasons:
+        # A program that shows the warnings of results itself can drop the record.
+        _logger.warning("no %s match: %s", resource, reasons, extra={"of_result": True})
+
+
+def order(order_by: str | None) -> str | None:
+    """Return the order to send. Raises ValueError for the notation of other APIs, which would be
+    the path of a field that no object has.
+    """
+    for each in order_by.split(",") if isinstance(order_by, str) else ():
+        if (path := each.strip()).startswith(("-", "+")):
+            suggestion = f"{path[1:]} desc" if path[0] == "-" else path[1:]
+            raise ValueError(f'order_by: use "{suggestion}" in place of "{path}"')
+    return order_by
 
 
 def paths(fields: Fields | None) -> Iterable[str] | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kubeconnect._event_reader import newer
 from kubeconnect._events import Event, EventType
-from kubeconnect._objects import Resource
+from kubeconnect._objects import Resource, is_same
 from kubeconnect._store_indexes import IndexBy, Indexes, Key, Values
 from kubeconnect._store_queue import Change, ChangeQueue
 from kubeconnect._stored import Stored, equal, unpack
@@ -52,7 +52,8 @@ class StoreState:
     A snapshot replaces the objects when it is complete: between RESET and SYNCED readers see the
     earlier objects. Only what differs is a change, and only changes are noted in the queues of
     the subscribers. An object that was deleted and created again under its name has another
-    UID, and is one change from the old object to the new one.
+    UID, and is one change from the old object to the new one. The deletion of an object that has
+    another UID than the one that is held is ignored: it is that of its predecessor.
 
     ``apply`` must be called by one thread or task only, which owns ``_snapshot`` and
     ``_received_version``. ``guard`` guards all other attributes. It is held for the change
@@ -186,7 +187,8 @@ class StoreState:
         """Apply an event of a snapshot. An object that has not changed is kept."""
         change = self._change_to(obj)
         if type is EventType.DELETED:
-            snapshot.pop(change.key, None)
+            if (held := snapshot.get(change.key)) and is_same(held[0].uid, obj.uid):
+                del snapshot[change.key]
         elif change.old is not None and _identical(change.old, obj):
             snapshot[change.key] = change.old, ()
         else:
@@ -198,7 +200,7 @@ class StoreState:
         """
         change = self._change_to(obj)
         if type is EventType.DELETED:
-            if change.old is not None:
+            if change.old is not None and is_same(change.old.uid, obj.uid):
                 yield _Update(Change(change.key, change.old, None), ())
         elif change.old is None or not _identical(change.old, obj):
             yield _Update(change, self._indexes.values(obj), not equal(change.old, obj))

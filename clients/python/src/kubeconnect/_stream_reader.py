@@ -17,7 +17,6 @@ class StreamReader:
         """Begin before the first message."""
         self._resource = Resource.from_message(watch_pb2.WatchResponse().resource)
         self._freshness: Freshness | None = None
-        self._reported_stale: bool | None = None  # by this stream
         self._source: Source | None = None
         self._warnings: tuple[str, ...] = ()  # sent with the resource
         self._later_warnings: tuple[str, ...] = ()  # sent last since then
@@ -37,13 +36,6 @@ class StreamReader:
         return self._freshness
 
     @property
-    def reported_stale(self) -> bool | None:
-        """Whether the service reports on this stream that it is stale; None before the first
-        report of this stream.
-        """
-        return self._reported_stale
-
-    @property
     def source(self) -> Source | None:
         """Where the objects are read, as last reported; None before the first report."""
         return self._source
@@ -60,7 +52,6 @@ class StreamReader:
 
     def mark_lost(self) -> None:
         """Mark the freshness as stale, because the stream was lost."""
-        self._reported_stale = None
         if self._freshness is not None:
             self._freshness = replace(self._freshness, stale=True)
         elif self._received:
@@ -77,7 +68,6 @@ class StreamReader:
             self._source = Source.from_message(response.source)
         if response.HasField("freshness"):
             self._freshness = Freshness.from_message(response.freshness)
-            self._reported_stale = response.freshness.stale
 
     def _read_coverage(
         self, response: watch_pb2.WatchResponse | watch_counts_pb2.WatchCountsResponse

@@ -21,7 +21,7 @@ _WIDTH = 100
 _TYPES = {"Any", "Literal", "Required", "bool", "dict", "float", "int", "list", "str"}
 
 # The names that no class has.
-_USED = {*_TYPES, "TYPE_CHECKING", "TypedDict"}
+_USED = {*_TYPES, *keyword.kwlist, "TYPE_CHECKING", "TypedDict"}
 
 _SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
@@ -54,7 +54,9 @@ def typed_dicts(schemas: Iterable[SchemaResult], *, total: bool = False) -> str:
     """
     classes = _Module(list(schemas)).classes()
     types = " ".join(_annotation(key, total) for each in classes for key in each.keys)
-    return f"{_HEADER}{_imports(types)}{''.join(_code(classes, total))}"
+    code = f"{_HEADER}{_imports(types)}{''.join(_code(classes, total))}"
+    compile(code, "kubeconnect.types", "exec")  # a schema is input, not code
+    return code
 
 
 def _imports(types: str) -> str:
@@ -306,7 +308,7 @@ def _functional(each: _Class, total: bool) -> Iterator[str]:
 
 
 def _docstring(text: str) -> Iterator[str]:
-    lines = _wrapped(_escaped(text), _WIDTH - 10)
+    lines = [_escaped(line) for line in _wrapped(text, _WIDTH - 10)]
     if len(lines) == 1:
         yield f'    """{lines[0]}"""\n'
         return
@@ -321,10 +323,10 @@ def _comment(text: str, indent: str) -> Iterator[str]:
         yield f"{indent}# {line}".rstrip() + "\n"
 
 
-def _escaped(text: str) -> str:
-    """Return a text that cannot end a docstring."""
-    text = text.strip().replace("\\", "\\\\")
-    return re.sub(r'""+|"$', lambda quotes: '\\"' * len(quotes[0]), text)
+def _escaped(line: str) -> str:
+    """Return a line that cannot end a docstring."""
+    line = line.replace("\\", "\\\\")
+    return re.sub(r'""+|"$', lambda quotes: '\\"' * len(quotes[0]), line)
 
 
 def _wrapped(text: str, width: int) -> list[str]:

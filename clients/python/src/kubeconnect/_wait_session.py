@@ -11,7 +11,8 @@ from kubeconnect._conditions import Condition, check
 from kubeconnect._errors import WaitTimeout
 from kubeconnect._events import Event, EventType
 from kubeconnect._messages import as_object
-from kubeconnect._objects import Object
+from kubeconnect._objects import Object, is_same
+from kubeconnect._reconciling import uid_of
 from kubeconnect._watch_spec import WatchSpec
 
 STATE, MATCH = "state", "match"
@@ -60,6 +61,8 @@ class WaitSession:
         elif event.type is EventType.SYNCED:
             return self._check.by_absence and not self._exists
         elif event.type is EventType.DELETED:
+            if self._exists and not is_same(uid_of(self.found), uid_of(event.object)):
+                return False  # its predecessor
             self._exists = False
             # The deletion may have happened while disconnected, and then has no content.
             if not _is_bare(event.object):

@@ -14,7 +14,6 @@ from kubeconnect._freshness import Freshness
 from kubeconnect._reads import Source
 from kubeconnect._stream_reader import StreamReader
 from kubeconnect._watch_session import (
-    MAX_STALENESS_SECONDS,
     Session,
     ends_first_snapshot,
     now,
@@ -37,7 +36,6 @@ class WatchManySession(
         *,
         reconnect: bool = True,
         renews: bool = False,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         retry_budget: float = 0.0,
         decode: Sequence[DecodeEvent] | None = None,
         jitter: Callable[[], float] = random.random,
@@ -50,7 +48,6 @@ class WatchManySession(
             request.resume_token,
             reconnect=reconnect,
             renews=renews,
-            max_staleness=max_staleness,
             retry_budget=retry_budget,
             jitter=jitter,
             clock=clock,
@@ -75,8 +72,6 @@ class WatchManySession(
         A watch that is in sync has reached its ``min_resource_version``, which is then left
         out.
         """
-        if not self._received:
-            return self._request
         request = pb.WatchManyRequest()
         request.CopyFrom(self._request)
         request.resume_token = self._resume_token

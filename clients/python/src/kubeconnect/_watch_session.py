@@ -7,18 +7,22 @@ service and the session, and waits for the delays that the session returns.
 
 from __future__ import annotations
 
-import math
 import random
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import grpc
 
 from kubeconnect._connection import Connection
-from kubeconnect._errors import KubeconnectError, Unauthenticated, Unavailable, UnreadableObject
+from kubeconnect._errors import (
+    InvalidArgument,
+    KubeconnectError,
+    Unauthenticated,
+    UnreadableObject,
+)
 from kubeconnect._event_reader import DecodeEvent, EventReader, decode_object
 from kubeconnect._events import Event, EventType
 from kubeconnect._freshness import Freshness
@@ -45,13 +49,6 @@ FIRST_DELAY_SECONDS = 0.2
 MAX_DELAY_SECONDS = 5.0
 """The maximum delay between two calls, unless the service asks for a longer one."""
 
-MAX_STALENESS_SECONDS = 10.0
-"""The time for which a stream may be reported as stale before another replica is tried."""
-
-MAX_STALE_DOUBLINGS = 5
-"""The number of times that this time doubles while the next streams are stale too, because the
-API server may be unreachable for all replicas."""
-
 _RETRYABLE = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 
 # The codes of calls on a connection that was reset. These errors have no Status, while
@@ -77,23 +74,17 @@ class Session(ABC, Generic[Request, Response, Step]):
         *,
         reconnect: bool,
         renews: bool,
-        max_staleness: float,
         retry_budget: float,
         jitter: Callable[[], float],
         clock: Callable[[], datetime],
     ) -> None:
         """Begin at the caller's resume token.
 
-        With ``renews``, each stream is opened with a renewed bearer token. ``retry_budget`` is
+        With ``renews``, a later stream may present other credentials. ``retry_budget`` is
         the number of seconds for which a rejected first stream may be retried, with the
         service's retry delays. ``jitter`` returns random numbers in [0, 1).
         """
-        if not max_staleness > 0:
-            raise ValueError(f"max_staleness must be more than 0 seconds, not {max_staleness}")
-        self._max_staleness = max_staleness
         self._retry_budget = retry_budget
-        self._stale_since: datetime | None = None
-        self._stale_moves = 0  # since the last message that was not stale
         self._reconnect = reconnect
         self._renews = renews
         self._clock = clock
@@ -174,18 +165,32 @@ class Session(ABC, Generic[Request, Response, Step]):
 
         The first stream of a watch is retried only if the service sent a retry delay, so that
         a wrong address is reported immediately. Half of each delay is random, so that callers
-        that were disconnected together do not reconnect together. If the bearer token of a
-        stream has expired, the stream is opened again immediately, with a new token. A stream
-        that is rejected before its first message is not.
+        that were disconnected together do not reconnect together.
+
+        Credentials that can be renewed may be renewed after they have expired: a later stream
+        that is rejected as unauthenticated is opened again, the first time immediately. A resume
+        token that the service does not accept is dropped, so that the next stream begins with a
+        snapshot.
         """
         self.mark_lost()
-        expired = isinstance(error, Unauthenticated)
-        if self._reconnect and self._renews and self._stream_received and expired:
-            return 0.0
-        if not (self._reconnect and _is_retryable(error)):
+        if not self._reconnect:
             return None
-        if not self._received:
-            return self._first_stream_delay(error)
+        if isinstance(error, InvalidArgument) and self._drop_token():
+            return 0.0
+        if isinstance(error, Unauthenticated) and self._renews and self._received:
+            return 0.0 if self._stream_received else self._later_delay(error)
+        if not _is_retryable(error):
+            return None
+        return self._later_delay(error) if self._received else self._first_stream_delay(error)
+
+    def _drop_token(self) -> bool:
+        """Drop the resume token of a stream that was rejected. Return whether it had one."""
+        if self._stream_received or not self._resume_token:
+            return False
+        self._resume_token = ""
+        return True
+
+    def _later_delay(self, error: KubeconnectError) -> float:
         longest = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(self._failures, 10))
         self._failures += 1
         return max(longest * (0.5 + self._jitter() / 2), float(error.retry_after_seconds or 0))
@@ -197,38 +202,8 @@ class Session(ABC, Generic[Request, Response, Step]):
         self._retry_budget -= delay
         return float(delay)
 
-    def staleness_error(self) -> KubeconnectError | None:
-        """Return the error for which to open the stream again, over another connection; None if
-        the stream has not been stale for too long.
-
-        The limit doubles for each further replica that is stale too.
-        """
-        if self._stale_since is None or not self._reconnect:
-            return None
-        limit = self._max_staleness * 2.0 ** min(self._stale_moves, MAX_STALE_DOUBLINGS)
-        if self._stale_moves > 0:
-            limit *= 1 + self._jitter() / 2
-        if math.isinf(limit) or self._clock() - self._stale_since < timedelta(seconds=limit):
-            return None
-        self._stale_moves += 1
-        self._stale_since = None
-        return Unavailable(
-            grpc.StatusCode.UNAVAILABLE,
-            "the service has been stale for too long: trying another replica",
-        )
-
-    def _update_staleness(self) -> None:
-        reports = [reader.reported_stale for reader in self._readers()]
-        if any(reports):
-            self._stale_since = self._stale_since or self._clock()
-            return
-        self._stale_since = None
-        if any(stale is False for stale in reports):
-            self._stale_moves = 0
-
     def mark_lost(self) -> None:
         """Mark the stream as disconnected and the events as stale, because it is lost or closed."""
-        self._stale_since = None
         if self._connection.connected:
             self._connection = Connection(False, self._clock())
         for reader in self._readers():
@@ -239,7 +214,6 @@ class Session(ABC, Generic[Request, Response, Step]):
         self._received = self._stream_received = True
         if not self._connection.connected:
             self._connection = Connection(True, self._clock())
-        self._update_staleness()
 
     def _receive_events(self, events: Iterable[Event[Any]], token: str) -> None:
         self._note_received()
@@ -272,7 +246,6 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event[Any]]):
         *,
         reconnect: bool = True,
         renews: bool = False,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         retry_budget: float = 0.0,
         decode: DecodeEvent = decode_object,
         jitter: Callable[[], float] = random.random,
@@ -285,7 +258,6 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event[Any]]):
             request.resume_token,
             reconnect=reconnect,
             renews=renews,
-            max_staleness=max_staleness,
             retry_budget=retry_budget,
             jitter=jitter,
             clock=clock,
@@ -300,12 +272,10 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event[Any]]):
 
         A token is newer than the caller's ``min_resource_version``, which is then left out.
         """
-        if not self._received:
-            return self._request
         request = pb.WatchRequest()
         request.CopyFrom(self._request)
         request.resume_token = self._resume_token
-        if request.resume_token:
+        if self._received and request.resume_token:
             request.min_resource_version = ""
         return request
 

@@ -52,10 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 schemas = [client.schema(name) for name in options.resources]
     except KubeconnectError as error:
-        print(f"{parser.prog}: {error.message}", file=sys.stderr)
+        print(f"{parser.prog}: {_visible(error.message)}", file=sys.stderr)
         return 1
     sys.stdout.write(typed_dicts(schemas, total=options.total))
     return 0
+
+
+def _visible(text: str) -> str:
+    """Return a text of the cluster without characters that control a terminal."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def all_schemas(client: Client) -> Iterator[SchemaResult]:

@@ -11,6 +11,7 @@ import pytest
 
 from kubeconnect import (
     AccessCheck,
+    ApplyError,
     Cancelled,
     DeadlineExceeded,
     LeadershipLost,
@@ -283,7 +284,10 @@ async def test_the_end_of_the_client_ends_all_calls(address: str) -> None:
         await calls.end()
         errors = {name: await each.result() for name, each in blocked.items()}
     # A write and a stream that are throttled are not retried.
-    ended = (Cancelled, LeadershipLost, QueueShutDown, StopAsyncIteration, TooManyRequests)
+    ended = (
+        *(ApplyError, Cancelled, LeadershipLost, QueueShutDown),
+        *(StopAsyncIteration, TooManyRequests),
+    )
     unexpected = {
         name: error
         for name, error in errors.items()
@@ -300,7 +304,7 @@ async def test_all_calls_end_after_their_timeout(address: str) -> None:
             for name, call in CALLS.items()
         }
         errors = {name: await each.result() for name, each in blocked.items()}
-    ended = (DeadlineExceeded, TimeoutError, TooManyRequests)
+    ended = (ApplyError, DeadlineExceeded, TimeoutError, TooManyRequests)
     unexpected = {name: error for name, error in errors.items() if not isinstance(error, ended)}
     assert unexpected == {}
 

@@ -1,10 +1,11 @@
+import grpc
 import pytest
 
 from kubeconnect import Consistency, Expired, Freshness, Source, owned_by
 from kubeconnect.aio import AsyncClient, AsyncObjectList
 from kubeconnect.v1 import consistency_pb2, read_pb2, relation_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
-from tests.fake import SNAPSHOT, FakeService, pod
+from tests.fake import SNAPSHOT, Failure, FakeService, pod
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -116,6 +117,52 @@ async def test_raises_when_the_next_page_has_expired(
     with pytest.raises(Expired, match="expired after 2 objects: list again") as caught:
         await names(pods)
     assert caught.value.request_id == "42"
+
+
+async def test_restarts_if_the_service_does_not_read_its_page_token(
+    client: AsyncClient, service: FakeService
+) -> None:
+    """An earlier version of the service rejects the tokens of a later one."""
+    pods = await client.list("pods", page_size=2)
+    service.refusals.append(Failure(grpc.StatusCode.INVALID_ARGUMENT, "page_token is damaged"))
+    assert [pod.name for pod in await pods.all()] == NAMES
+    assert [request.page_token for request in service.requests] == ["", "2", "", "2", "4"]
+
+
+async def test_raises_expired_if_objects_of_a_page_token_that_is_not_read_were_returned(
+    client: AsyncClient, service: FakeService
+) -> None:
+    pods = await client.list("pods", page_size=2)
+    service.refusals.append(Failure(grpc.StatusCode.INVALID_ARGUMENT, "page_token is damaged"))
+    with pytest.raises(Expired, match="expired after 2 objects: page_token is damaged"):
+        await names(pods)
+
+
+@pytest.mark.parametrize(
+    ("written", "suggested"),
+    [("-metadata.name", "metadata.name desc"), ("a, +b", "b")],
+)
+async def test_the_notation_of_other_apis_for_orders_is_refused(
+    client: AsyncClient, service: FakeService, written: str, suggested: str
+) -> None:
+    with pytest.raises(ValueError, match=f'use "{suggested}" in place of'):
+        await client.list("pods", order_by=written)
+    with pytest.raises(ValueError, match=f'use "{suggested}" in place of'):
+        client.live_page("pods", order_by=written)
+    assert service.requests == []
+
+
+async def test_a_filter_that_leaves_out_all_objects_says_why(
+    client: AsyncClient, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.list("pods", filter="object.spec.typo == 1")
+    await client.count("pods", filter="object.spec.typo == 1")
+    assert caplog.messages == []
+    service.objects = []
+    await client.list("pods", filter="object.spec.typo == 1")
+    await client.count("pods", filter="object.spec.typo == 1")
+    await client.list("pods")
+    assert caplog.messages == ["no pods match: 2 left out"] * 2
 
 
 async def test_returns_all_objects_at_once(client: AsyncClient) -> None:

@@ -1,4 +1,5 @@
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -484,6 +485,34 @@ async def test_begins_with_a_snapshot_if_the_service_rejects_the_token(
         assert names(store) == ["b@7"]
         await eventually(lambda: calls.seen[-1:] == ["+b@7"])
     assert [request.resume_token for request in service.requests] == ["", "t9", ""]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda store: store.get("demo", "a"),
+        lambda store: store.list(),
+        lambda store: list(store),
+        lambda store: len(store),
+        lambda store: bool(store),
+        lambda store: store.by_index("node", "n1"),
+        lambda store: store.index_values("node"),
+    ],
+)
+async def test_a_store_that_was_not_started_has_no_answer(
+    client: AsyncClient, service: FakeService, read: Callable[[AsyncStore], object]
+) -> None:
+    store = client.store("pods", indexes={"node": "spec.nodeName"})
+    with pytest.raises(RuntimeError, match="the store of pods is not started: use it in a with"):
+        read(store)
+    assert "0 objects" in repr(store)
+    stores = client.stores({"web": "pods"}, indexes={"web": {"node": "spec.nodeName"}})
+    with pytest.raises(RuntimeError, match="the store of pods is not started: use it in a with"):
+        read(stores["web"])
+    async with store:
+        read(store)
+    read(store)
+    read(client.store("pods", indexes={"node": "spec.nodeName"}, restore="missing.store"))
 
 
 async def test_an_invalid_selection_ends_the_store(

@@ -67,11 +67,11 @@ async def test_a_controller_follows_messages(client: AsyncClient, service: FakeS
             owned.extend(controller.owned(ConfigMap, web))
 
     assert_type(controller.store(Secret), AsyncStore[Secret])
-    assert_type(controller.owned(ConfigMap, WEB), list[ConfigMap])
     service.play(snapshot(0, WEB), snapshot(1, SETTINGS), snapshot(2, PASSWORD))
     async with AsyncRunning(controller) as running:
         await running.until(lambda: len(keys) >= 2)
         assert controller.store(Secret).by_index("type", "Opaque") == [PASSWORD]
+        assert_type(controller.owned(ConfigMap, WEB), list[ConfigMap])
     assert sorted(set(keys)) == [("demo", "db-Opaque"), ("demo", "web")]
     assert owned[0] == SETTINGS
 

@@ -1,5 +1,8 @@
+from __future__ import annotations
+
+import logging
 import socket
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from typing import Any
 
 import grpc
@@ -304,25 +307,60 @@ async def test_moves_without_ending_other_streams_of_the_connection(
     assert len(set(service.peers)) == 4
 
 
-async def test_leaves_a_replica_that_is_stale_for_too_long(
-    client: AsyncClient, service: FakeService
+async def test_stays_with_a_replica_that_is_stale(
+    client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bookmark(token: str, stale: bool) -> watch_pb2.WatchResponse:
-        return watch_pb2.WatchResponse(
-            events=[BOOKMARK], resume_token=token, freshness=consistency_pb2.Freshness(stale=stale)
-        )
+    """If another replica is current, the service ends the stream itself."""
 
-    service.play(bookmark("t9", True), Silence(), bookmark("t10", False))
-    lost: list[str] = []
-    async with client.watch(
-        "pods", max_staleness=1e-9, on_retry=lambda error, _: lost.append(str(error))
-    ) as events:
+    class Hours(datetime):
+        count = 0
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Hours:
+            cls.count += 1
+            return cls(2026, 1, 2, cls.count, tzinfo=tz)
+
+    monkeypatch.setattr("kubeconnect._watch_session.datetime", Hours)
+    service.play(of_freshness("t9", stale=True), of_freshness("t10", stale=True))
+    service.play(of_freshness("t11", stale=False))
+    async with client.watch("pods") as events:
+        seen = []
+        for _ in range(3):
+            await anext(events)
+            seen.append(events.freshness)
+    assert seen == [Freshness(True, None), Freshness(True, None), Freshness(False, None)]
+    assert len(service.requests) == 1
+
+
+async def test_resumes_a_stream_that_the_service_moves(
+    client: AsyncClient, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kubeconnect")
+    moved = Failure(Code.UNAVAILABLE, "a sibling is current", Status(reason="StreamMoved"))
+    service.play(of_freshness("t9", stale=True), moved, of_freshness("t10", stale=False))
+    async with client.watch("pods") as events:
         for _ in range(2):
             await anext(events)
         assert events.freshness == Freshness(False, None)
-    assert lost == ["the service has been stale for too long: trying another replica"]
     assert [request.resume_token for request in service.requests] == ["", "t9"]
-    assert len(set(service.peers)) == 2
+    assert {each.levelname for each in caplog.records if each.name == "kubeconnect"} == {"INFO"}
+
+
+async def test_begins_again_if_its_token_is_rejected(
+    client: AsyncClient, service: FakeService
+) -> None:
+    damaged = Failure(Code.INVALID_ARGUMENT, "resume_token is damaged")
+    service.play(batch("t9", RESET, SYNCED), End(), damaged, batch("t1", RESET, SYNCED))
+    async with client.watch("pods") as events:
+        seen = [(await anext(events)).type.name for _ in range(4)]
+    assert seen == ["RESET", "SYNCED", "RESET", "SYNCED"]
+    assert [request.resume_token for request in service.requests] == ["", "t9", ""]
+
+
+def of_freshness(token: str, *, stale: bool) -> watch_pb2.WatchResponse:
+    return watch_pb2.WatchResponse(
+        events=[BOOKMARK], resume_token=token, freshness=consistency_pb2.Freshness(stale=stale)
+    )
 
 
 async def test_retries_the_first_stream_after_the_delay_of_the_service(
@@ -339,12 +377,11 @@ async def test_retries_the_first_stream_after_the_delay_of_the_service(
 async def test_reports_disconnection_and_resumption(
     client: AsyncClient, service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def of_now(token: str) -> watch_pb2.WatchResponse:
-        return watch_pb2.WatchResponse(
-            events=[BOOKMARK], resume_token=token, freshness=consistency_pb2.Freshness(stale=False)
-        )
-
-    service.play(of_now("t9"), Failure(Code.UNAVAILABLE, "the service stops"), of_now("t10"))
+    service.play(
+        of_freshness("t9", stale=False),
+        Failure(Code.UNAVAILABLE, "the service stops"),
+        of_freshness("t10", stale=False),
+    )
     lost: list[tuple[str, float, Connection, Freshness | None]] = []
 
     def record(error: KubeconnectError, delay: float) -> None:

@@ -5,7 +5,7 @@ import json
 import grpc
 import pytest
 
-from kubeconnect import Client, Conflict, Status
+from kubeconnect import ApplyError, Client, Conflict, Forbidden, PatchResult, Status
 from kubeconnect.v1 import write_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod
@@ -111,9 +111,12 @@ def test_the_items_of_a_list_are_applied(client: Client, service: FakeService) -
 @pytest.mark.parametrize(
     ("document", "problem"),
     [
-        pytest.param("a: [", "document 2: it is not YAML", id="invalid"),
-        pytest.param("- a", "document 2: it is not an object", id="a list"),
-        pytest.param("kind: Pod", "document 2: an object to apply needs apiVersion", id="no name"),
+        pytest.param("a: [", r"document 2 \(line 6\): it is not YAML", id="invalid"),
+        pytest.param("a: 1\n[\n", r'"<unicode string>", line 7, column 1', id="invalid line"),
+        pytest.param("- a", r"document 2 \(line 6\): it is not an object", id="a list"),
+        pytest.param(
+            "kind: Pod", r"document 2 \(line 6\): an object to apply needs apiVersion", id="no name"
+        ),
     ],
 )
 def test_nothing_is_applied_if_a_document_is_wrong(
@@ -124,11 +127,34 @@ def test_nothing_is_applied_if_a_document_is_wrong(
     assert service.requests == []
 
 
-def test_an_error_names_the_object_of_the_document(client: Client, service: FakeService) -> None:
-    status = Status(reason="Conflict")
+def test_all_documents_are_tried_and_each_has_a_result(
+    client: Client, service: FakeService
+) -> None:
+    conflict = Status(reason="Conflict")
     service.request_id = "42"
-    service.failure = Failure(grpc.StatusCode.ABORTED, "it has other owners", status)
-    with pytest.raises(Conflict) as caught:
+    service.refusals += [
+        Failure(grpc.StatusCode.ABORTED, "it has other owners", conflict),
+        Failure(grpc.StatusCode.PERMISSION_DENIED, "no settings for you"),
+    ]
+    with pytest.raises(ApplyError) as caught:
+        client.apply_yaml(f"{NAMESPACE}---\n{SETTINGS}---\n{json.dumps(WEB)}")
+    error = caught.value
+    first, second, third = error.results
+    assert error.errors == (first, second)
+    assert isinstance(first, Conflict)
+    assert (first.message, first.reason) == ("Namespace demo: it has other owners", "Conflict")
+    assert isinstance(second, Forbidden)
+    assert isinstance(third, PatchResult)
+    assert third.object.name == "web"
+    assert (error.code, error.reason, error.request_id) == (first.code, "Conflict", "42")
+    assert error.message == (
+        "2 of 3 objects were not applied: Namespace demo: it has other owners; "
+        "ConfigMap settings: no settings for you"
+    )
+    assert len(service.requests) == 3
+
+
+def test_the_error_of_the_only_document(client: Client, service: FakeService) -> None:
+    service.failure = Failure(grpc.StatusCode.ABORTED, "it has other owners")
+    with pytest.raises(ApplyError, match="Namespace demo: it has other owners"):
         client.apply_yaml(NAMESPACE)
-    assert caught.value.message == "Namespace demo: it has other owners"
-    assert (caught.value.reason, caught.value.request_id) == ("Conflict", "42")

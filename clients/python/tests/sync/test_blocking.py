@@ -13,6 +13,7 @@ import pytest
 
 from kubeconnect import (
     AccessCheck,
+    ApplyError,
     Cancelled,
     Client,
     Controller,
@@ -283,7 +284,10 @@ def test_the_end_of_the_client_ends_all_calls(address: str) -> None:
         calls.end()
         errors = {name: each.result() for name, each in blocked.items()}
     # A write and a stream that are throttled are not retried.
-    ended = (Cancelled, LeadershipLost, QueueShutDown, StopIteration, TooManyRequests)
+    ended = (
+        *(ApplyError, Cancelled, LeadershipLost, QueueShutDown),
+        *(StopIteration, TooManyRequests),
+    )
     unexpected = {
         name: error
         for name, error in errors.items()
@@ -300,7 +304,7 @@ def test_all_calls_end_after_their_timeout(address: str) -> None:
             for name, call in CALLS.items()
         }
         errors = {name: each.result() for name, each in blocked.items()}
-    ended = (DeadlineExceeded, TimeoutError, TooManyRequests)
+    ended = (ApplyError, DeadlineExceeded, TimeoutError, TooManyRequests)
     unexpected = {name: error for name, error in errors.items() if not isinstance(error, ended)}
     assert unexpected == {}
 

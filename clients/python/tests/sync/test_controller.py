@@ -273,6 +273,67 @@ def test_a_resource_may_be_owned_and_watched(client: Client, service: ClusterSer
     assert len(service.requests[0].watches) == 2
 
 
+def test_follows_two_selections_of_a_resource(client: Client, service: ClusterService) -> None:
+    here, there = WatchSpec("jobs", namespace="demo"), WatchSpec("jobs", namespace="other")
+    service.store("crontabs", "a")
+    controller = Controller(
+        client,
+        CRONTABS,
+        owns=[here, there],
+        watches=[(there, lambda job: [("demo", job["user"])])],
+        indexes={"jobs": {"user": "user"}},
+    )
+    recorder = Recorder(controller)
+    with Running(controller) as run:
+        run.until(lambda: recorder.keys == ["demo/a"])
+        service.store("jobs", "j1", owners=(owner("a"),), user="b")
+        service.store("jobs", "j2", namespace="other", owners=(owner("a"),), user="c")
+        run.until(lambda: recorder.counts["demo/c"] == 1)
+        crontab = controller.store().get("demo", "a")
+        assert crontab is not None
+        assert [each.name for each in controller.owned("jobs", crontab)] == ["j1", "j2"]
+        assert [each.name for each in controller.owned(there, crontab)] == ["j2"]
+        assert [each.name for each in controller.store(here)] == ["j1"]
+        assert [each.name for each in controller.store(there).by_index("user", "c")] == ["j2"]
+        with pytest.raises(KeyError, match="2 selections of jobs: pass its WatchSpec"):
+            controller.store("jobs")
+        with pytest.raises(KeyError, match="no selection of pods"):
+            controller.store("pods")
+    assert len(service.requests[0].watches) == 3
+    assert "demo/b" not in recorder.counts
+
+
+@pytest.mark.parametrize("alias", ["crontabs", "ct"])
+def test_follows_further_objects_of_its_own_resource(
+    client: Client, service: ClusterService, alias: str
+) -> None:
+    """The controller may name the resource differently."""
+    templates = WatchSpec(alias, namespace="templates")
+    service.store("crontabs", "a")
+    controller = Controller(
+        client,
+        WatchSpec("crontabs", namespace="demo"),
+        watches=[(templates, lambda template: [("demo", template["user"])])],
+    )
+    recorder = Recorder(controller)
+    with Running(controller) as run:
+        service.store("crontabs", "t", namespace="templates", user="a")
+        run.until(lambda: recorder.counts["demo/a"] >= 1)
+        run.until(lambda: len(controller.store(templates)) == 1)
+        assert [each.name for each in controller.store()] == ["a"]
+    assert recorder.counts.keys() == {"demo/a"}
+
+
+def test_refuses_a_second_function(client: Client) -> None:
+    controller = Controller(client, CRONTABS)
+    recorder = Recorder(controller)
+    with pytest.raises(RuntimeError, match="has a reconcile function already"):
+        controller.reconcile(recorder)
+    controller.finalize("example.com/a")(lambda _: None)
+    with pytest.raises(RuntimeError, match="has a finalize function already"):
+        controller.finalize("example.com/b")(lambda _: None)
+
+
 @pytest.mark.parametrize(
     ("failure", "error"),
     [
@@ -518,6 +579,40 @@ def test_finalizes_an_object_and_removes_its_finalizer(
     assert len(finalizing.finalized) == 3
 
 
+def test_finalizes_once_while_the_store_is_behind(
+    client: Client, service: ClusterService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The object is gone when its last finalizer is removed, before the store knows it."""
+    service.store("crontabs", "a", finalizers=(FINALIZER,), deleting=True)
+    finalizing = Finalizing(client, None, None)
+    with Running(finalizing.controller) as run:
+        run.until(lambda: len(patches(service)) == 1)
+        finalizing.controller.enqueue(("demo", "a"))
+        finalizing.controller.enqueue(("demo", "b"))
+        run.until(lambda: finalizing.keys == ["demo/b"])
+        service.remove("crontabs", "a")
+        run.until(lambda: finalizing.keys == ["demo/b", "demo/a"])
+        assert finalizing.finalized == ["a 101"]
+        service.store("crontabs", "a", uid="another", finalizers=(FINALIZER,), deleting=True)
+        run.until(lambda: len(finalizing.finalized) == 2)
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
+
+
+def test_an_object_may_be_gone_when_its_finalizer_is_removed(
+    client: Client, service: ClusterService, caplog: pytest.LogCaptureFixture
+) -> None:
+    finalizing = Finalizing(client, None)
+    with Running(finalizing.controller) as run:
+        run.until(lambda: finalizing.controller._stores.synced)
+        service.refusals.append(Failure(Code.NOT_FOUND, "not found", Status(reason="NotFound")))
+        service.store("crontabs", "a", finalizers=(FINALIZER,), deleting=True)
+        run.until(lambda: len(patches(service)) == 1)
+        service.remove("crontabs", "a")
+        run.until(lambda: finalizing.keys == ["demo/a"])
+    assert finalizing.finalized == ["a 101"]
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
+
+
 def test_needs_a_function_and_runs_once(client: Client, service: ClusterService) -> None:
     controller = Controller(client, CRONTABS)
     with pytest.raises(RuntimeError, match="decorate one with"):
@@ -532,11 +627,7 @@ def test_needs_a_function_and_runs_once(client: Client, service: ClusterService)
 def test_refuses_arguments_without_sense(client: Client) -> None:
     with pytest.raises(ValueError, match="workers must be at least 1"):
         Controller(client, CRONTABS, workers=0)
-    with pytest.raises(ValueError, match="two selections of jobs"):
-        Controller(
-            client, CRONTABS, owns=["jobs"], watches=[(WatchSpec("jobs", name="a"), lambda _: ())]
-        )
-    with pytest.raises(ValueError, match="no store of pods"):
+    with pytest.raises(ValueError, match="no selection of pods"):
         Controller(client, CRONTABS, indexes={"pods": {}})
     with pytest.raises(KeyError, match="pods"):
         Controller(client, CRONTABS).store("pods")

@@ -8,9 +8,10 @@ from pathlib import Path
 import grpc
 import pytest
 
-from kubeconnect import Client, Unauthenticated, WatchSpec
+from kubeconnect import Client, KubeconnectError, Unauthenticated, WatchSpec
 from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import Failure, FakeService, batch, event, of_watch
+from tests.sync.waiting import eventually
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
@@ -149,15 +150,62 @@ def test_watch_many_resumes_after_its_token_expires(service: FakeService, tmp_pa
     assert [request.resume_token for request in service.requests] == ["", "p1"]
 
 
-def test_watch_raises_if_there_is_no_new_token(service: FakeService) -> None:
-    """The stream was open, so it is opened once more, with the same token."""
-    service.play(batch("p1", RESET), EXPIRED, EXPIRED)
-    with Client(service.address, token=lambda: "t1") as client:
-        events = client.watch("pods")
-        next(events)
-        with pytest.raises(Unauthenticated, match="has expired"):
-            next(events)
-    assert sent(service) == ["t1", "t1"]
+def test_store_waits_for_a_token_file_that_is_renewed_late(
+    service: FakeService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
+    file = tmp_path / "token"
+    file.write_text("t1")
+    lost: list[tuple[str, bool]] = []
+
+    def renew_late(error: KubeconnectError, _: float) -> None:
+        lost.append((type(error).__name__, pods.stale))
+        if len(lost) == 3:
+            service.play(batch("p2", BOOKMARK))
+            replace(file, "t2")
+
+    service.tokens = {"t1"}
+    service.play(batch("p1", RESET, SYNCED))
+    with (
+        Client(service.address, token_file=file) as client,
+        client.store("pods", on_retry=renew_late) as pods,
+    ):
+        pods.wait_synced()
+        service.tokens = {"t2"}
+        service.play(EXPIRED)
+        eventually(lambda: pods.resource_version == "12")
+        assert pods.error is None
+    assert lost == [("Unauthenticated", True)] * 3
+    assert sent(service) == ["t1"] * 3 + ["t2"]
+    assert service.requests[-1].resume_token == "p1"
+
+
+def test_watch_waits_for_a_token_function_that_fails(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect._watch_session.FIRST_DELAY_SECONDS", 0.0)
+    fails = [ConnectionError("the issuer is away"), ValueError("no token")]
+    calls: list[int] = []
+
+    def token() -> str:
+        calls.append(1)
+        if len(calls) > 1 and fails:
+            raise fails.pop()
+        return "t1"
+
+    lost: list[str] = []
+    service.play(batch("p1", RESET), EXPIRED, batch("p2", BOOKMARK))
+    with (
+        Client(service.address, token=token) as client,
+        client.watch("pods", on_retry=lambda error, _: lost.append(str(error))) as events,
+    ):
+        seen = [(next(events)).type.name for _ in range(2)]
+    assert seen == ["RESET", "BOOKMARK"]
+    assert lost == [
+        "the credential has expired",
+        "the token function failed: ValueError: no token",
+        "the token function failed: ConnectionError: the issuer is away",
+    ]
 
 
 def test_watch_with_a_fixed_token_ends_when_it_expires(service: FakeService) -> None:

@@ -68,11 +68,11 @@ def test_a_controller_follows_messages(client: Client, service: FakeService) -> 
             owned.extend(controller.owned(ConfigMap, web))
 
     assert_type(controller.store(Secret), Store[Secret])
-    assert_type(controller.owned(ConfigMap, WEB), list[ConfigMap])
     service.play(snapshot(0, WEB), snapshot(1, SETTINGS), snapshot(2, PASSWORD))
     with Running(controller) as running:
         running.until(lambda: len(keys) >= 2)
         assert controller.store(Secret).by_index("type", "Opaque") == [PASSWORD]
+        assert_type(controller.owned(ConfigMap, WEB), list[ConfigMap])
     assert sorted(set(keys)) == [("demo", "db-Opaque"), ("demo", "web")]
     assert owned[0] == SETTINGS
 

@@ -195,3 +195,17 @@ def test_errors_of_the_service_are_raised(client: Client, service: FakeService) 
     service.play(Failure(Code.INVALID_ARGUMENT, "invalid filter"))
     with pytest.raises(InvalidArgument, match="invalid filter"):
         client.wait_for("pods", "web", "object.(", min_resource_version="7")
+
+
+def test_waits_for_the_deletion_of_the_object_that_it_has_seen(
+    client: Client, service: FakeService
+) -> None:
+    service.play(
+        of_watch(0, "t1", RESET, added(web("True", uid="u2")), SYNCED),
+        of_watch(0, "t2", deleted(web("True", uid="u1"))),
+        of_watch(0, "t3", modified(web("False", uid="u2"))),
+        of_watch(0, "t4", deleted(web("False", uid="u2"))),
+    )
+    last = client.wait_for("pods", "web", "deleted", namespace="demo")
+    assert last is not None
+    assert last["status"]["conditions"][0]["status"] == "False"

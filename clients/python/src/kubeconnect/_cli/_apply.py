@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kubeconnect import PatchResult
+from kubeconnect import ApplyError, PatchResult
 from kubeconnect._cli._each import for_each
 from kubeconnect._cli._failures import warn
 from kubeconnect._cli._objects import as_json, as_yaml, content, object_name
@@ -62,13 +62,16 @@ def apply(
         _check_namespace(session, manifest)
 
     def apply_one(manifest: Manifest) -> None:
-        (result,) = session.client.apply_yaml(
-            manifest.data,
-            namespace=_namespace_of(session, manifest),
-            field_manager=field_manager,
-            force=force_conflicts,
-            dry_run=dry_run,
-        )
+        try:
+            (result,) = session.client.apply_yaml(
+                manifest.data,
+                namespace=_namespace_of(session, manifest),
+                field_manager=field_manager,
+                force=force_conflicts,
+                dry_run=dry_run,
+            )
+        except ApplyError as error:
+            raise error.errors[0] from None
         warn(result.warnings)
         _print(result, dry_run, output)
 

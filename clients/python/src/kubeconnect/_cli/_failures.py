@@ -98,9 +98,9 @@ def _is_of_connection(error: Exception) -> bool:
 
 
 def _connection_hint(message: str, address: str) -> str | None:
-    if "CERTIFICATE_VERIFY_FAILED" in message:
+    if "is not trusted" in message:
         return "pass the authority of its certificate as --ca-file, or set KUBECONNECT_CA_FILE"
-    if "WRONG_VERSION_NUMBER" in message:
+    if "does not use TLS" in message:
         return f"the service may speak plain text: use {address.replace('https:', 'http:')}"
     return None
 

@@ -126,7 +126,11 @@ class _Warnings(logging.Handler):
     """Prints the records of the client, such as a lost stream, to stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record in one line."""
+        if getattr(record, "of_result", False):
+            return  # commands print the warnings of their results
+        """Print a record in one line. Commands print the warnings of their results."""
+        if getattr(record, "of_result", False):
+            return
         note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 

@@ -16,13 +16,12 @@ from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, event_decoder_of, resource_name
 from kubeconnect._page_session import PageSession
 from kubeconnect._pages import PageObject, Place
-from kubeconnect._reads import paths
+from kubeconnect._reads import order, paths
 from kubeconnect._relations import Relation
 from kubeconnect._requests import checked, duration
 from kubeconnect._sync._live_page import LivePage
 from kubeconnect._sync._streams import Streams
 from kubeconnect._sync._watch_counts import WatchCounts
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS
 from kubeconnect._watch_spec import WatchSpec
 from kubeconnect.v1 import watch_counts_pb2, watch_pb2
 
@@ -48,7 +47,6 @@ class Live(Streams):
         min_resource_version: str | None = None,
         require_all_namespaces: bool = False,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> WatchCounts:
@@ -57,8 +55,8 @@ class Live(Streams):
 
         ``group_by`` and ``aggregates`` are as in ``count``; all groups are returned, of which there
         may be 10,000. ``min_interval`` is the minimum time between two changes in seconds, from
-        0.1 to 60; the default is one second. ``reconnect``, ``max_staleness``, ``on_retry`` and
-        ``timeout`` are as in ``watch``. ``related`` is evaluated when a stream begins.
+        0.1 to 60; the default is one second. ``reconnect``, ``on_retry`` and ``timeout`` are as
+        in ``watch``. ``related`` is evaluated when a stream begins.
         """
         names = tuple(aggregates or ())
         request = checked(watch_counts_pb2.WatchCountsRequest)(
@@ -80,7 +78,6 @@ class Live(Streams):
             names,
             reconnect=reconnect,
             renews=transport.renews,
-            max_staleness=max_staleness,
             retry_budget=self._timeout,
         )
         return WatchCounts(
@@ -111,7 +108,6 @@ class Live(Streams):
         min_resource_version: str | None = None,
         require_all_namespaces: bool = False,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> LivePage: ...
@@ -133,7 +129,6 @@ class Live(Streams):
         min_resource_version: str | None = None,
         require_all_namespaces: bool = False,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> LivePage[M]: ...
@@ -156,7 +151,6 @@ class Live(Streams):
         min_resource_version: str | None = None,
         require_all_namespaces: bool = False,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> LivePage | LivePage[M]:
@@ -173,7 +167,7 @@ class Live(Streams):
 
         A change that does not touch ``fields``, or the metadata with ``metadata_only``, does not
         change an object of the page. The resource must be one that the service caches.
-        ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in ``watch``.
+        ``reconnect``, ``on_retry`` and ``timeout`` are as in ``watch``.
         """
         spec: WatchSpec[Any] = WatchSpec(
             resource,
@@ -188,7 +182,7 @@ class Live(Streams):
             require_all_namespaces=require_all_namespaces,
         )
         request = spec.to_message(watch_pb2.WatchRequest, resumes=False)
-        request.order_by = order_by or ""
+        request.order_by = order(order_by) or ""
         if joins and not isinstance(resource, str):
             raise ValueError("joins need a resource by its name, not a class")
         request.joins.extend(joins_of(joins))
@@ -198,7 +192,6 @@ class Live(Streams):
             Place(limit).moved(offset, after, limit),
             reconnect=reconnect,
             renews=transport.renews,
-            max_staleness=max_staleness,
             retry_budget=self._timeout,
             decode=event_decoder_of(resource),
         )

@@ -30,7 +30,6 @@ from kubeconnect._sync._streams import Streams
 from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
 from kubeconnect._watch_many_session import K
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS
 from kubeconnect._watch_spec import WatchSpec, check_keyed, resource_of
 from kubeconnect.v1 import watch_pb2 as pb
 
@@ -64,7 +63,6 @@ class Storing(Streams):
         require_all_namespaces: bool = False,
         indexes: Mapping[str, IndexBy] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> Store: ...
@@ -84,7 +82,6 @@ class Storing(Streams):
         require_all_namespaces: bool = False,
         indexes: Mapping[str, IndexBy[M]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> Store[M]: ...
@@ -105,15 +102,14 @@ class Storing(Streams):
         require_all_namespaces: bool = False,
         indexes: Mapping[str, IndexBy[Any]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> Store[Any]:
         """Return a local copy of a selection that follows the cluster, once it is entered as a
         context manager or started. ``store(Pod)`` has messages of ``kubeconnect.k8s``.
 
-        The selection, ``max_staleness`` and ``on_retry`` are as in ``watch``. With ``patches``
-        the objects are in memory twice.
+        The selection and ``on_retry`` are as in ``watch``. With ``patches`` the objects are in
+        memory twice.
 
         ``indexes`` are by name: a field path in kubectl's notation, such as "spec.nodeName" or
         "spec.containers[*].image", or a function that returns the value or the values of an
@@ -153,12 +149,18 @@ class Storing(Streams):
                 spec,
                 event_keeper(keep),
                 resume_token=token,
-                max_staleness=max_staleness,
                 on_retry=note_loss,
             )
 
         follower = Follower(
-            followed.name, [followed], position, open_stream, followed.apply, on_retry, on_error
+            followed.name,
+            [followed],
+            position,
+            open_stream,
+            followed.apply,
+            on_retry,
+            on_error,
+            restores=restore is not None,
         )
         self._followers.add(follower)
 
@@ -174,7 +176,6 @@ class Storing(Streams):
         *,
         indexes: Mapping[K, Mapping[str, IndexBy]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> Stores[K]: ...
@@ -185,7 +186,6 @@ class Storing(Streams):
         *,
         indexes: Mapping[K, Mapping[str, IndexBy[M]]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> Stores[K, M]: ...
@@ -196,7 +196,6 @@ class Storing(Streams):
         *,
         indexes: Mapping[K, Mapping[str, IndexBy[Any]]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> Stores[K, Any]: ...
@@ -206,7 +205,6 @@ class Storing(Streams):
         *,
         indexes: Mapping[K, Mapping[str, IndexBy[Any]]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> Stores[K, Any]:
@@ -237,7 +235,6 @@ class Storing(Streams):
                 specs,
                 decode=[event_keeper(keep) for keep in keeps],
                 resume_token=token,
-                max_staleness=max_staleness,
                 on_retry=note_loss,
                 on_empty=self._warn_if_missing,
             )
@@ -248,7 +245,14 @@ class Storing(Streams):
 
         name = ", ".join(each.name for each in followed.values())
         follower = Follower(
-            name, list(followed.values()), position, open_stream, apply, on_retry, on_error
+            name,
+            list(followed.values()),
+            position,
+            open_stream,
+            apply,
+            on_retry,
+            on_error,
+            restores=restore is not None,
         )
         self._followers.add(follower)
 

@@ -23,7 +23,7 @@ from kubeconnect._sync._watch import Watch
 from kubeconnect._sync._watch_many import WatchMany
 from kubeconnect._transport.options import limit
 from kubeconnect._watch_many_session import K, WatchManySession
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
+from kubeconnect._watch_session import Watched, WatchSession, selection
 from kubeconnect._watch_spec import WatchSpec, check_keyed, resource_of
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import read_pb2
@@ -57,7 +57,6 @@ class Streams(Calls):
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> Watch: ...
@@ -77,7 +76,6 @@ class Streams(Calls):
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> Watch[M]: ...
@@ -98,7 +96,6 @@ class Streams(Calls):
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> Watch | Watch[M]:
@@ -119,12 +116,8 @@ class Streams(Calls):
         objects cached, and is sent complete objects.
 
         A lost stream is opened again; with ``reconnect=False`` the error is raised instead.
-        A stream that the service reports as stale for ``max_staleness`` seconds is opened
-        again over another connection, because the API server may be unreachable for one
-        replica only; ``math.inf`` turns this off. The time doubles for each further replica
-        that is stale too, up to 32 times. ``on_retry`` is called with the error and the
-        number of seconds until the next attempt. It must return soon. Errors are raised with
-        the first event.
+        ``on_retry`` is called with the error and the number of seconds until the next
+        attempt. It must return soon. Errors are raised with the first event.
 
         ``timeout`` is the number of seconds after which the iteration raises
         DeadlineExceeded; the default is no limit.
@@ -151,7 +144,6 @@ class Streams(Calls):
             event_decoder_of(resource),
             resume_token=resume_token,
             reconnect=reconnect,
-            max_staleness=max_staleness,
             on_retry=on_retry,
             timeout=timeout,
         )
@@ -163,7 +155,6 @@ class Streams(Calls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> Watch[Any]:
@@ -176,7 +167,6 @@ class Streams(Calls):
                 request,
                 reconnect=reconnect,
                 renews=transport.renews,
-                max_staleness=max_staleness,
                 retry_budget=self._timeout,
                 decode=decode,
             ),
@@ -193,7 +183,6 @@ class Streams(Calls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> WatchMany[K]: ...
@@ -204,7 +193,6 @@ class Streams(Calls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> WatchMany[K, M]: ...
@@ -215,7 +203,6 @@ class Streams(Calls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> WatchMany[K, Any]: ...
@@ -225,7 +212,6 @@ class Streams(Calls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> WatchMany[K, Any]:
@@ -238,8 +224,8 @@ class Streams(Calls):
 
         ``resume_token``, from an earlier call with the same watches in the same order,
         resumes each of them, as in ``watch``. A watch that cannot be resumed begins
-        with RESET. ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in
-        ``watch``. The stream is stale if one of its watches is.
+        with RESET. ``reconnect``, ``on_retry`` and ``timeout`` are as in ``watch``. The stream
+        is stale if one of its watches is.
 
         The events of ``WatchSpec(Pod)`` have messages of ``kubeconnect.k8s``. Among watches of
         several classes, test events with ``isinstance(event.object, Pod)``.
@@ -248,7 +234,6 @@ class Streams(Calls):
             watches,
             resume_token=resume_token,
             reconnect=reconnect,
-            max_staleness=max_staleness,
             on_retry=on_retry,
             on_empty=self._warn_if_missing,
             timeout=timeout,
@@ -261,7 +246,6 @@ class Streams(Calls):
         decode: Sequence[DecodeEvent] | None = None,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_empty: OnEmpty | None = None,
         timeout: float | None = None,
@@ -281,7 +265,6 @@ class Streams(Calls):
                 request,
                 reconnect=reconnect,
                 renews=transport.renews,
-                max_staleness=max_staleness,
                 retry_budget=self._timeout,
                 decode=decode,
             ),

@@ -39,6 +39,36 @@ _NARROWER: dict[tuple[grpc.StatusCode, str], type[errors.KubeconnectError]] = {
 }
 
 
+# Mistakes in the address or the certificates: what gRPC or its TLS library reports, and what to
+# do.
+_MISTAKES = (
+    ("WRONG_VERSION_NUMBER", "the port does not use TLS: use http://"),
+    (
+        "CERTIFICATE_VERIFY_FAILED: (?P<why>.*)",
+        "the certificate of the server is not trusted ({why}): pass its CA certificates as ca_file",
+    ),
+    (
+        "Peer name (?P<host>.*) is not in peer certificate",
+        "the certificate is not for {host}: use a name that the certificate has",
+    ),
+    (
+        "missing selected ALPN property",
+        "the server does not use HTTP/2: it is not kubeconnect, or a proxy in front of it",
+    ),
+)
+
+# The same over plain text. These reports may have other causes.
+_MISTAKES_OF_PLAIN_TEXT = (
+    (
+        "(?P<what>Failed parsing HTTP/2|.*http1.x server.*)",
+        "{what}: the server is not kubeconnect, or if it uses TLS, use https://",
+    ),
+    ("(?P<what>Socket closed|.*reset by peer.*)", "{what}: if it uses TLS, use https://"),
+)
+
+# gRPC's error for a response of a server that is not one of gRPC.
+_NOT_GRPC = re.compile(r"Received http2 header with status: (\d+)")
+
 # How gRPC begins the error of a connection that could not be established.
 _CONNECTING = re.compile(
     r"^failed to connect to all addresses; last error: [A-Z]+: [^ ]+: "
@@ -56,15 +86,53 @@ def failure(error: grpc.RpcError, address: object) -> errors.KubeconnectError:
     if status:
         kind = _NARROWER.get((code, status.reason), kind)
         message = message or status.message
+    elif answer := _NOT_GRPC.search(message):
+        return _not_grpc(code, answer[1], address)
     request_id = next((value for key, value in metadata if key == _REQUEST_ID), None)
     return kind(code, unreachable(message, address), status, request_id=request_id)
 
 
 def unreachable(message: str, address: object) -> str:
     """Return gRPC's error of a connection that could not be established, with the address as the
-    user writes it; any other message unchanged.
+    user writes it, and with what to do about a mistake; any other message unchanged.
     """
-    return _CONNECTING.sub(f"kubeconnect is unreachable at {address}: ", message)
+    begin = _CONNECTING.match(message)
+    if begin is None:
+        return message
+    problem = message[begin.end() :]
+    plain = str(address).startswith("http:")
+    for report, mistake in _MISTAKES + (_MISTAKES_OF_PLAIN_TEXT if plain else ()):
+        if found := re.search(report, problem):
+            problem = mistake.format(**found.groupdict())
+            break
+    return f"kubeconnect is unreachable at {address}: {problem}"
+
+
+def _not_grpc(code: grpc.StatusCode, status: str, address: object) -> errors.KubeconnectError:
+    """Return the exception for a response with an HTTP status. Only 401 is about the caller: gRPC
+    takes 403 for a missing permission, and 404 for a missing method.
+    """
+    message = (
+        f"the server at {address} responds with HTTP status {status}, not as kubeconnect does: use "
+        "the address of the kubeconnect service, not of the API server or of another server"
+    )
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        return errors.Unauthenticated(code, message)
+    return errors.Unavailable(grpc.StatusCode.UNAVAILABLE, message)
+
+
+class TokenFailed(errors.Unauthenticated):
+    """The caller's token function has failed, or has returned what is no token. ``__cause__`` is
+    its exception.
+    """
+
+
+def token_failed(cause: Exception) -> TokenFailed:
+    """Return the error for an exception of the token function."""
+    message = f"the token function failed: {type(cause).__name__}: {cause}"
+    error = TokenFailed(grpc.StatusCode.UNAUTHENTICATED, message)
+    error.__cause__ = cause
+    return error
 
 
 def silent(seconds: float) -> errors.Unavailable:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, overload
 
-from kubeconnect._errors import KubeconnectError
+from kubeconnect._errors import ApplyError, Cancelled, KubeconnectError
 from kubeconnect._kinds import KindMessage
+from kubeconnect._leases import LeadershipLost
 from kubeconnect._manifests import Manifest, read_yaml
 from kubeconnect._messages import M, message_to_dict
 from kubeconnect._writes import FieldValidation, FieldValidationLike, PatchResult
@@ -105,10 +106,10 @@ class AsyncApply(AsyncWrites, AsyncCluster):
         ``pip install 'kubeconnect[yaml]'`` installs.
 
         Raises ValueError, before anything is applied, if a document is not YAML or not an
-        object that names itself. If an object is rejected, the objects before it have been
-        applied, and the message of the error names the object.
+        object that names itself. All objects are tried. If some are rejected, ApplyError is
+        raised, which has the results and the errors of all of them.
         """
-        results = []
+        results: list[PatchResult | KubeconnectError] = []
         known: dict[str, dict[str, bool]] = {}
         for manifest in read_yaml(text):
             try:
@@ -123,13 +124,16 @@ class AsyncApply(AsyncWrites, AsyncCluster):
                     field_validation=field_validation,
                     timeout=timeout,
                 )
+            except (Cancelled, LeadershipLost):
+                raise  # as all others would
             except KubeconnectError as error:
-                message = f"{manifest}: {error.message}"
-                raise type(error)(
-                    error.code, message, error.status, request_id=error.request_id
-                ) from error
-            results.append(result)
-        return results
+                results.append(_named(error, manifest))
+            else:
+                results.append(result)
+        applied = [each for each in results if isinstance(each, PatchResult)]
+        if len(applied) < len(results):
+            raise ApplyError(results)
+        return applied
 
     async def _apply(
         self,
@@ -160,3 +164,11 @@ class AsyncApply(AsyncWrites, AsyncCluster):
     async def _scopes(self, group: str, timeout: float | None) -> dict[str, bool]:
         served = await self.resource_types(group=group or "core", timeout=timeout)
         return {each.resource.kind: each.resource.namespaced for each in served.types}
+
+
+def _named(error: KubeconnectError, manifest: Manifest) -> KubeconnectError:
+    """Return the error with a message that names the object."""
+    message = f"{manifest}: {error.message}"
+    named = type(error)(error.code, message, error.status, request_id=error.request_id)
+    named.__cause__ = error
+    return named

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar, overload
@@ -130,14 +129,16 @@ class AsyncController:
         """Create a controller, which does nothing before ``run``.
 
         Resources are named as in kubectl, or are classes of ``kubeconnect.k8s``, whose stores
-        have messages; a WatchSpec selects some of their objects. ``owns``
+        have messages; a WatchSpec selects some of their objects. Several selections of one
+        resource have a store each, and equal ones share it. ``owns``
         are the resources of objects that the function creates with an owner reference whose
         ``controller`` is true. ``watches`` are further resources, each with a function that
         returns the keys to reconcile, as tuples of namespace and name. ``namespace`` applies
         to all of them except to a WatchSpec; None means all namespaces. All of them are
         watched in one stream.
 
-        ``indexes`` are those of the stores, by resource: see ``AsyncClient.stores``. ``elector``
+        ``indexes`` are those of the stores, by resource: see ``AsyncClient.stores``. They are for
+        all selections of a resource, unless the key is a WatchSpec. ``elector``
         lets only one process reconcile: the controller acquires leadership when its stores are
         in sync, and closes the elector at the end. ``name`` is the label of the metrics, by
         default the resource.
@@ -147,15 +148,16 @@ class AsyncController:
         snapshots, ``math.inf`` for no limit, and ``stop_timeout`` the time that running calls
         have to end. All times are in seconds.
 
-        Raises ValueError for invalid numbers, and for a resource that is given twice with
-        different selections.
+        Raises ValueError for invalid numbers, and for indexes of a resource that the controller
+        does not watch.
         """
         if workers < 1:
             raise ValueError(f"workers must be at least 1, not {workers}")
-        specs = _Specs(namespace)
-        self._resource = specs.add(resource)
-        self._owns = list(dict.fromkeys(map(specs.add, owns)))
-        self._watches = [(specs.add(watched), mapper) for watched, mapper in watches]
+        self._selections = selections = _Selections(namespace)
+        self._main = selections.add(resource)
+        self._owns = list(dict.fromkeys(map(selections.add, owns)))
+        self._watches = [(selections.add(watched), mapper) for watched, mapper in watches]
+        self._resource = resource_name(resource_of(selections.specs[self._main]))
         self._name = name or self._resource
         self._worker_count = workers
         self._elector = elector
@@ -169,8 +171,8 @@ class AsyncController:
             metrics=self._metrics.queue,
         )
         self._stores = client.stores(
-            specs.by_resource,
-            indexes=self._all_indexes(indexes or {}, specs.by_resource),
+            dict(enumerate(selections.specs)),
+            indexes=self._all_indexes(indexes or {}),
             on_error=self._end_with,
         )
         self._client = client
@@ -187,7 +189,11 @@ class AsyncController:
         return f"<{type(self).__name__} {self._name}>"
 
     def reconcile(self, function: F) -> F:
-        """Set the function that reconciles a key. Use it as a decorator."""
+        """Set the function that reconciles a key. Use it as a decorator. Raises RuntimeError if
+        there is one already.
+        """
+        if self._function is not None:
+            raise RuntimeError("the controller has a reconcile function already")
         self._function = function
         return function
 
@@ -202,38 +208,52 @@ class AsyncController:
         The finalizer is added to each object before the object is first reconciled. An object
         that is being deleted is not reconciled any more. The function is called with it, again
         if it has raised an exception or returned a delay, and after that the finalizer is
-        removed. It may be called again for an object that it has finalized.
+        removed. If the object has changed meanwhile, the function is called again. Raises
+        RuntimeError if there is such a function already.
 
         The caller needs the permission to patch the resource. ``fields`` of a WatchSpec must
         contain "metadata".
         """
 
         def set_function(function: G) -> G:
+            if self._finalizer is not None:
+                raise RuntimeError("the controller has a finalize function already")
             self._finalizer = AsyncFinalizer(self._client, self._resource, finalizer, function)
             return function
 
         return set_function
 
     @overload
-    def store(self, resource: str | None = None) -> AsyncStore: ...
+    def store(self, resource: str | WatchSpec | None = None) -> AsyncStore: ...
     @overload
-    def store(self, resource: type[M]) -> AsyncStore[M]: ...
-    def store(self, resource: str | type[M] | None = None) -> AsyncStore[Any]:
+    def store(self, resource: type[M] | WatchSpec[M]) -> AsyncStore[M]: ...
+    def store(self, resource: Watchable | None = None) -> AsyncStore[Any]:
         """Return the store of a resource of the controller, as it was named there; by default
-        that of the objects that it reconciles. Raises KeyError for any other resource.
+        that of the objects that it reconciles. Raises KeyError for any other resource, and for
+        one of which there are several selections: pass the WatchSpec.
         """
-        return self._stores[self._resource if resource is None else resource_name(resource)]
+        if resource is None:
+            return self._stores[self._main]
+        found = self._selections.of(resource)
+        if len(found) > 1:
+            name = resource_name(resource_of(self._selections.specs[found[0]]))
+            problem = f"the controller has {len(found)} selections of {name}: pass its WatchSpec"
+            raise KeyError(problem)
+        return self._stores[found[0]]
 
     @overload
-    def owned(self, resource: str, owner: Object | KindMessage) -> list[Object]: ...
+    def owned(self, resource: str | WatchSpec, owner: Object | KindMessage) -> list[Object]: ...
     @overload
-    def owned(self, resource: type[M], owner: Object | KindMessage) -> list[M]: ...
-    def owned(self, resource: str | type[M], owner: Object | KindMessage) -> list[Any]:
+    def owned(self, resource: type[M] | WatchSpec[M], owner: Object | KindMessage) -> list[M]: ...
+    def owned(self, resource: Watchable, owner: Object | KindMessage) -> list[Any]:
         """Return the objects of a resource of ``owns`` whose controller is this object, from
-        the store. The UID is compared, so that the objects of an earlier owner with the same
-        name are not among them.
+        the stores of its selections. The UID is compared, so that the objects of an earlier owner
+        with the same name are not among them. Raises KeyError for any other resource.
         """
-        return self._stores[resource_name(resource)].by_index(OWNER_INDEX, uid_of(owner))
+        stores = [self._stores[each] for each in self._selections.of(resource)]
+        uid = uid_of(owner)
+        found = [obj for store in stores for obj in store.by_index(OWNER_INDEX, uid)]
+        return list({key_of(obj): obj for obj in found}.values())
 
     def enqueue(self, key: tuple[str | None, str], delay: float = 0.0) -> None:
         """Reconcile a key after ``delay`` seconds, for a reason outside of the cluster."""
@@ -287,16 +307,16 @@ class AsyncController:
 
     def _start(self) -> None:
         self._stores.start()
-        self._follow(self._resource, lambda obj: (key_of(obj),))
-        for resource in self._owns:
-            self._follow(resource, self._owner_of)
-        for resource, mapper in self._watches:
-            self._follow(resource, mapper)
+        self._follow(self._main, lambda obj: (key_of(obj),))
+        for selection in self._owns:
+            self._follow(selection, self._owner_of)
+        for selection, mapper in self._watches:
+            self._follow(selection, mapper)
         self._starter.start(f"kubeconnect controller {self._name}", self._begin)
 
-    def _follow(self, resource: str, mapper: Mapper) -> None:
+    def _follow(self, selection: int, mapper: Mapper) -> None:
         enqueue = partial(self._enqueue, mapper)
-        self._stores[resource].subscribe(
+        self._stores[selection].subscribe(
             on_add=enqueue, on_update=partial(self._enqueue_both, mapper), on_delete=enqueue
         )
 
@@ -312,7 +332,7 @@ class AsyncController:
             self._enqueue(mapper, new)
 
     def _owner_of(self, obj: Object | KindMessage) -> Iterable[ObjectKey]:
-        key = owner_key(obj, self._stores[self._resource].resource)
+        key = owner_key(obj, self._stores[self._main].resource)
         return () if key is None else (key,)
 
     async def _begin(self) -> None:
@@ -385,6 +405,8 @@ class AsyncController:
         assert self._function is not None
         finalizer = self._finalizer
         obj = None if finalizer is None else self.store().get(*key)
+        if finalizer is not None and obj is None:
+            finalizer.forget(key)
         if finalizer is None or obj is None:
             return requeue_seconds(await invoke(self._function, key))
         if finalizer.is_due(obj):
@@ -433,30 +455,51 @@ class AsyncController:
         self._metrics.stop()
 
     def _all_indexes(
-        self, indexes: Mapping[Any, Mapping[str, IndexBy[Any]]], resources: Collection[str]
-    ) -> dict[str, dict[str, IndexBy[Any]]]:
-        found = {resource_name(key): dict(each) for key, each in indexes.items()}
-        if unknown := found.keys() - resources:
-            raise ValueError(f"the controller has no store of {', '.join(sorted(unknown))}")
-        for resource in self._owns:
-            found.setdefault(resource, {})[OWNER_INDEX] = owner_uid
+        self, indexes: Mapping[Any, Mapping[str, IndexBy[Any]]]
+    ) -> dict[int, dict[str, IndexBy[Any]]]:
+        found: dict[int, dict[str, IndexBy[Any]]] = {}
+        for resource, each in indexes.items():
+            try:
+                for selection in self._selections.of(resource):
+                    found.setdefault(selection, {}).update(each)
+            except KeyError as error:
+                raise ValueError(error.args[0]) from None
+        for selection in self._owns:
+            found.setdefault(selection, {})[OWNER_INDEX] = owner_uid
         return found
 
 
-class _Specs:
-    """The selections of a controller, by the names of their resources."""
+class _Selections:
+    """The selections of a controller, each of which has a store: numbered, and none twice."""
 
     def __init__(self, namespace: str | None) -> None:
-        self.by_resource: dict[str, WatchSpec[Any]] = {}
+        self.specs: list[WatchSpec[Any]] = []
         self._namespace = namespace
 
-    def add(self, resource: Watchable) -> str:
-        """Add a selection, and return the name of its resource."""
-        spec: WatchSpec[Any]
-        spec = resource if isinstance(resource, WatchSpec) else WatchSpec(resource)
-        if spec is not resource:
-            spec = replace(spec, namespace=self._namespace)
-        name = resource_name(resource_of(spec))
-        if self.by_resource.setdefault(name, spec) != spec:
-            raise ValueError(f"the controller has two selections of {name}: use one for both")
-        return name
+    def add(self, resource: Watchable) -> int:
+        """Add a selection unless there is an equal one, and return its number."""
+        spec = self._spec(resource)
+        if spec not in self.specs:
+            self.specs.append(spec)
+        return self.specs.index(spec)
+
+    def of(self, resource: Watchable) -> list[int]:
+        """Return the numbers of the selections of a resource, or of one selection. Raises
+        KeyError if there is none.
+        """
+        if isinstance(resource, WatchSpec):
+            found = [number for number, each in enumerate(self.specs) if each == resource]
+        else:
+            name = resource_name(resource)
+            names = [resource_name(resource_of(each)) for each in self.specs]
+            found = [number for number, each in enumerate(names) if each == name]
+        if not found:
+            shown = resource if isinstance(resource, WatchSpec) else resource_name(resource)
+            raise KeyError(f"the controller has no selection of {shown}")
+        return found
+
+    def _spec(self, resource: Watchable) -> WatchSpec[Any]:
+        if isinstance(resource, WatchSpec):
+            return resource
+        spec: WatchSpec[Any] = WatchSpec(resource, namespace=self._namespace)
+        return spec

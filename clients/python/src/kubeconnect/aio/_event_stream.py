@@ -13,6 +13,7 @@ import grpc
 from kubeconnect._connection import Connection, OnRetry
 from kubeconnect._errors import DeadlineExceeded, KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect._transport.aio import AsyncLatch, AsyncStream
+from kubeconnect._transport.failures import TokenFailed, token_failed
 from kubeconnect._transport.options import limit, remaining
 from kubeconnect._watch_session import Request, Response, Session, Step, Watched
 
@@ -38,20 +39,20 @@ class AsyncEventStream(Generic[Request, Response, Step]):
     many seconds after the watch was opened, and closes the stream. A stream that is lost,
     or silent for 12 seconds, is opened again after a delay and resumes at its last position;
     the iteration continues. The first message of a stream may take 60 seconds. A stream that
-    is silent, or has been reported as stale for ``max_staleness`` seconds, resumes over
-    another connection, which may lead to another replica. If the service cannot resume at
-    the position, it sends RESET and a new snapshot.
+    is silent resumes over another connection, which may lead to another replica. If the
+    service cannot resume at the position, it sends RESET and a new snapshot. A stream that is
+    stale stays open: the service ends it when another replica is current.
 
     The iteration raises an error if the stream is rejected, or if it is lost and
     ``reconnect`` is False (in most cases Unavailable). It also raises if the first stream
     cannot be opened, unless the service sends a retry delay that is within the client's
-    ``timeout``. If the bearer token of a stream has expired, and the client has a token
-    function or a token file, the stream is opened again, once, with a new token.
+    ``timeout``. If the credentials of a stream have expired, and can be renewed (files, a token
+    function or a command), the stream is opened again until they are.
 
     A loss is reported by ``connection``, ``freshness`` and ``on_retry``. The logger
-    "kubeconnect" logs it as a warning, or at the level INFO if the token has expired or the
-    service moves the stream to another replica. A loss is detected only while an iteration
-    waits. The properties may be read from any thread.
+    "kubeconnect" logs it as a warning, or at the level INFO if the stream is opened again with
+    new credentials or the service moves it to another replica. A loss is detected only while
+    an iteration waits. The properties may be read from any thread.
     """
 
     def __init__(
@@ -150,7 +151,6 @@ class AsyncEventStream(Generic[Request, Response, Step]):
 
     async def _receive(self) -> None:
         try:
-            await self._leave_if_stale()
             self._session.receive(await self._read())
         except KubeconnectError as error:
             if self._closed.is_set() or self._session.is_outdated:
@@ -163,7 +163,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         """Report a loss, after which the stream is opened again; raise the error if it is final."""
         self._delay = self._session.delay_after(error)
         if self._delay is None:
-            raise error
+            raise (isinstance(error, TokenFailed) and error.__cause__) or error
         self._report_loss(error, self._delay)
 
     def _is_timeout(self, error: KubeconnectError) -> bool:
@@ -175,14 +175,13 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         early = TOLERANCE_SECONDS if isinstance(error, DeadlineExceeded) else 0.0
         return self._rest <= early
 
-    async def _leave_if_stale(self) -> None:
-        error = self._session.staleness_error()
-        if error is not None:
-            await self._stream.leave()
-            raise error
-
     async def _read(self) -> Response:
-        response = await self._stream.read(self._session.quiet_seconds)
+        try:
+            response = await self._stream.read(self._session.quiet_seconds)
+        except KubeconnectError:
+            raise
+        except Exception as error:
+            raise token_failed(error) from error
         if response is None:
             if self._session.is_finite:
                 await self.close()
@@ -190,7 +189,8 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         return response
 
     def _report_loss(self, error: KubeconnectError, delay: float) -> None:
-        usual = isinstance(error, Unauthenticated) or error.reason == "StreamMoved"
+        renewed = isinstance(error, Unauthenticated) and not delay
+        usual = renewed or error.reason == "StreamMoved"
         level = logging.INFO if usual else logging.WARNING
         _logger.log(level, "watch lost (%s); reconnecting in %.1f s", error, delay)
         if self._on_retry is not None:
@@ -204,8 +204,8 @@ class AsyncEventStream(Generic[Request, Response, Step]):
             return
         try:
             self._stream = self._open_stream(self._session.open(), True, self._rest)
-        except KubeconnectError as error:  # there may be no token
-            self._note_loss(error)
+        except Exception as error:  # there may be no token
+            self._note_loss(error if isinstance(error, KubeconnectError) else token_failed(error))
             return
         self._delay = None
         if self._closed.is_set():  # close() ran meanwhile and has not closed this stream

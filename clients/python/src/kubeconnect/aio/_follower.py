@@ -12,7 +12,7 @@ import grpc
 
 from kubeconnect._concurrency.aio import AsyncWorker, call
 from kubeconnect._connection import Connection, OnRetry
-from kubeconnect._errors import Cancelled, DeadlineExceeded, InvalidArgument, KubeconnectError
+from kubeconnect._errors import Cancelled, DeadlineExceeded, KubeconnectError
 from kubeconnect._events import Event
 from kubeconnect._store_state import Position, StoreState
 from kubeconnect._transport.aio import AsyncLatch
@@ -80,10 +80,14 @@ class AsyncFollower:
         apply: Callable[[Any, str | None], None],
         on_retry: OnRetry | None,
         on_error: Callable[[Exception], object] | None,
+        *,
+        restores: bool,
     ) -> None:
         """``open_stream`` opens the stream at a resume token, and ``apply`` applies a step of
-        it, after which the stream resumes with a token.
+        it, after which the stream resumes with a token. ``restores`` is whether the stores begin
+        with the objects of a dump, if there is one.
         """
+        self._restores = restores
         self.followed = followed
         self.position = position
         self.stream: AsyncResumableStream[Any, Any, Any] | None = None
@@ -96,7 +100,6 @@ class AsyncFollower:
         self._on_error = on_error
         self._created = now()
         self._last_loss: KubeconnectError | None = None
-        self._received = False
         self._closed = False
         self._worker = AsyncWorker(self._run, f"kubeconnect store of {name}")
 
@@ -131,8 +134,8 @@ class AsyncFollower:
 
     async def wait_synced(self, followed: Sequence[AsyncFollowed], timeout: float | None) -> None:
         """Wait until all of these stores are in sync. Raises the error that ended the stream."""
-        if self.stream is None and not self._closed:
-            raise RuntimeError(f"the store of {self._name} is not started: use it in a with block")
+        if not self._closed:
+            self._check_started()
         end = math.inf if timeout is None else monotonic() + timeout
         for each in followed:
             rest = None if timeout is None else max(end - monotonic(), 0.0)
@@ -142,6 +145,15 @@ class AsyncFollower:
             raise self._cancelled()
         if not all(each.state.synced for each in followed):
             raise self._not_synced(timeout)
+
+    def check_readable(self) -> None:
+        """Raise RuntimeError if the stores were never started, and have no objects of a dump."""
+        if not self._restores:
+            self._check_started()
+
+    def _check_started(self) -> None:
+        if self.stream is None:
+            raise RuntimeError(f"the store of {self._name} is not started: use it in a with block")
 
     async def wait_ended(self, timeout: float | None) -> None:
         """Wait for the end. Raises the error that ended the stream."""
@@ -180,24 +192,9 @@ class AsyncFollower:
                 _logger.error("on_error of the store of %s failed", self._name, exc_info=failure)
 
     async def _follow(self) -> None:
-        """Read the stream. If the service rejects the restored token, begin with a snapshot."""
-        try:
-            await self._read_stream()
-        except InvalidArgument as error:
-            if self._received or self.position.token is None:
-                raise
-            _logger.warning("the dump of %s cannot be resumed: %s", self._name, error)
-            self.position.token = None
-            self.stream = self._open_stream(None, self._note_loss)
-            if self._closed:  # close() ran meanwhile and has not closed this stream
-                await self.stream.close()
-            await self._read_stream()
-
-    async def _read_stream(self) -> None:
         if (stream := self.stream) is None:
             return
         async for step in stream:
-            self._received = True
             self._apply(step, stream.resume_token)
 
     def _note_loss(self, error: KubeconnectError, delay: float) -> None:

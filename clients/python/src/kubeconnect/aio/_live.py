@@ -14,10 +14,9 @@ from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, event_decoder_of, resource_name
 from kubeconnect._page_session import PageSession
 from kubeconnect._pages import PageObject, Place
-from kubeconnect._reads import paths
+from kubeconnect._reads import order, paths
 from kubeconnect._relations import Relation
 from kubeconnect._requests import checked, duration
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS
 from kubeconnect._watch_spec import WatchSpec
 from kubeconnect.aio._live_page import AsyncLivePage
 from kubeconnect.aio._streams import AsyncStreams
@@ -46,7 +45,6 @@ class AsyncLive(AsyncStreams):
         min_resource_version: str | None = None,
         require_all_namespaces: bool = False,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatchCounts:
@@ -55,8 +53,8 @@ class AsyncLive(AsyncStreams):
 
         ``group_by`` and ``aggregates`` are as in ``count``; all groups are returned, of which there
         may be 10,000. ``min_interval`` is the minimum time between two changes in seconds, from
-        0.1 to 60; the default is one second. ``reconnect``, ``max_staleness``, ``on_retry`` and
-        ``timeout`` are as in ``watch``. ``related`` is evaluated when a stream begins.
+        0.1 to 60; the default is one second. ``reconnect``, ``on_retry`` and ``timeout`` are as
+        in ``watch``. ``related`` is evaluated when a stream begins.
         """
         names = tuple(aggregates or ())
         request = checked(watch_counts_pb2.WatchCountsRequest)(
@@ -78,7 +76,6 @@ class AsyncLive(AsyncStreams):
             names,
             reconnect=reconnect,
             renews=transport.renews,
-            max_staleness=max_staleness,
             retry_budget=self._timeout,
         )
         return AsyncWatchCounts(
@@ -109,7 +106,6 @@ class AsyncLive(AsyncStreams):
         min_resource_version: str | None = None,
         require_all_namespaces: bool = False,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncLivePage: ...
@@ -131,7 +127,6 @@ class AsyncLive(AsyncStreams):
         min_resource_version: str | None = None,
         require_all_namespaces: bool = False,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncLivePage[M]: ...
@@ -154,7 +149,6 @@ class AsyncLive(AsyncStreams):
         min_resource_version: str | None = None,
         require_all_namespaces: bool = False,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncLivePage | AsyncLivePage[M]:
@@ -171,7 +165,7 @@ class AsyncLive(AsyncStreams):
 
         A change that does not touch ``fields``, or the metadata with ``metadata_only``, does not
         change an object of the page. The resource must be one that the service caches.
-        ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in ``watch``.
+        ``reconnect``, ``on_retry`` and ``timeout`` are as in ``watch``.
         """
         spec: WatchSpec[Any] = WatchSpec(
             resource,
@@ -186,7 +180,7 @@ class AsyncLive(AsyncStreams):
             require_all_namespaces=require_all_namespaces,
         )
         request = spec.to_message(watch_pb2.WatchRequest, resumes=False)
-        request.order_by = order_by or ""
+        request.order_by = order(order_by) or ""
         if joins and not isinstance(resource, str):
             raise ValueError("joins need a resource by its name, not a class")
         request.joins.extend(joins_of(joins))
@@ -196,7 +190,6 @@ class AsyncLive(AsyncStreams):
             Place(limit).moved(offset, after, limit),
             reconnect=reconnect,
             renews=transport.renews,
-            max_staleness=max_staleness,
             retry_budget=self._timeout,
             decode=event_decoder_of(resource),
         )

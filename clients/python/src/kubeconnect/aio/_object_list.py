@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import grpc
+
 from kubeconnect._columns import Fields
 from kubeconnect._data_frames import arrow_of, pandas_of, polars_of, records_of
-from kubeconnect._errors import Expired
+from kubeconnect._errors import Expired, InvalidArgument
 from kubeconnect._freshness import Freshness
 from kubeconnect._html import MAX_ROWS, html_table, without_empty
 from kubeconnect._indexing import AsyncIndexing
@@ -214,4 +216,13 @@ class AsyncObjectList(AsyncIndexing[T]):
         request = pb.ListRequest()
         request.CopyFrom(self._request)
         request.page_token = token
-        return await self._transport.read(self._transport.resources.List, request, self._timeout)
+        try:
+            return await self._transport.read(
+                self._transport.resources.List, request, self._timeout
+            )
+        except InvalidArgument as error:
+            if not token:
+                raise
+            # The first page was not rejected: the token is of another version of the service.
+            code = grpc.StatusCode.OUT_OF_RANGE
+            raise Expired(code, error.message, error.status, request_id=error.request_id) from error

@@ -13,7 +13,7 @@ from kubeconnect._joins import messages_of as joins_of
 from kubeconnect._kinds import KindMessage
 from kubeconnect._messages import M, decode, decoder_of, encoding_of, resource_name
 from kubeconnect._objects import Resource
-from kubeconnect._reads import Consistency, ConsistencyLike, GetResult, paths
+from kubeconnect._reads import Consistency, ConsistencyLike, GetResult, order, paths, warn_if_empty
 from kubeconnect._relations import Relation
 from kubeconnect._requests import checked
 from kubeconnect._transport.options import deadline
@@ -155,6 +155,9 @@ class AsyncReads(AsyncCalls):
         many as fit into about 3 MiB. ``timeout`` applies to each page. ``fields`` may also be
         the columns of ``to_pandas`` and the like: {"node": "spec.nodeName"}.
 
+        If a ``filter`` leaves out all objects because it has no value for them, the logger
+        "kubeconnect" warns with the reason.
+
         ``joins`` are up to 8 kinds of related objects to return with each object, in
         ``Object.joined``, by names that you choose. See ``Join``. They need a resource by its
         name, and do not select or order the objects.
@@ -172,7 +175,7 @@ class AsyncReads(AsyncCalls):
             joins=joins_of(joins),
             fields=paths(fields),
             metadata_only=metadata_only,
-            order_by=order_by,
+            order_by=order(order_by),
             min_resource_version=min_resource_version,
             consistency=Consistency.number_of(consistency),
             require_all_namespaces=require_all_namespaces,
@@ -181,6 +184,7 @@ class AsyncReads(AsyncCalls):
         )
         seconds = deadline(timeout, self._timeout)
         first = await self._transport.read(self._transport.resources.List, request, seconds)
+        warn_if_empty(request.resource, filter, len(first.objects), first.warnings)
         return AsyncObjectList(
             self._transport, request, first, seconds, decoder_of(resource), fields
         )
@@ -228,6 +232,7 @@ class AsyncReads(AsyncCalls):
         response = await self._transport.read(
             self._transport.resources.Count, request, deadline(timeout, self._timeout)
         )
+        warn_if_empty(request.resource, filter, response.total_count, response.warnings)
         return CountResult.from_message(response, tuple(request.group_by), tuple(aggregates or ()))
 
     async def table(

@@ -14,6 +14,7 @@ from kubeconnect._connection import Connection
 from kubeconnect._freshness import Freshness
 from kubeconnect._objects import Resource
 from kubeconnect._store_dump import Dump, Part, encode, write_file
+from kubeconnect._store_state import StoreState
 from kubeconnect._transport.options import deadline
 from kubeconnect._types import T, T_co
 from kubeconnect.aio._follower import AsyncFollowed, AsyncFollower
@@ -156,7 +157,8 @@ class AsyncStore(AsyncStoreLifecycle, Generic[T_co]):
     """A local copy of the objects of a selection that follows the cluster: an informer.
 
     Use it as a context manager. It watches in the background, and reads never wait: they
-    return what the store has. A lost stream is opened again and resumes, as in
+    return what the store has; before it is started they raise RuntimeError, unless the store
+    restores a dump. A lost stream is opened again and resumes, as in
     ``AsyncClient.watch``. A new snapshot replaces the objects when it is complete, so that
     readers never see a part of a snapshot: before the first one the store is empty, or as it
     was restored.
@@ -193,36 +195,41 @@ class AsyncStore(AsyncStoreLifecycle, Generic[T_co]):
     def __repr__(self) -> str:
         """Return the resource, the number of objects, and whether they are current."""
         state = "closed" if self.closed else "stale" if self.stale else "current"
-        return f"<{type(self).__name__} of {self._name}: {len(self)} objects, {state}>"
+        return f"<{type(self).__name__} of {self._name}: {len(self._state)} objects, {state}>"
+
+    @property
+    def _readable(self) -> StoreState:
+        self._follower.check_readable()
+        return self._state
 
     def get(self, namespace: str | None, name: str) -> T_co | None:
         """Return an object; None if there is none. ``namespace`` is None for a cluster-scoped
         object.
         """
-        found: T_co | None = self._state.get((namespace or "", name))
+        found: T_co | None = self._readable.get((namespace or "", name))
         return found
 
     def list(self, namespace: str | None = None) -> ObjectsFound[T_co]:
         """Return all objects, or those of one namespace, in no particular order."""
-        return [*self._state.all(namespace)]
+        return [*self._readable.all(namespace)]
 
     def __iter__(self) -> Iterator[T_co]:
         """Iterate over the objects as they are now: later changes have no effect."""
-        return self._state.all(None)
+        return self._readable.all(None)
 
     def __len__(self) -> int:
         """Return the number of objects."""
-        return len(self._state)
+        return len(self._readable)
 
     def by_index(self, index: str, value: Hashable) -> ObjectsFound[T_co]:
         """Return the objects with this value in an index of ``AsyncClient.store``. Raises
         KeyError if the store has no such index.
         """
-        return [*self._state.by_index(index, value)]
+        return [*self._readable.by_index(index, value)]
 
     def index_values(self, index: str) -> tuple[Any, ...]:
         """Return the values that objects have in an index."""
-        return tuple(self._state.index_values(index))
+        return tuple(self._readable.index_values(index))
 
     def subscribe(
         self,

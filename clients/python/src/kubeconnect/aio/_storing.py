@@ -22,7 +22,6 @@ from kubeconnect._store_indexes import IndexBy
 from kubeconnect._store_state import Position, StoreState
 from kubeconnect._stored import Keep, event_keeper, keep_as
 from kubeconnect._watch_many_session import K
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS
 from kubeconnect._watch_spec import WatchSpec, check_keyed, resource_of
 from kubeconnect.aio._follower import AsyncFollowed, AsyncFollower
 from kubeconnect.aio._store import AsyncStore
@@ -62,7 +61,6 @@ class AsyncStoring(AsyncStreams):
         require_all_namespaces: bool = False,
         indexes: Mapping[str, IndexBy] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> AsyncStore: ...
@@ -82,7 +80,6 @@ class AsyncStoring(AsyncStreams):
         require_all_namespaces: bool = False,
         indexes: Mapping[str, IndexBy[M]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> AsyncStore[M]: ...
@@ -103,15 +100,14 @@ class AsyncStoring(AsyncStreams):
         require_all_namespaces: bool = False,
         indexes: Mapping[str, IndexBy[Any]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> AsyncStore[Any]:
         """Return a local copy of a selection that follows the cluster, once it is entered as a
         context manager or started. ``store(Pod)`` has messages of ``kubeconnect.k8s``.
 
-        The selection, ``max_staleness`` and ``on_retry`` are as in ``watch``. With ``patches``
-        the objects are in memory twice.
+        The selection and ``on_retry`` are as in ``watch``. With ``patches`` the objects are in
+        memory twice.
 
         ``indexes`` are by name: a field path in kubectl's notation, such as "spec.nodeName" or
         "spec.containers[*].image", or a function that returns the value or the values of an
@@ -151,12 +147,18 @@ class AsyncStoring(AsyncStreams):
                 spec,
                 event_keeper(keep),
                 resume_token=token,
-                max_staleness=max_staleness,
                 on_retry=note_loss,
             )
 
         follower = AsyncFollower(
-            followed.name, [followed], position, open_stream, followed.apply, on_retry, on_error
+            followed.name,
+            [followed],
+            position,
+            open_stream,
+            followed.apply,
+            on_retry,
+            on_error,
+            restores=restore is not None,
         )
         self._followers.add(follower)
 
@@ -172,7 +174,6 @@ class AsyncStoring(AsyncStreams):
         *,
         indexes: Mapping[K, Mapping[str, IndexBy]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> AsyncStores[K]: ...
@@ -183,7 +184,6 @@ class AsyncStoring(AsyncStreams):
         *,
         indexes: Mapping[K, Mapping[str, IndexBy[M]]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> AsyncStores[K, M]: ...
@@ -194,7 +194,6 @@ class AsyncStoring(AsyncStreams):
         *,
         indexes: Mapping[K, Mapping[str, IndexBy[Any]]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> AsyncStores[K, Any]: ...
@@ -204,7 +203,6 @@ class AsyncStoring(AsyncStreams):
         *,
         indexes: Mapping[K, Mapping[str, IndexBy[Any]]] | None = None,
         restore: Restore | None = None,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_error: OnError | None = None,
     ) -> AsyncStores[K, Any]:
@@ -237,7 +235,6 @@ class AsyncStoring(AsyncStreams):
                 specs,
                 decode=[event_keeper(keep) for keep in keeps],
                 resume_token=token,
-                max_staleness=max_staleness,
                 on_retry=note_loss,
                 on_empty=self._warn_if_missing,
             )
@@ -248,7 +245,14 @@ class AsyncStoring(AsyncStreams):
 
         name = ", ".join(each.name for each in followed.values())
         follower = AsyncFollower(
-            name, list(followed.values()), position, open_stream, apply, on_retry, on_error
+            name,
+            list(followed.values()),
+            position,
+            open_stream,
+            apply,
+            on_retry,
+            on_error,
+            restores=restore is not None,
         )
         self._followers.add(follower)
 

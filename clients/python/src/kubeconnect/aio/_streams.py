@@ -16,7 +16,7 @@ from kubeconnect._relations import Relation
 from kubeconnect._requests import checked
 from kubeconnect._transport.options import limit
 from kubeconnect._watch_many_session import K, WatchManySession
-from kubeconnect._watch_session import MAX_STALENESS_SECONDS, Watched, WatchSession, selection
+from kubeconnect._watch_session import Watched, WatchSession, selection
 from kubeconnect._watch_spec import WatchSpec, check_keyed, resource_of
 from kubeconnect.aio._calls import AsyncCalls
 from kubeconnect.aio._event_stream import OnEmpty
@@ -55,7 +55,6 @@ class AsyncStreams(AsyncCalls):
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatch: ...
@@ -75,7 +74,6 @@ class AsyncStreams(AsyncCalls):
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatch[M]: ...
@@ -96,7 +94,6 @@ class AsyncStreams(AsyncCalls):
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatch | AsyncWatch[M]:
@@ -117,12 +114,8 @@ class AsyncStreams(AsyncCalls):
         objects cached, and is sent complete objects.
 
         A lost stream is opened again; with ``reconnect=False`` the error is raised instead.
-        A stream that the service reports as stale for ``max_staleness`` seconds is opened
-        again over another connection, because the API server may be unreachable for one
-        replica only; ``math.inf`` turns this off. The time doubles for each further replica
-        that is stale too, up to 32 times. ``on_retry`` is called with the error and the
-        number of seconds until the next attempt. It must return soon. Errors are raised with
-        the first event.
+        ``on_retry`` is called with the error and the number of seconds until the next
+        attempt. It must return soon. Errors are raised with the first event.
 
         ``timeout`` is the number of seconds after which the iteration raises
         DeadlineExceeded; the default is no limit.
@@ -149,7 +142,6 @@ class AsyncStreams(AsyncCalls):
             event_decoder_of(resource),
             resume_token=resume_token,
             reconnect=reconnect,
-            max_staleness=max_staleness,
             on_retry=on_retry,
             timeout=timeout,
         )
@@ -161,7 +153,6 @@ class AsyncStreams(AsyncCalls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatch[Any]:
@@ -174,7 +165,6 @@ class AsyncStreams(AsyncCalls):
                 request,
                 reconnect=reconnect,
                 renews=transport.renews,
-                max_staleness=max_staleness,
                 retry_budget=self._timeout,
                 decode=decode,
             ),
@@ -191,7 +181,6 @@ class AsyncStreams(AsyncCalls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatchMany[K]: ...
@@ -202,7 +191,6 @@ class AsyncStreams(AsyncCalls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatchMany[K, M]: ...
@@ -213,7 +201,6 @@ class AsyncStreams(AsyncCalls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatchMany[K, Any]: ...
@@ -223,7 +210,6 @@ class AsyncStreams(AsyncCalls):
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         timeout: float | None = None,
     ) -> AsyncWatchMany[K, Any]:
@@ -236,8 +222,8 @@ class AsyncStreams(AsyncCalls):
 
         ``resume_token``, from an earlier call with the same watches in the same order,
         resumes each of them, as in ``watch``. A watch that cannot be resumed begins
-        with RESET. ``reconnect``, ``max_staleness``, ``on_retry`` and ``timeout`` are as in
-        ``watch``. The stream is stale if one of its watches is.
+        with RESET. ``reconnect``, ``on_retry`` and ``timeout`` are as in ``watch``. The stream
+        is stale if one of its watches is.
 
         The events of ``WatchSpec(Pod)`` have messages of ``kubeconnect.k8s``. Among watches of
         several classes, test events with ``isinstance(event.object, Pod)``.
@@ -246,7 +232,6 @@ class AsyncStreams(AsyncCalls):
             watches,
             resume_token=resume_token,
             reconnect=reconnect,
-            max_staleness=max_staleness,
             on_retry=on_retry,
             on_empty=self._warn_if_missing,
             timeout=timeout,
@@ -259,7 +244,6 @@ class AsyncStreams(AsyncCalls):
         decode: Sequence[DecodeEvent] | None = None,
         resume_token: str | None = None,
         reconnect: bool = True,
-        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
         on_empty: OnEmpty | None = None,
         timeout: float | None = None,
@@ -279,7 +263,6 @@ class AsyncStreams(AsyncCalls):
                 request,
                 reconnect=reconnect,
                 renews=transport.renews,
-                max_staleness=max_staleness,
                 retry_budget=self._timeout,
                 decode=decode,
             ),
