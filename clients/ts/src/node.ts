@@ -8,7 +8,7 @@ import type { SecureClientSessionOptions } from "node:http2";
 import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { parseAddress } from "./address.js";
-import { bearer, type BearerToken } from "./bearer.js";
+import { bearer, isRenewable, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 import { grpcTransport } from "./grpctransport.js";
 import { NodeSession, streamWindow } from "./nodesession.js";
@@ -52,8 +52,8 @@ export interface NodeClient extends Client {
 /**
  * Creates a client for the service at an address, such as "https://kubeconnect:8443" or
  * "http://localhost:8080". The connection is opened by the first call, shared by all calls, and
- * opened again after a loss. When a watch is silent or stale for too long, later calls
- * use another connection, which may lead to another replica. Without a scheme, a loopback address
+ * opened again after a loss. When a watch is silent for too long, later calls use another
+ * connection, which may lead to another replica. Without a scheme, a loopback address
  * uses http and any other https. The address may have a path, as behind a proxy. Throws a TypeError
  * for another address.
  */
@@ -77,7 +77,7 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
     return { transport, session };
   });
   return {
-    ...createClient(connections),
+    ...createClient(connections, { renewsCredentials: isRenewable(token) }),
     close: () => {
       connections.close();
     },
