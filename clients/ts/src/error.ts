@@ -96,6 +96,17 @@ export class KubeconnectError extends Error {
     return KubeconnectError.#of(codeOf(status), status.message, status);
   }
 
+  /**
+   * Returns the error of an expired list for the error of a page token that the service cannot read.
+   *
+   * @internal
+   */
+  static expired(error: KubeconnectError): KubeconnectError {
+    const { message, requestId } = error;
+    const expired = new (classOf(Code.OutOfRange))(message, Code.OutOfRange, undefined, error);
+    return Object.assign(expired, { reason: "Expired", fromService: true, requestId });
+  }
+
   /** Returns the error for an unreachable service. */
   static unavailable(message: string): KubeconnectError {
     return KubeconnectError.#of(Code.Unavailable, message);
