@@ -241,9 +241,9 @@ export interface Client {
    * documents name their kinds, names and namespaces. The items of a List are applied one by one,
    * and empty documents are skipped. YAML is sent unchanged.
    *
-   * Throws a TypeError, before anything is applied, if a document does not name its object. If an
-   * object is rejected, the objects before it have been applied, and the message of the error names
-   * the document: ConflictError, with a cause for each field, if other managers own the fields.
+   * Throws a TypeError, before anything is applied, if a document does not name its object. All
+   * objects are tried. If some are rejected, the error is an ApplyError, which has the result or the
+   * error of each object: ConflictError, with a cause for each field, if other managers own the fields.
    */
   applyYaml(documents: ApplyDocuments, options?: ApplyOptions): Promise<readonly PatchResult[]>;
 

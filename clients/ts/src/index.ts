@@ -55,6 +55,7 @@ export type {
 export type { ConnectionState } from "./connection.js";
 export {
   AlreadyExistsError,
+  ApplyError,
   CancelledError,
   ConflictError,
   DeadlineExceededError,
