@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { withAdvice } from "./advice.js";
+import { isConnectionClosed, withAdvice } from "./advice.js";
 import type { PatchResult } from "./patch.js";
 import { StatusSchema, type Status } from "./gen/kubeconnect/v1/status_pb.js";
 import { codeOf } from "./statuscode.js";
@@ -59,8 +59,8 @@ export class KubeconnectError extends Error {
     }
     const connectError = ConnectError.from(error);
     const status = connectError.findDetails(StatusSchema)[0];
-    const { code, rawMessage, cause } = connectError;
-    const message = status?.message || withAdvice(rawMessage, cause);
+    const code = isConnectionClosed(connectError.rawMessage) ? Code.Unavailable : connectError.code;
+    const message = status?.message || withAdvice(connectError);
     return KubeconnectError.#of(code, message, status, connectError);
   }
 

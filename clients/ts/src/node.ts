@@ -8,6 +8,7 @@ import type { SecureClientSessionOptions } from "node:http2";
 import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { parseAddress } from "./address.js";
+import { adviseTls } from "./advice.js";
 import { bearer, isRenewable, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 import { grpcTransport } from "./grpctransport.js";
@@ -62,12 +63,13 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
   const baseUrl = parseAddress(address);
   const token = tokenOf(options);
   const tokens = token === undefined ? [] : [bearer(baseUrl, token)];
+  const advice = baseUrl.startsWith("http:") ? [adviseTls] : [];
   const connections = new NodeTransport(() => {
     const session = new NodeSession(baseUrl, pings, { ...tls, ...sessionOptions });
     const transportOptions = {
       baseUrl,
       sessionManager: session,
-      interceptors: [retryReads(timeoutMs), ...interceptors, ...tokens, retryRefused],
+      interceptors: [retryReads(timeoutMs), ...interceptors, ...tokens, ...advice, retryRefused],
       ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
     };
     const transport =
