@@ -150,7 +150,7 @@ for (const protocol of ["grpc", "connect"] as const) {
           server.close();
         });
         const events = client.watch("pods")[Symbol.asyncIterator]();
-        for (const call of [client.whoAmI(), events.next()]) {
+        for (const call of [() => client.whoAmI(), () => events.next()]) {
           await assert.rejects(call, (error: unknown) => {
             assert.ok(error instanceof KubeconnectError);
             assert.ok(!(error instanceof kubeconnect.CancelledError), error.message);
