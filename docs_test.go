@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 )
 
 // TestDocs_NameTestsThatExist compares the tables of the documentation with the tests that they
@@ -83,39 +81,6 @@ func TestSecurityDoc_NamesFlagsThatExist(t *testing.T) {
 }
 
 // testsIn returns the text of the tests in a folder and in the folders below it.
-// TestSnippets_WaitUntilARolloutIsComplete evaluates the filters of docs/tasks/wait.md.
-func TestSnippets_WaitUntilARolloutIsComplete(t *testing.T) {
-	t.Parallel()
-	for name, pattern := range map[string]string{
-		"docs/snippets/typescript/wait.ts": "(?s)complete = `(.*?)`",
-		"docs/snippets/grpcurl/wait.sh":    `"filter": "(.*?)"`,
-	} {
-		found := regexp.MustCompile(pattern).FindStringSubmatch(readDoc(t, name))
-		if found == nil {
-			t.Fatalf("%s has no filter", name)
-		}
-		complete, err := filter.Compile(found[1])
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		for object, want := range map[string]bool{
-			`"spec":{"replicas":0},"status":{"observedGeneration":2}`:                                                        true,
-			`"spec":{"replicas":2},"status":{"observedGeneration":2,"replicas":2,"updatedReplicas":2,"availableReplicas":2}`: true,
-			`"spec":{"replicas":0},"status":{"observedGeneration":2,"replicas":1,"updatedReplicas":1}`:                       false,
-			`"spec":{"replicas":2},"status":{"observedGeneration":2}`:                                                        false,
-			`"spec":{"replicas":2},"status":{"observedGeneration":1,"replicas":2,"updatedReplicas":2,"availableReplicas":2}`: false,
-			`"spec":{"replicas":2},"status":{"observedGeneration":2,"replicas":3,"updatedReplicas":2,"availableReplicas":2}`: false,
-			`"spec":{"replicas":2},"status":{"observedGeneration":2,"replicas":2,"updatedReplicas":1,"availableReplicas":2}`: false,
-			`"spec":{"replicas":2},"status":{"observedGeneration":2,"replicas":2,"updatedReplicas":2,"availableReplicas":1}`: false,
-			`"spec":{"replicas":2},"status":{}`: false,
-		} {
-			if got, _ := complete.Matches([]byte(`{"metadata":{"generation":2},`+object+`}`), nil); got != want {
-				t.Errorf("%s: complete is %v, want %v: %s", name, got, want, object)
-			}
-		}
-	}
-}
-
 func testsIn(t *testing.T, folder string) string {
 	t.Helper()
 	var text strings.Builder
