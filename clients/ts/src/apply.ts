@@ -1,6 +1,6 @@
 import type { CallOptions } from "./call.js";
 import type { Client } from "./client.js";
-import { KubeconnectError } from "./error.js";
+import { ApplyError, KubeconnectError } from "./error.js";
 import { manifestsOf, type ApplyDocuments } from "./manifest.js";
 import type { PatchResult } from "./patch.js";
 import { Scopes } from "./scopes.js";
@@ -23,14 +23,14 @@ export interface ApplyOptions extends CallOptions, Omit<WriteOptions, "subresour
   readonly force?: boolean | undefined;
 }
 
-/** Applies the objects of documents one after the other. */
+/** Applies the objects of documents one after the other. All are tried. */
 export async function applyDocuments(
   client: Pick<Client, "patch" | "resourceTypes">,
   documents: ApplyDocuments,
   { namespace, fieldManager = "kubeconnect", ...options }: ApplyOptions,
 ): Promise<PatchResult[]> {
   const scopes = new Scopes(client, options);
-  const results: PatchResult[] = [];
+  const results: (PatchResult | KubeconnectError)[] = [];
   for (const manifest of manifestsOf(documents)) {
     const { resource, name, body, description } = manifest;
     try {
@@ -38,9 +38,11 @@ export async function applyDocuments(
       const patch = { ...options, fieldManager, type: "apply", body } as const;
       results.push(await client.patch(resource, { namespace: place, name }, patch));
     } catch (error) {
-      if (!(error instanceof KubeconnectError)) throw error;
-      throw error.withMessage(`${description}: ${error.message}`);
+      if (!(error instanceof KubeconnectError) || error.isClosed) throw error; // as all others would
+      results.push(error.withMessage(`${description}: ${error.message}`));
     }
   }
-  return results;
+  const [first, ...others] = results.filter((each) => each instanceof KubeconnectError);
+  if (first) throw new ApplyError(results, [first, ...others]);
+  return results as PatchResult[];
 }

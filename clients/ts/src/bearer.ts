@@ -10,16 +10,22 @@ export type BearerToken = string | (() => string | Promise<string>);
 /**
  * Creates an interceptor that sends a token with each call to an address. A unary call that the
  * service rejects as unauthenticated is retried once if the token's function returns a different
- * token by then. Streams are opened again by `follow`. Throws if the token would be sent to
+ * token by then. Streams are opened again by RetryPolicy. Throws if the token would be sent to
  * another host in plain text, or is malformed. Errors never contain the token.
  */
 export function bearer(address: string, token: BearerToken): Interceptor {
   rejectPlainText(new URL(address));
   if (typeof token === "string") rejectMalformed(token);
   const current = async (): Promise<string> => {
-    const value = typeof token === "string" ? token : await token();
-    rejectMalformed(value);
-    return value;
+    if (typeof token === "string") return token;
+    try {
+      const value = await token();
+      rejectMalformed(value);
+      return value;
+    } catch (error) {
+      const message = `cannot get a token: ${error instanceof Error ? error.message : String(error)}`;
+      throw new ConnectError(message, Code.Unauthenticated, undefined, undefined, error);
+    }
   };
   return (next) => async (request) => {
     const value = await current();
@@ -34,6 +40,11 @@ export function bearer(address: string, token: BearerToken): Interceptor {
       return next(request);
     }
   };
+}
+
+/** Returns whether a token can be renewed. */
+export function isRenewable(token: BearerToken | undefined): boolean {
+  return typeof token === "function";
 }
 
 function isUnauthenticated(error: unknown): boolean {

@@ -56,6 +56,7 @@ import type {
   ResourceName,
   WholeObject,
 } from "./resources.js";
+import type { CredentialOptions } from "./retry.js";
 import { SharedStreams } from "./sharedstreams.js";
 import { Store, type StoreOptions } from "./store.js";
 import { Table, type TableOptions } from "./table.js";
@@ -240,9 +241,9 @@ export interface Client {
    * documents name their kinds, names and namespaces. The items of a List are applied one by one,
    * and empty documents are skipped. YAML is sent unchanged.
    *
-   * Throws a TypeError, before anything is applied, if a document does not name its object. If an
-   * object is rejected, the objects before it have been applied, and the message of the error names
-   * the document: ConflictError, with a cause for each field, if other managers own the fields.
+   * Throws a TypeError, before anything is applied, if a document does not name its object. All
+   * objects are tried. If some are rejected, the error is an ApplyError, which has the result or the
+   * error of each object: ConflictError, with a cause for each field, if other managers own the fields.
    */
   applyYaml(documents: ApplyDocuments, options?: ApplyOptions): Promise<readonly PatchResult[]>;
 
@@ -295,13 +296,17 @@ export interface Client {
   ): Promise<readonly AccessDecision[]>;
 }
 
+/** Options of a client over any transport. */
+export type ClientOptions = CredentialOptions;
+
 /** Creates a client over any Connect transport. The client needs no closing. */
-export function createClient(transport: Transport): Client {
+export function createClient(transport: Transport, options: ClientOptions = {}): Client {
+  const { renewsCredentials } = options;
   const service = createServiceClient(ResourceService, transport);
   const access = createServiceClient(AccessService, transport);
   const discovery = createServiceClient(DiscoveryService, transport);
   const pods = createServiceClient(PodService, transport);
-  const streams = new SharedStreams(service);
+  const streams = new SharedStreams(service, { renewsCredentials });
   const client: Client = {
     async get<T>(resource: string, name: ObjectName, options: GetOptions = {}) {
       const request = getRequest(resource, name, options);
@@ -313,11 +318,11 @@ export function createClient(transport: Transport): Client {
     },
 
     watch<T>(resource: string, options: WatchOptions = {}) {
-      return new Watch<T>(service, resource, options);
+      return new Watch<T>(service, resource, { ...options, renewsCredentials });
     },
 
     watchMany<V extends object>(watches: WatchSpecs<V>, options: WatchManyOptions = {}) {
-      return new WatchMany<V>(service, watches, options);
+      return new WatchMany<V>(service, watches, { ...options, renewsCredentials });
     },
 
     store<T>(resource: string, options: StoreOptions<T> = {}) {
@@ -353,7 +358,7 @@ export function createClient(transport: Transport): Client {
     },
 
     logLines(options: LogLinesOptions = {}) {
-      return new LogLines(pods, options);
+      return new LogLines(pods, { ...options, renewsCredentials });
     },
 
     async create<T>(resource: string, object: WriteBody, options: CreateOptions = {}) {

@@ -1,5 +1,5 @@
 import type { KubeObject, KubeValue } from "./object.js";
-import { keyOf, type ObjectHead } from "./objectstate.js";
+import { keyOf, mayBeSame, type ObjectHead } from "./objectstate.js";
 import { newest } from "./version.js";
 import type { WatchBatch, WatchEvent } from "./event.js";
 
@@ -26,7 +26,8 @@ export interface Changes<V> {
  * same object, also in the next snapshot.
  *
  * A resumed stream has no snapshot. An object of the collection may then be added again, which
- * replaces it, and an object that is not in the collection may be deleted, which has no effect.
+ * replaces it, and an object that is not in the collection may be deleted, which has no effect. An
+ * object with another UID is not in the collection, even if one with the same name is.
  *
  * The collection can store a projection of each object instead of the object, so that a view of
  * many objects keeps only the fields that it shows.
@@ -116,7 +117,7 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
         this.#touch(event.object, before).set(keyOf(event.object), this.#project(event.object));
         break;
       case "DELETED":
-        this.#touch(event.object, before).delete(keyOf(event.object));
+        this.#delete(event.object, before);
         break;
       case "BOOKMARK":
         break;
@@ -135,6 +136,13 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
     }
     note(before, keyOf(object), this.#objects);
     return this.#objects;
+  }
+
+  /** Deletes an object, unless it is the predecessor of the one that is stored under its name. */
+  #delete(object: ObjectHead, before: Map<string, V | undefined>): void {
+    const objects = this.#touch(object, before);
+    const stored = objects.get(keyOf(object));
+    if (stored && mayBeSame(stored, object)) objects.delete(keyOf(object));
   }
 
   /** Returns what is stored for an object: the same as before if the object has not changed. */

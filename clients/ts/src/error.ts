@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { withAdvice } from "./advice.js";
+import { isConnectionClosed, withAdvice } from "./advice.js";
+import type { PatchResult } from "./patch.js";
 import { StatusSchema, type Status } from "./gen/kubeconnect/v1/status_pb.js";
 import { codeOf } from "./statuscode.js";
 
@@ -58,24 +59,16 @@ export class KubeconnectError extends Error {
     }
     const connectError = ConnectError.from(error);
     const status = connectError.findDetails(StatusSchema)[0];
-    const { code, rawMessage, cause } = connectError;
-    const message = status?.message || withAdvice(rawMessage, cause);
+    const code = isConnectionClosed(connectError.rawMessage) ? Code.Unavailable : connectError.code;
+    const message = status?.message || withAdvice(connectError);
     return KubeconnectError.#of(code, message, status, connectError);
   }
 
   /** Returns the same error with another message. */
   withMessage(message: string): KubeconnectError {
-    const { code, reason, causes, omittedCauseCount, retryAfterSeconds, fromService, requestId } =
-      this;
+    const { code, reason } = this;
     const error = new (classOf(code, reason))(message, code, undefined, this);
-    return Object.assign(error, {
-      reason,
-      causes,
-      omittedCauseCount,
-      retryAfterSeconds,
-      fromService,
-      requestId,
-    });
+    return Object.assign(error, detailsOf(this));
   }
 
   /**
@@ -94,6 +87,17 @@ export class KubeconnectError extends Error {
    */
   static ofCall(status: Status): KubeconnectError {
     return KubeconnectError.#of(codeOf(status), status.message, status);
+  }
+
+  /**
+   * Returns the error of an expired list for the error of a page token that the service cannot read.
+   *
+   * @internal
+   */
+  static expired(error: KubeconnectError): KubeconnectError {
+    const { message, requestId } = error;
+    const expired = new (classOf(Code.OutOfRange))(message, Code.OutOfRange, undefined, error);
+    return Object.assign(expired, { reason: "Expired", fromService: true, requestId });
   }
 
   /** Returns the error for an unreachable service. */
@@ -191,6 +195,33 @@ export class DeadlineExceededError extends KubeconnectError {
   override readonly name = "DeadlineExceededError";
 }
 
+/** Some objects of an `applyYaml` were not applied. All others were. */
+export class ApplyError extends KubeconnectError {
+  override readonly name = "ApplyError";
+  /** The result or the error of each object, in the order of the documents. */
+  readonly results: readonly (PatchResult | KubeconnectError)[];
+  /** The errors alone. Their messages name the objects. */
+  readonly errors: readonly KubeconnectError[];
+
+  /**
+   * The code, the reason and the causes are those of the first error.
+   *
+   * @internal
+   */
+  constructor(
+    results: readonly (PatchResult | KubeconnectError)[],
+    errors: readonly [KubeconnectError, ...KubeconnectError[]],
+  ) {
+    const [first] = errors;
+    const message = errors.map(({ message }) => message).join("; ");
+    const count = `${errors.length} of ${results.length} objects were not applied`;
+    super(results.length > 1 ? `${count}: ${message}` : message, first.code, undefined, first);
+    Object.assign(this, detailsOf(first));
+    this.results = results;
+    this.errors = errors;
+  }
+}
+
 /** The call was cancelled other than by the caller's signal: the client was closed. */
 export class CancelledError extends KubeconnectError {
   override readonly name = "CancelledError";
@@ -204,6 +235,12 @@ export class InternalError extends KubeconnectError {
 /** The object exists, but its content could not be read, or a change to it was lost. */
 export class UnreadableObjectError extends KubeconnectError {
   override readonly name = "UnreadableObjectError";
+}
+
+/** Returns what the service has sent with an error, besides the code and the message. */
+function detailsOf(error: KubeconnectError) {
+  const { reason, causes, omittedCauseCount, retryAfterSeconds, fromService, requestId } = error;
+  return { reason, causes, omittedCauseCount, retryAfterSeconds, fromService, requestId };
 }
 
 /** Returns the class for a code, or for a reason where one code has several. */

@@ -2,8 +2,7 @@ import type { StreamOptions } from "./call.js";
 import { ConnectionTracker, type ConnectionState } from "./connection.js";
 import type { WatchEvent } from "./event.js";
 import { reconnecting, type ReconnectLimits, type ReconnectOptions } from "./reconnect.js";
-import { RetryPolicy } from "./retry.js";
-import type { BatchStatus } from "./staleness.js";
+import { RetryPolicy, type CredentialOptions, type Progress } from "./retry.js";
 
 /** Options of a stream of events. */
 export interface EventStreamOptions extends StreamOptions, ReconnectOptions {
@@ -15,7 +14,7 @@ export interface EventStreamOptions extends StreamOptions, ReconnectOptions {
 }
 
 /** What all batches have. */
-export interface StreamBatch extends BatchStatus {
+export interface StreamBatch extends Progress {
   readonly events: readonly WatchEvent<unknown>[];
   readonly resumeToken: string;
 }
@@ -43,7 +42,7 @@ export abstract class EventStream<B extends StreamBatch, E> implements AsyncIter
   #delivered = 0;
   #iterating = false;
 
-  constructor(options: EventStreamOptions) {
+  constructor(options: EventStreamOptions & CredentialOptions) {
     this.#options = options;
     this.#resumeToken = options.resumeToken ?? "";
     this.#retry = new RetryPolicy(options);

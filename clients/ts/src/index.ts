@@ -26,7 +26,7 @@ export type { ApplyOptions } from "./apply.js";
 export type { BearerToken } from "./bearer.js";
 export type { WriteBody } from "./body.js";
 export type { CallOptions, ReadOptions, StreamOptions } from "./call.js";
-export { createClient, type Client } from "./client.js";
+export { createClient, type Client, type ClientOptions } from "./client.js";
 export { LiveCollection, type Changes } from "./collection.js";
 export type {
   CountOptions,
@@ -55,6 +55,7 @@ export type {
 export type { ConnectionState } from "./connection.js";
 export {
   AlreadyExistsError,
+  ApplyError,
   CancelledError,
   ConflictError,
   DeadlineExceededError,

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { unary, type ReadOptions } from "./call.js";
-import { KubeconnectError } from "./error.js";
+import { InvalidArgumentError, KubeconnectError } from "./error.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import type { ListResponse } from "./gen/kubeconnect/v1/read_pb.js";
@@ -62,8 +62,8 @@ export type ListAll<T = KubeValue> = Omit<ListPage<T>, "remaining">;
 /**
  * A list that is fetched while it is iterated: by object, by page, or all at once. An iteration
  * fails with Code.OutOfRange if neither the service nor the API server has the snapshot any
- * more; the message has the number of objects returned before. Restart the list then. `all` does
- * so by itself.
+ * more, or if a replica of another version cannot read the position; the message has the number of
+ * objects returned before. Restart the list then. `all` does so by itself.
  */
 export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
   readonly #service: ResourceServiceClient;
@@ -142,7 +142,11 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     } while (pageToken !== "");
   }
 
-  #fetch(pageToken: string): Promise<ListResponse> {
+  /**
+   * Reads a page. The service of an earlier or a later version may be unable to read its token, which
+   * is as an expired one: the request itself was not rejected with the first page.
+   */
+  async #fetch(pageToken: string): Promise<ListResponse> {
     const { orderBy = "", pageSize = 0, minResourceVersion = "" } = this.#options;
     const request = {
       resource: this.#resource,
@@ -156,7 +160,12 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
       ...objectFields(this.#options),
       ...joinFields(this.#options),
     };
-    return unary(this.#options, (call) => this.#service.list(request, call));
+    try {
+      return await unary(this.#options, (call) => this.#service.list(request, call));
+    } catch (error) {
+      const isRejected = error instanceof InvalidArgumentError && pageToken !== "";
+      throw isRejected ? KubeconnectError.expired(error) : error;
+    }
   }
 }
 

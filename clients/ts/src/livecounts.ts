@@ -9,7 +9,6 @@ import {
   type CountSelection,
   type ObjectGroup,
 } from "./count.js";
-import { freshnessFrom } from "./freshness.js";
 import type {
   WatchCountsRequestSchema,
   WatchCountsResponse,
@@ -65,7 +64,6 @@ export class LiveCounts<A extends readonly Aggregate[]> extends LiveStore<Counts
     const { snapshot } = this;
     return {
       snapshot: this.#counted ? keptState(snapshot, this.#read(response, snapshot)) : snapshot,
-      freshness: freshnessFrom(response.freshness),
       synced: this.#counted,
     };
   }

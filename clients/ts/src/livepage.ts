@@ -1,5 +1,4 @@
 import { KubeconnectError } from "./error.js";
-import { freshnessFrom } from "./freshness.js";
 import {
   EventType,
   type PageState,
@@ -138,21 +137,20 @@ export class LivePage<T = KubeValue> extends LiveStore<PageSnapshot<T>, PageUpda
     const response = required(message.response, "the response of a watch");
     this.info.read(response);
     for (const event of response.events) this.#objects.apply(event, this.info.resource);
-    const freshness = freshnessFrom(response.freshness);
     const { page, resumeToken } = response;
     if (page !== undefined) {
       const range = this.#requestedRange;
-      return { snapshot: this.#complete(page), resumeToken, range, changed: true, freshness };
+      return { snapshot: this.#complete(page), resumeToken, range, changed: true };
     }
     if (response.events.some(({ type }) => type === EventType.SYNCED)) {
       throw KubeconnectError.internal("the service does not support live pages: update it");
     }
     const { snapshot } = this;
     if (resumeToken === "" || this.#objects.incomplete) {
-      return { snapshot, resumeToken: this.resumeToken, freshness };
+      return { snapshot, resumeToken: this.resumeToken };
     }
     const current = snapshot && keptState(snapshot, { ...snapshot, ...this.#status() });
-    return { snapshot: current, resumeToken, freshness };
+    return { snapshot: current, resumeToken };
   }
 
   protected override apply(update: PageUpdate<T>): void {

@@ -7,21 +7,19 @@ import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { callListener } from "./listener.js";
 import type { Membership, Part, PartRequest } from "./part.js";
 import type { ReconnectLimits, ReconnectOptions } from "./reconnect.js";
-import { RetryPolicy } from "./retry.js";
+import { RetryPolicy, type Progress } from "./retry.js";
 import type { SharedStreams } from "./sharedstreams.js";
 import { derived } from "./signal.js";
-import type { BatchStatus } from "./staleness.js";
 import { StreamInfo } from "./streaminfo.js";
 
 /**
  * Options of a live store. All live stores of a client share one stream. A store has a stream of its
- * own if it has `headers`, or one of the options of the stream: `reconnect`, `isFinal`,
- * `maxStalenessMs`, `sleep`.
+ * own if it has `headers`, or one of the options of the stream: `reconnect`, `isFinal`, `sleep`.
  */
 export interface LiveStoreOptions extends StreamOptions, ReconnectOptions {}
 
 /** The state after a message of the service. */
-export interface LiveUpdate<S> extends BatchStatus {
+export interface LiveUpdate<S> extends Progress {
   /** The earlier one if nothing in it has changed. */
   readonly snapshot: S | undefined;
   /** Whether to call the listeners although the snapshot is the earlier one. */
@@ -67,7 +65,10 @@ export abstract class LiveStore<
     this.#streams = streams.forStore(options);
     this.#part = this.#createPart(new RetryPolicy(options));
     this.#connection = new ConnectionTracker((connection) => {
-      if (connection.state !== "connected") this.info.markLost();
+      if (connection.state !== "connected") {
+        this.info.markLost();
+        this.#stale = this.freshness?.stale ?? false;
+      }
       options.onConnection?.(connection);
       this.notify();
     });

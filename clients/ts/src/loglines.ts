@@ -7,9 +7,8 @@ import type { PodService } from "./gen/kubeconnect/v1/pod_service_pb.js";
 import { logEventFrom, LogLine, type LogEvent } from "./logline.js";
 import { LogProgress, type LogLinesRequest } from "./logprogress.js";
 import { reconnecting, type ReconnectOptions } from "./reconnect.js";
-import { RetryPolicy } from "./retry.js";
+import { RetryPolicy, type CredentialOptions, type Progress } from "./retry.js";
 import { selectionFields, type Selection } from "./selection.js";
-import type { BatchStatus } from "./staleness.js";
 
 /**
  * Selects lines, in the log of each container separately, as grep does with a file. Either
@@ -31,8 +30,7 @@ export interface LineFilter {
 }
 
 /** The logs to read, the lines to return, and their limits. The selection is of pods. */
-export interface LogLinesOptions
-  extends Selection, StreamOptions, Omit<ReconnectOptions, "maxStalenessMs"> {
+export interface LogLinesOptions extends Selection, StreamOptions, ReconnectOptions {
   /** One pod by its name. The permissions for that name are sufficient then. */
   readonly name?: string | undefined;
   /** Waits until the cache of pods has reached this version, as in ReadOptions. */
@@ -68,7 +66,7 @@ export interface LogLinesOptions
   readonly onEvent?: ((event: LogEvent) => void) | undefined;
 }
 
-interface Batch extends BatchStatus {
+interface Batch extends Progress {
   /** Undefined after the end of the logs. */
   readonly response: GetLogLinesResponse | undefined;
 }
@@ -84,13 +82,13 @@ interface Batch extends BatchStatus {
  */
 export class LogLines implements AsyncIterable<LogLine> {
   readonly #service: Client<typeof PodService>;
-  readonly #options: LogLinesOptions;
+  readonly #options: LogLinesOptions & CredentialOptions;
   readonly #connection: ConnectionTracker;
   #namespaces: readonly string[] = [];
   #warnings: readonly string[] = [];
 
   /** @internal */
-  constructor(service: Client<typeof PodService>, options: LogLinesOptions) {
+  constructor(service: Client<typeof PodService>, options: LogLinesOptions & CredentialOptions) {
     this.#service = service;
     this.#options = options;
     this.#connection = new ConnectionTracker(options.onConnection);
@@ -133,9 +131,9 @@ export class LogLines implements AsyncIterable<LogLine> {
     for await (const response of stream({ signal, headers }, (call) =>
       this.#service.getLogLines(progress.request, call),
     )) {
-      yield { response, freshness: undefined, synced: progress.received(response) };
+      yield { response, synced: progress.received(response) };
     }
-    if (progress.isFinite) yield { response: undefined, freshness: undefined };
+    if (progress.isFinite) yield { response: undefined };
   }
 
   #read({ namespaces, coversAll, warnings }: GetLogLinesResponse): void {

@@ -1,6 +1,6 @@
 import type { WriteBody } from "./body.js";
 import { kindResource } from "./kindresource.js";
-import { readHeader, splitDocuments } from "./yamlheader.js";
+import { readHeader, splitDocuments, UnreadableYaml, type YamlDocument } from "./yamlheader.js";
 
 /**
  * Objects to apply: YAML or JSON text with one or several documents, or objects, or several of
@@ -32,15 +32,18 @@ interface PlainObject {
 /** Returns the objects of documents. Throws a TypeError for one that does not name itself. */
 export function manifestsOf(documents: ApplyDocuments): Manifest[] {
   const parts = typeof documents === "string" || isBytes(documents) ? [documents] : documents;
+  if (!Array.isArray(parts)) {
+    throw new TypeError(
+      "documents must be a text, bytes, or a list of texts and objects: [object]",
+    );
+  }
   let number = 0;
   return parts.flatMap((part): Manifest[] => {
     if (typeof part !== "string" && !isBytes(part)) {
       return fromObject(JSON.parse(JSON.stringify(part)) as unknown, `document ${++number}`);
     }
     const text = typeof part === "string" ? part : decoder.decode(part);
-    return splitDocuments(text).flatMap(({ text, line }) =>
-      fromText(text, `document ${++number}, line ${line}`),
-    );
+    return splitDocuments(text).flatMap((each) => fromText(each, `document ${++number}`));
   });
 }
 
@@ -50,12 +53,15 @@ function isBytes(value: unknown): value is Uint8Array {
   return value instanceof Uint8Array;
 }
 
-function fromText(text: string, where: string): Manifest[] {
+function fromText({ text, line }: YamlDocument, document: string, item = ""): Manifest[] {
+  const place = (offset: number): string => `${document}, line ${line + offset}${item}`;
   const json = parseJson(text);
-  if (json !== undefined) return fromObject(json, where, text);
-  const header = located(where, () => readHeader(text));
-  if (!header.items) return [manifest(header, text, where)];
-  return header.items.flatMap((item, i) => fromText(item, `${where}, item ${i + 1}`));
+  if (json !== undefined) return fromObject(json, place(0), text);
+  const header = located(place, () => readHeader(text));
+  if (!header.items) return [manifest(header, text, place(0))];
+  return header.items.flatMap((each, i) =>
+    fromText({ ...each, line: line + each.line }, document, `${item}, item ${i + 1}`),
+  );
 }
 
 /** Returns the value of a text that is JSON; undefined if it is not. */
@@ -100,11 +106,11 @@ function manifest(header: Header, body: WriteBody, where: string): Manifest {
   return { ...kindResource(apiVersion, kind), kind, namespace, name, body, description };
 }
 
-function located<T>(where: string, read: () => T): T {
+function located<T>(place: (line: number) => string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw new TypeError(`${where}: ${error.message}`, { cause: error });
+    if (!(error instanceof UnreadableYaml)) throw error;
+    throw new TypeError(`${place(error.line)}: ${error.message}`, { cause: error });
   }
 }

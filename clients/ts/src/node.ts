@@ -8,7 +8,8 @@ import type { SecureClientSessionOptions } from "node:http2";
 import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { parseAddress } from "./address.js";
-import { bearer, type BearerToken } from "./bearer.js";
+import { adviseTls } from "./advice.js";
+import { bearer, isRenewable, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 import { grpcTransport } from "./grpctransport.js";
 import { NodeSession, streamWindow } from "./nodesession.js";
@@ -52,8 +53,8 @@ export interface NodeClient extends Client {
 /**
  * Creates a client for the service at an address, such as "https://kubeconnect:8443" or
  * "http://localhost:8080". The connection is opened by the first call, shared by all calls, and
- * opened again after a loss. When a watch is silent or stale for too long, later calls
- * use another connection, which may lead to another replica. Without a scheme, a loopback address
+ * opened again after a loss. When a watch is silent for too long, later calls use another
+ * connection, which may lead to another replica. Without a scheme, a loopback address
  * uses http and any other https. The address may have a path, as behind a proxy. Throws a TypeError
  * for another address.
  */
@@ -62,12 +63,13 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
   const baseUrl = parseAddress(address);
   const token = tokenOf(options);
   const tokens = token === undefined ? [] : [bearer(baseUrl, token)];
+  const advice = baseUrl.startsWith("http:") ? [adviseTls] : [];
   const connections = new NodeTransport(() => {
     const session = new NodeSession(baseUrl, pings, { ...tls, ...sessionOptions });
     const transportOptions = {
       baseUrl,
       sessionManager: session,
-      interceptors: [retryReads(timeoutMs), ...interceptors, ...tokens, retryRefused],
+      interceptors: [retryReads(timeoutMs), ...interceptors, ...tokens, ...advice, retryRefused],
       ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
     };
     const transport =
@@ -77,7 +79,7 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
     return { transport, session };
   });
   return {
-    ...createClient(connections),
+    ...createClient(connections, { renewsCredentials: isRenewable(token) }),
     close: () => {
       connections.close();
     },

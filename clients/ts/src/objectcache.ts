@@ -3,7 +3,7 @@ import { KubeconnectError } from "./error.js";
 import type { Object$ as ObjectMessage } from "./gen/kubeconnect/v1/object_pb.js";
 import { EventSchema, EventType, PatchFormat, type Event } from "./gen/kubeconnect/v1/watch_pb.js";
 import { applyPatch } from "./jsonpatch.js";
-import { keyOf } from "./objectstate.js";
+import { keyOf, mayBeSame } from "./objectstate.js";
 
 /** The objects that a watch has delivered, to which later patches are applied. */
 export class ObjectCache {
@@ -21,8 +21,8 @@ export class ObjectCache {
     const object = isComplete
       ? event.object
       : patched(this.#objects.get(key), event.object, event.patchFormat);
-    if (event.type === EventType.DELETED) this.#objects.delete(key);
-    else this.#objects.set(key, object);
+    if (event.type !== EventType.DELETED) this.#objects.set(key, object);
+    else if (mayBeSame(this.#objects.get(key) ?? object, object)) this.#objects.delete(key);
     return isComplete
       ? event
       : create(EventSchema, { ...event, object, patchFormat: PatchFormat.UNSPECIFIED });

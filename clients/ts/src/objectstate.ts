@@ -17,6 +17,11 @@ export function keyOf(object: Pick<ObjectHead, "namespace" | "name">): string {
   return `${object.namespace}/${object.name}`;
 }
 
+/** Returns whether objects of one name may be the same: not if both UIDs are known, and differ. */
+export function mayBeSame(a: Pick<ObjectHead, "uid">, b: Pick<ObjectHead, "uid">): boolean {
+  return a.uid === b.uid || a.uid === "" || b.uid === "";
+}
+
 /**
  * One state of one object. The fields of ObjectHead are available without decoding. The content is
  * decoded on first access of `value`.

@@ -9,8 +9,7 @@ import {
   type WatchManyResponse,
   type WatchSpec,
 } from "./gen/kubeconnect/v1/watch_pb.js";
-import type { RetryPolicy } from "./retry.js";
-import type { BatchStatus } from "./staleness.js";
+import type { Progress, RetryPolicy } from "./retry.js";
 
 /** What to request for a part: a watch, with its own token, or counts. */
 export type PartRequest =
@@ -38,7 +37,7 @@ export interface Part {
   request(): PartRequest;
 
   /** Reads a response, and returns its status. Throws if the part cannot be continued. */
-  receive(response: WatchManyResponse): BatchStatus;
+  receive(response: WatchManyResponse): Progress;
 
   /** Records a failure after which the part will be requested again. */
   lost(error: KubeconnectError, delayMs: number): void;

@@ -1,13 +1,18 @@
 import { Code } from "@connectrpc/connect";
 import { ConnectionTracker, type ConnectionState } from "./connection.js";
 import { KubeconnectError } from "./error.js";
-import { RetryPolicy, type RetryDelays, type RetryOptions } from "./retry.js";
+import {
+  RetryPolicy,
+  type CredentialOptions,
+  type Progress,
+  type RetryDelays,
+  type RetryOptions,
+} from "./retry.js";
 import { failWhenSilent, type OpenBatches, type SilenceLimits } from "./silence.js";
 import { sleep, type Sleep } from "./sleep.js";
-import { StalenessPolicy, type BatchStatus, type StalenessLimit } from "./staleness.js";
 
 /** How a watch reconnects. */
-export interface ReconnectOptions extends RetryOptions, StalenessLimit {
+export interface ReconnectOptions extends RetryOptions {
   /** Called for each failure that will be retried, with the delay before the next attempt. */
   readonly onRetry?: ((error: KubeconnectError, delayMs: number) => void) | undefined;
   /** Called when the connection is established, lost or closed. */
@@ -16,8 +21,8 @@ export interface ReconnectOptions extends RetryOptions, StalenessLimit {
   readonly sleep?: Sleep | undefined;
 }
 
-/** The limits that only tests change. */
-export interface ReconnectLimits extends RetryDelays, SilenceLimits {}
+/** What the client knows of the credentials, and the limits that only tests change. */
+export interface ReconnectLimits extends CredentialOptions, RetryDelays, SilenceLimits {}
 
 /** The state of a watch that its iterations share. */
 export interface StreamState {
@@ -28,11 +33,12 @@ export interface StreamState {
 /**
  * Yields the batches of a watch over all its streams. When a stream fails, ends or is silent for
  * too long, a new stream is opened after a delay and resumes at the last position. If the service
- * cannot resume there, the stream begins with RESET and a snapshot. After silence, and if the
- * service has reported the stream as stale for too long, the Node.js client of this package opens
- * another connection, which may lead to another replica. Throws on a failure that is final.
+ * cannot resume there, or rejects the token, the stream begins with RESET and a snapshot. After
+ * silence, the Node.js client of this package opens another connection, which may lead to another
+ * replica. A stream that is stale remains open: the service ends it if another replica is current.
+ * Throws on a failure that is final.
  */
-export async function* reconnecting<B extends BatchStatus>(
+export async function* reconnecting<B extends Progress>(
   openStream: OpenBatches<B>,
   resumeToken: string,
   signal: AbortSignal,
@@ -43,25 +49,19 @@ export async function* reconnecting<B extends BatchStatus>(
   },
 ): AsyncGenerator<B, never, undefined> {
   const open = failWhenSilent(openStream, options);
-  const staleness = new StalenessPolicy(options, options.random);
   const { onRetry, sleep: wait = sleep } = options;
   try {
     for (;;) {
       signal.throwIfAborted();
       let failure: KubeconnectError;
-      const leaving = new AbortController();
-      staleness.opened();
+      let resumes = resumeToken !== "";
       try {
-        for await (const batch of open(AbortSignal.any([signal, leaving.signal]), resumeToken)) {
+        for await (const batch of open(signal, resumeToken)) {
           resumeToken = batch.resumeToken ?? "";
+          resumes = false;
           retry.received(batch);
           connection.received();
-          const stale = staleness.received(batch);
           yield batch;
-          if (stale) {
-            leaving.abort(stale); // also leaves the connection: see nodetransport.ts
-            throw stale;
-          }
         }
         failure = KubeconnectError.unavailable("the service ended the stream");
       } catch (error) {
@@ -69,12 +69,12 @@ export async function* reconnecting<B extends BatchStatus>(
         failure = KubeconnectError.from(error);
       }
       connection.failed(failure);
-      const delay = retry.failed(failure);
+      const delay = retry.failed(failure, resumes);
       if (delay === undefined) {
         throw failure;
       }
       if (failure.code === Code.InvalidArgument) {
-        resumeToken = ""; // the token may be invalid, so retry without it
+        resumeToken = ""; // this replica may be unable to read it
       }
       onRetry?.(failure, delay);
       await wait(delay, signal);

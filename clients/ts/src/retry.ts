@@ -18,13 +18,23 @@ export interface RetryOptions {
   /**
    * Returns whether an error ends the watch. It replaces the client's own decision: with
    * `() => false` the watch also continues when it is rejected, or when its first stream cannot
-   * be opened. After Code.InvalidArgument it continues without the token, which may be invalid.
+   * be opened. After Code.InvalidArgument it continues without the resume token, which the replica
+   * may be unable to read.
    */
   readonly isFinal?: ((error: KubeconnectError) => boolean) | undefined;
 }
 
-/** The progress that a batch reports. */
-interface Progress {
+/** What is known about the credentials of the calls. */
+export interface CredentialOptions {
+  /**
+   * Whether the credentials can be renewed, as those of a file. A stream whose credentials have
+   * expired is opened again until they are renewed. Default: false.
+   */
+  readonly renewsCredentials?: boolean | undefined;
+}
+
+/** The progress that a batch reports. A stream that cannot be resumed has no token. */
+export interface Progress {
   readonly resumeToken?: string;
   readonly synced?: boolean;
 }
@@ -37,7 +47,7 @@ const firstStreamBudgetMs = 30_000;
  * caller reports received batches and failures, and gets the delays to wait.
  */
 export class RetryPolicy {
-  readonly #options: RetryOptions;
+  readonly #options: RetryOptions & CredentialOptions;
   readonly #firstDelayMs: number;
   readonly #maxDelayMs: number;
   readonly #random: () => number;
@@ -48,7 +58,7 @@ export class RetryPolicy {
   #streamReceived = false;
   #budgetMs = firstStreamBudgetMs;
 
-  constructor(options: RetryOptions & RetryDelays = {}) {
+  constructor(options: RetryOptions & RetryDelays & CredentialOptions = {}) {
     this.#options = options;
     this.#firstDelayMs = options.firstDelayMs ?? 200;
     this.#maxDelayMs = options.maxDelayMs ?? 5_000;
@@ -71,17 +81,24 @@ export class RetryPolicy {
    * final.
    *
    * The first stream of a watch is retried only if the service sent a retry delay, so that a
-   * wrong address is reported immediately. If the token of a stream has expired, the stream is
-   * opened again immediately, because the next call may have another token. A stream that is
-   * rejected before its first message is not.
+   * wrong address is reported immediately. If the credentials of a stream have expired, the stream
+   * is opened again immediately, because the next call may have other ones. A stream that is
+   * rejected before its first message is retried only if the credentials can be renewed. A
+   * rejected request with a resume token is retried, without the token.
+   *
+   * @param resumes Whether the request had a resume token, and no message was received.
    */
-  failed(error: KubeconnectError): number | undefined {
-    const expired = this.#streamReceived && error.code === Code.Unauthenticated;
+  failed(error: KubeconnectError, resumes = false): number | undefined {
+    const wasOpen = this.#streamReceived;
     this.#streamReceived = false;
-    const { reconnect = true, isFinal } = this.#options;
+    const { reconnect = true, isFinal, renewsCredentials = false } = this.#options;
     if (!reconnect || error.isClosed) return undefined;
     if (isFinal !== undefined) return isFinal(error) ? undefined : this.#delay(error);
-    if (expired) return 0;
+    if (error.code === Code.InvalidArgument && resumes) return 0;
+    if (error.code === Code.Unauthenticated) {
+      if (wasOpen) return 0;
+      return renewsCredentials && this.#received ? this.#delay(error) : undefined;
+    }
     if (!isRetryable(error)) return undefined;
     return this.#received ? this.#delay(error) : this.#firstStreamDelay(error);
   }

@@ -1,15 +1,13 @@
 import { stream } from "./call.js";
 import { ConnectionTracker } from "./connection.js";
 import { KubeconnectError } from "./error.js";
-import { freshnessFrom } from "./freshness.js";
 import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import type { Membership, Part, PartRequest } from "./part.js";
 import { reconnecting, type ReconnectLimits, type ReconnectOptions } from "./reconnect.js";
 import { ResponseStream } from "./responsestream.js";
-import { RetryPolicy } from "./retry.js";
+import { RetryPolicy, type Progress } from "./retry.js";
 import { sleep } from "./sleep.js";
-import type { BatchStatus } from "./staleness.js";
 
 /** Options of a shared stream. */
 export interface SharedStreamOptions extends ReconnectOptions, ReconnectLimits {
@@ -146,7 +144,7 @@ export class SharedStream {
   }
 
   /** Reads a stream, and the streams that replace it. */
-  async *#open(run: Run, signal: AbortSignal): AsyncGenerator<BatchStatus, void, undefined> {
+  async *#open(run: Run, signal: AbortSignal): AsyncGenerator<Progress, void, undefined> {
     let current: ResponseStream<WatchManyResponse> | undefined;
     let earlier: typeof current;
     try {
@@ -214,16 +212,12 @@ export class SharedStream {
   }
 
   /** Passes a response to its part. Returns the status of the whole stream. */
-  #deliver(response: WatchManyResponse, places: readonly Place[]): BatchStatus {
+  #deliver(response: WatchManyResponse, places: readonly Place[]): Progress {
     if (response.resumeToken !== "") throw KubeconnectError.internal(notSupported);
     const place = required(places[response.watchIndex], "a part with this index");
     if (this.#isCurrent(place)) this.#receive(response, place);
     const current = places.filter((place) => this.#isCurrent(place));
-    const freshness = freshnessFrom((response.response ?? response.counts)?.freshness);
-    return {
-      synced: current.every(({ isSynced }) => isSynced),
-      freshness: freshness && { ...freshness, stale: current.some(({ isStale }) => isStale) },
-    };
+    return { synced: current.every(({ isSynced }) => isSynced) };
   }
 
   #receive(response: WatchManyResponse, place: Place): void {
@@ -235,14 +229,15 @@ export class SharedStream {
       place.record(status);
     } catch (error) {
       place.hasEnded = true;
-      this.#fail(place.member, error);
+      this.#fail(place.member, error, place.resumes);
       if (!response.error) this.#change(); // the service must not send more
     }
   }
 
   /** Requests the part again after a delay, or ends it. */
-  #fail(member: Member, error: unknown): void {
-    const delay = error instanceof KubeconnectError ? member.part.retry.failed(error) : undefined;
+  #fail(member: Member, error: unknown, resumes = false): void {
+    const delay =
+      error instanceof KubeconnectError ? member.part.retry.failed(error, resumes) : undefined;
     if (delay === undefined) this.#end(member, error);
     else void this.#wait(member, error as KubeconnectError, delay);
     if (this.#active().length === 0) this.#stop();
@@ -284,17 +279,22 @@ class Place {
   readonly member: Member;
   readonly request: PartRequest;
   hasEnded = false;
+  hasReceived = false;
   isSynced = false;
-  isStale = false;
 
   constructor(member: Member, request: PartRequest) {
     this.member = member;
     this.request = request;
   }
 
-  record({ resumeToken, synced = resumeToken !== "", freshness }: BatchStatus): void {
+  /** Whether the member resumes at a token, and has received nothing since. */
+  get resumes(): boolean {
+    return !this.hasReceived && (this.request.watch?.ownResumeToken ?? "") !== "";
+  }
+
+  record({ resumeToken, synced = resumeToken !== "" }: Progress): void {
+    this.hasReceived = true;
     this.isSynced = synced;
-    this.isStale = freshness?.stale ?? this.isStale;
   }
 }
 

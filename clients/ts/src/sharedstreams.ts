@@ -19,7 +19,8 @@ export class SharedStreams {
   /** Returns the streams for a store: streams of its own if it has own headers or reconnect options. */
   forStore(options: SharedStreamOptions): SharedStreams {
     const isOwn = ownOptions.some((option) => options[option] !== undefined);
-    return isOwn ? new SharedStreams(this.#service, options) : this;
+    const { renewsCredentials } = this.#options;
+    return isOwn ? new SharedStreams(this.#service, { ...options, renewsCredentials }) : this;
   }
 
   /** Adds a part to a stream that can take it. */
@@ -56,7 +57,6 @@ const ownOptions = [
   "headers",
   "reconnect",
   "isFinal",
-  "maxStalenessMs",
   "sleep",
   "firstDelayMs",
   "maxDelayMs",

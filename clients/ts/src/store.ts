@@ -187,14 +187,14 @@ export class Store<T = KubeValue> extends LiveStore<StoreSnapshot<T>, StoreUpdat
 
   protected override read(message: WatchManyResponse): StoreUpdate<T> {
     const response = required(message.response, "the response of a watch");
-    const { events, resumeToken, freshness } = this.#reader.read(response, response.resumeToken);
+    const { events, resumeToken } = this.#reader.read(response, response.resumeToken);
     // A BOOKMARK without a token is sent before the snapshot, and within it.
     if (resumeToken !== "") this.#isWithinSnapshot = false;
     else if (events.some(({ type }) => type !== "BOOKMARK")) this.#isWithinSnapshot = true;
     const changes = this.#collection.apply({ events });
     this.#applyChanges(changes);
     const snapshot = this.synced ? keptState(this.snapshot, this.#current()) : undefined;
-    return { snapshot, resumeToken, freshness, changes };
+    return { snapshot, resumeToken, changes };
   }
 
   protected override apply(update: StoreUpdate<T>): void {

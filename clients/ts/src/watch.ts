@@ -8,6 +8,7 @@ import { PatchFormat } from "./gen/kubeconnect/v1/watch_pb.js";
 import type { ResourceServiceClient } from "./message.js";
 import type { KubeValue } from "./object.js";
 import { objectFields, type FieldOptions, type Source } from "./read.js";
+import type { CredentialOptions } from "./retry.js";
 import { selectionFields, type Selection } from "./selection.js";
 
 /**
@@ -42,7 +43,11 @@ export class Watch<T = KubeValue> extends EventStream<WatchBatch<T>, WatchEvent<
   readonly #reader: EventReader<T>;
 
   /** @internal */
-  constructor(service: ResourceServiceClient, resource: string, options: WatchOptions) {
+  constructor(
+    service: ResourceServiceClient,
+    resource: string,
+    options: WatchOptions & CredentialOptions,
+  ) {
     super(options);
     this.#service = service;
     this.#resource = resource;

@@ -7,6 +7,7 @@ import type { WatchManyResponse } from "./gen/kubeconnect/v1/watch_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import type { KubeValue } from "./object.js";
 import type { Source } from "./read.js";
+import type { CredentialOptions } from "./retry.js";
 import type { StreamInfo } from "./streaminfo.js";
 import { requestsPatches, watchFields, type WatchSelection } from "./watch.js";
 
@@ -61,7 +62,11 @@ export class WatchMany<V> extends EventStream<WatchManyBatch<V>, WatchManyEvent<
   readonly #watches: readonly WatchState[];
 
   /** @internal */
-  constructor(service: ResourceServiceClient, watches: WatchSpecs<V>, options: WatchManyOptions) {
+  constructor(
+    service: ResourceServiceClient,
+    watches: WatchSpecs<V>,
+    options: WatchManyOptions & CredentialOptions,
+  ) {
     super(options);
     this.#service = service;
     this.#options = options;

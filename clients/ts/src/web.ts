@@ -5,7 +5,7 @@
  */
 import type { Interceptor } from "@connectrpc/connect";
 import { parseAddress } from "./address.js";
-import { bearer, type BearerToken } from "./bearer.js";
+import { bearer, isRenewable, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 import { createFetchTransport } from "./fetchtransport.js";
 import { retryReads } from "./retryreads.js";
@@ -47,5 +47,5 @@ export function connect(address: string, options: WebOptions = {}): Client {
       ...(token === undefined ? [] : [bearer(baseUrl, token)]),
     ],
   });
-  return createClient(transport);
+  return createClient(transport, { renewsCredentials: isRenewable(token) });
 }

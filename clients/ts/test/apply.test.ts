@@ -3,6 +3,7 @@ import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
+  ApplyError,
   ConflictError,
   type ApplyDocuments,
   type ApplyOptions,
@@ -191,28 +192,73 @@ suite("applyYaml", () => {
     assert.deepEqual(groups, ["core"]);
   });
 
-  test("names the rejected document, and keeps the class and the causes of its error", async () => {
-    const text = `# comment\n---\n${configMap("a")}---\n${configMap("conflict")}`;
-    await assert.rejects(apply(text), (error) => {
-      assert.ok(error instanceof ConflictError);
-      const message = "document 2, line 9 (ConfigMap conflict): the field is owned";
-      assert.equal(error.message.slice(0, message.length), message);
-      assert.equal(error.causes[0]?.field, ".data.a");
-      return true;
-    });
+  test("tries all documents, and has a result or an error for each", async () => {
+    const texts = ["a", "conflict", "b", "conflict", "c"].map((name) => configMap(name));
+    const error = await rejected(apply(`# comment\n---\n${texts.join("---\n")}`));
+    assert.deepEqual(
+      error.results.map((each) => ("object" in each ? each.object.name : each.message)),
+      [
+        "a",
+        "document 2, line 9 (ConfigMap conflict): the field is owned by another manager",
+        "b",
+        "document 4, line 23 (ConfigMap conflict): the field is owned by another manager",
+        "c",
+      ],
+    );
+    assert.deepEqual(
+      error.errors,
+      error.results.filter((each) => each instanceof Error),
+    );
+    assert.ok(error.errors.every((each) => each instanceof ConflictError));
+    assert.match(error.message, /^2 of 5 objects were not applied: document 2, .*; document 4, /);
+    assert.deepEqual([error.code, error.reason], [Code.Aborted, "Conflict"]);
+    assert.equal(error.causes[0]?.field, ".data.a");
   });
 
+  test("has the error of the only document", async () => {
+    const { message, errors } = await rejected(apply(configMap("conflict")));
+    assert.equal(message, errors[0]?.message);
+    assert.match(message, /^document 1, line 1 \(ConfigMap conflict\): the field is owned/);
+  });
+
+  test("ends when the signal aborts", async () => {
+    const stop = new AbortController();
+    const requests: string[] = [];
+    const client = clientOf({
+      patch({ name }) {
+        requests.push(name);
+        stop.abort(new Error("enough"));
+        return { resource: podResource, object: pod(name) };
+      },
+    });
+    const texts = [configMap("a"), configMap("b")];
+    await assert.rejects(client.applyYaml(texts, { signal: stop.signal }), { message: "enough" });
+    assert.deepEqual(requests, ["a"]);
+  });
+
+  for (const documents of [object("a"), 5, undefined]) {
+    test(`says what it takes instead of ${JSON.stringify(documents)}`, async () => {
+      const message = "documents must be a text, bytes, or a list of texts and objects: [object]";
+      await assert.rejects(apply(documents as never), { name: "TypeError", message });
+    });
+  }
+
   const invalid = {
-    "./web.yaml": /document 2, line 7: cannot read ".\/web.yaml": .* must be in block style/,
+    "./web.yaml": /document 2, line 8: cannot read ".\/web.yaml": .* must be in block style/,
     "kind: Pod\nmetadata: {name: a}": /document 2, line 7: an object to apply needs apiVersion/,
     "apiVersion: v1\nmetadata: {name: a}": /an object to apply needs kind/,
     "apiVersion: v1\nkind: Pod": /an object to apply needs metadata\.name/,
     "apiVersion: v1\nkind: Pod\nmetadata:\n  generateName: a-": /needs metadata\.name/,
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: ~": /needs metadata\.name/,
-    "apiVersion: v1\nkind: Pod\nmetadata: *names": /cannot read "metadata: \*names"/,
-    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: *name": /cannot read "name: \*name"/,
+    "apiVersion: v1\nkind: Pod\nmetadata: *names":
+      /document 2, line 10: cannot read "metadata: \*names"/,
+    "apiVersion: v1\nkind: Pod\nmetadata:\n\n  name: *name":
+      /document 2, line 12: cannot read "name: \*name"/,
     "{apiVersion: v1, kind: Pod}": /cannot read "\{apiVersion/,
     "- apiVersion: v1": /cannot read "- apiVersion: v1"/,
+    "apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  metadata:\n    name: *a":
+      /document 2, line 13, item 1: cannot read "name: \*a"/,
+    "apiVersion: v1\nitems:\n  a: b\nkind: [List]": /document 2, line 11: cannot read "kind: \[/,
   };
   for (const [text, message] of Object.entries(invalid)) {
     test(`applies nothing if a document is ${JSON.stringify(text)}`, async () => {
@@ -231,6 +277,13 @@ suite("applyYaml", () => {
     }
   });
 });
+
+/** Returns the error with which a call is rejected. */
+async function rejected(call: Promise<unknown>): Promise<ApplyError> {
+  const error: unknown = await call.catch((error: unknown) => error);
+  assert.ok(error instanceof ApplyError);
+  return error;
+}
 
 function object(name: string) {
   return { apiVersion: "v1", kind: "Pod", metadata: { name } };

@@ -220,7 +220,11 @@ suite("list", () => {
   });
 
   suite("that expires", () => {
-    const expiring = (times: number) => {
+    const expired = new ConnectError("list again", Code.OutOfRange, undefined, [
+      { desc: StatusSchema, value: create(StatusSchema, { reason: "Expired" }) },
+    ]);
+    const unknownToken = new ConnectError("page_token: unknown format", Code.InvalidArgument);
+    const expiring = (times: number, error = expired) => {
       const tokens: string[] = [];
       const client = clientOf({
         list({ pageToken }) {
@@ -228,12 +232,7 @@ suite("list", () => {
           if (pageToken === "") {
             return { resource: podResource, objects: [pod("a"), pod("b")], nextPageToken: "2" };
           }
-          if (times-- > 0) {
-            const status = create(StatusSchema, { reason: "Expired", message: "list again" });
-            throw new ConnectError("list again", Code.OutOfRange, undefined, [
-              { desc: StatusSchema, value: status },
-            ]);
-          }
+          if (times-- > 0) throw error;
           return { resource: podResource, objects: [pod("c")] };
         },
       });
@@ -248,6 +247,25 @@ suite("list", () => {
         ["a", "b", "c"],
       );
       assert.deepEqual(tokens, ["", "2", "", "2", "", "2"]);
+    });
+
+    test("restarts all() if a replica cannot read the page token", async () => {
+      const { client, tokens } = expiring(1, unknownToken);
+      assert.equal((await client.list("pods").all()).objects.length, 3);
+      assert.deepEqual(tokens, ["", "2", "", "2"]);
+    });
+
+    test("has expired for an iteration if a replica cannot read the page token", async () => {
+      const { client } = expiring(1, unknownToken);
+      const iteration = (async () => {
+        for await (const { name } of client.list("pods")) assert.notEqual(name, "c");
+      })();
+      await assert.rejects(iteration, {
+        name: "ExpiredError",
+        message: "list expired after 2 objects: page_token: unknown format",
+        code: Code.OutOfRange,
+        reason: "Expired",
+      });
     });
 
     test("restarts at most twice", async () => {

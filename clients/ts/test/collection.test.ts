@@ -24,8 +24,8 @@ function modified(name: string, resourceVersion: string): WatchEvent {
   return { type: "MODIFIED", object: object(name, resourceVersion), resourceVersion };
 }
 
-function deleted(name: string): WatchEvent {
-  return { type: "DELETED", object: object(name), resourceVersion: "8" };
+function deleted(name: string, uid?: string): WatchEvent {
+  return { type: "DELETED", object: object(name, "1", uid), resourceVersion: "8" };
 }
 
 const reset: WatchEvent = { type: "RESET", resourceVersion: "" };
@@ -45,6 +45,21 @@ function names(changes: Changes<KubeObject>): Record<keyof Changes<KubeObject>, 
 }
 
 suite("LiveCollection", () => {
+  for (const { uid, remains } of [
+    { uid: "earlier", remains: true },
+    { uid: "", remains: false },
+    { uid: undefined, remains: false },
+  ]) {
+    test(`${remains ? "ignores" : "applies"} a deletion of the UID ${uid ?? "that it has"}`, () => {
+      const collection = collectionOf("a");
+      const changes = collection.apply({ events: [deleted("a", uid)] });
+      assert.equal(collection.objects.size, remains ? 1 : 0);
+      assert.deepEqual(names(changes).deleted, remains ? [] : ["a"]);
+      collection.apply({ events: [reset, added("a"), deleted("a", uid), synced] });
+      assert.equal(collection.objects.size, remains ? 1 : 0, "within a snapshot");
+    });
+  }
+
   test("is empty until the first snapshot is complete", () => {
     const collection = LiveCollection.ofObjects();
     collection.apply({ events: [reset, added("a")] });

@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { AddressInfo, Server } from "node:net";
 import { suite, test } from "node:test";
+import { createServer as createTlsServer } from "node:tls";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import * as kubeconnect from "../src/index.js";
 import { KubeconnectError } from "../src/index.js";
+import { connect } from "../src/node.js";
 import { StatusSchema } from "../src/proto.js";
 import { clientOf } from "./fixture.js";
 
@@ -56,6 +61,12 @@ const unclear: readonly { message: string; cause?: Error; wanted: RegExp }[] = [
     }),
     wanted: /pass the certificate of its authority as tls\.ca/,
   },
+  { message: "unsupported content type text/html", wanted: /text\/html: .* check the address/ },
+  {
+    message: "SSL routines",
+    cause: Object.assign(new Error(), { code: "ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL" }),
+    wanted: /does not use HTTP\/2 .* check the address/,
+  },
   {
     message: "refused",
     cause: Object.assign(new Error(), { code: "ECONNREFUSED" }),
@@ -72,6 +83,85 @@ suite("the error of a connection", () => {
     });
   }
 });
+
+/** Servers at which no service of kubeconnect listens, and what the errors of calls there say. */
+const servers: readonly {
+  name: string;
+  scheme: "http" | "https";
+  server: () => Server;
+  wanted: RegExp;
+}[] = [
+  {
+    name: "a service with TLS at http://",
+    scheme: "http",
+    server: () => createTlsServer(),
+    wanted: /the connection was closed before .*; if the service uses TLS, use https:/,
+  },
+  {
+    name: "a service without TLS at https://",
+    scheme: "https",
+    server: () => createHttp2Server(),
+    wanted: /does not use TLS .* use http:/,
+  },
+  {
+    name: "a server of HTTP/1.1",
+    scheme: "http",
+    server: () => createHttpServer(),
+    wanted: /does not use HTTP\/2 .* check the address, .*; if the service uses TLS, use https:/,
+  },
+  {
+    name: "another server of HTTP/2",
+    scheme: "http",
+    server: () => createHttp2Server((_, response) => response.writeHead(404).end("none")),
+    wanted: /^HTTP 404: .* not one of kubeconnect; check the address/,
+  },
+  {
+    name: "a server of pages",
+    scheme: "http",
+    server: () =>
+      createHttp2Server((_, response) =>
+        response.writeHead(200, { "Content-Type": "text/html" }).end("<html>"),
+      ),
+    wanted: /content type text\/html: .* not one of kubeconnect; check the address/,
+  },
+  {
+    name: "the API server",
+    scheme: "http",
+    server: () =>
+      createHttp2Server((_, response) =>
+        response
+          .writeHead(403, { "Audit-Id": "1", "Content-Type": "application/json" })
+          .end('{"kind": "Status", "message": "forbidden", "code": 403}'),
+      ),
+    wanted: /address of the API server of Kubernetes; .* address of the service of kubeconnect/,
+  },
+];
+
+for (const protocol of ["grpc", "connect"] as const) {
+  suite(`the error of a call by ${protocol} to`, () => {
+    for (const { name, scheme, server: create, wanted } of servers) {
+      test(`${name} says what is wrong, and what to do`, async (t) => {
+        const server = create();
+        await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+        const { port } = server.address() as AddressInfo;
+        const client = connect(`${scheme}://127.0.0.1:${port}`, { protocol });
+        t.after(() => {
+          client.close();
+          server.close();
+        });
+        const events = client.watch("pods")[Symbol.asyncIterator]();
+        for (const call of [() => client.whoAmI(), () => events.next()]) {
+          await assert.rejects(call, (error: unknown) => {
+            assert.ok(error instanceof KubeconnectError);
+            assert.ok(!(error instanceof kubeconnect.CancelledError), error.message);
+            assert.match(error.message, wanted);
+            return true;
+          });
+        }
+      });
+    }
+  });
+}
 
 suite("the error of a call", () => {
   for (const { code, reason = "", classes } of cases) {

@@ -21,6 +21,15 @@ const reset = batchOf("RESET", "");
 const synced = batchOf("SYNCED", "t1");
 const bookmark = batchOf("BOOKMARK", "t2");
 const lost = KubeconnectError.unavailable("lost");
+const moved = KubeconnectError.from(
+  new ConnectError("moved", Code.Unavailable, undefined, [
+    { desc: StatusSchema, value: { reason: "StreamMoved" } },
+  ]),
+);
+
+const wrongToken = KubeconnectError.from(
+  new ConnectError("the token cannot be read", Code.InvalidArgument),
+);
 
 function batchOf(type: "RESET" | "SYNCED" | "BOOKMARK", resumeToken: string): WatchBatch {
   const events = [{ type, resourceVersion: "1" }];
@@ -160,6 +169,17 @@ suite("RetryPolicy", () => {
     assert.equal(retry.failed(reported(Code.Unauthenticated)), 0);
     assert.equal(retry.failed(reported(Code.Unauthenticated)), undefined);
   });
+
+  test("waits for credentials that can be renewed, longer each time", () => {
+    const retry = established({ renewsCredentials: true, firstDelayMs: 100, random: () => 1 });
+    const failures = [1, 2, 3, 4].map(() => retry.failed(reported(Code.Unauthenticated)));
+    assert.deepEqual(failures, [0, 100, 200, 400]);
+  });
+
+  test("rejects a first stream whose credentials can be renewed", () => {
+    const retry = new RetryPolicy({ renewsCredentials: true });
+    assert.equal(retry.failed(reported(Code.Unauthenticated)), undefined);
+  });
 });
 
 suite("a watch over several streams", () => {
@@ -205,12 +225,64 @@ suite("a watch over several streams", () => {
     assert.deepEqual(open.tokens, ["", ""]);
   });
 
-  test("begins with a snapshot if a token is rejected and the error is not final", async () => {
-    const wrong = new ConnectError("not a token of this selection", Code.InvalidArgument);
-    const open = streams({ send: [], then: wrong }, { send: [reset] });
-    assert.deepEqual(await firstTypes(1, open, "t0"), ["RESET"]);
+  test("begins with a snapshot if a token is rejected, and reports why", async () => {
+    const open = streams({ send: [], then: wrongToken }, { send: [reset, synced] });
+    const reasons: string[] = [];
+    const onRetry = ({ message }: KubeconnectError, delayMs: number): void => {
+      reasons.push(`${message} ${delayMs}`);
+    };
+    const batches = reconnecting(open, "t0", forever, { sleep: noDelay, onRetry });
+    assert.deepEqual([(await batches.next()).value, (await batches.next()).value], [reset, synced]);
     assert.deepEqual(open.tokens, ["t0", ""]);
+    assert.deepEqual(reasons, ["the token cannot be read 0"]);
   });
+
+  test("drops the token of an earlier stream that another replica rejects", async () => {
+    const open = streams(
+      { send: [reset, synced], then: lost },
+      { send: [], then: wrongToken },
+      { send: [reset] },
+    );
+    assert.deepEqual(await firstTypes(3, open), ["RESET", "SYNCED", "RESET"]);
+    assert.deepEqual(open.tokens, ["", "t1", ""]);
+  });
+
+  for (const { name, attempts, tokens, token = "t0", options = {} } of [
+    {
+      name: "without a token",
+      attempts: [{ send: [], then: wrongToken }],
+      token: "",
+      tokens: [""],
+    },
+    {
+      name: "without the token too",
+      attempts: [
+        { send: [], then: wrongToken },
+        { send: [], then: wrongToken },
+      ],
+      tokens: ["t0", ""],
+    },
+    {
+      name: "after a message",
+      attempts: [{ send: [bookmark], then: wrongToken }],
+      tokens: ["t0"],
+    },
+    {
+      name: "without reconnecting",
+      attempts: [{ send: [], then: wrongToken }],
+      tokens: ["t0"],
+      options: { reconnect: false },
+    },
+  ]) {
+    test(`throws the error of a request that is rejected ${name}`, async () => {
+      const open = streams(...attempts);
+      const batches = reconnecting(open, token, forever, { sleep: noDelay, ...options });
+      await assert.rejects(async () => {
+        for (;;) await batches.next();
+      }, wrongToken);
+      assert.deepEqual(open.tokens, tokens);
+    });
+  }
 
   test("throws a final error", async () => {
     const wrong = new ConnectError("bad selector", Code.InvalidArgument);
@@ -285,59 +357,21 @@ suite("a watch over several streams", () => {
     assert.deepEqual(opened, ["", "t1", "t1"]);
   });
 
-  test("leaves a replica that is stale for too long, and doubles the time for each further one", async (t) => {
-    t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
-    const batch = (stale: boolean): WatchBatch => ({
-      ...bookmark,
-      freshness: { stale, lastContactTime: undefined },
-    });
-    const reasons: unknown[] = [];
-    let stale = true;
-    // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
-    const open: OpenWatch = async function* (signal) {
-      signal.addEventListener("abort", () => reasons.push(signal.reason));
-      for (;;) yield batch(stale);
-    };
-    const options = { sleep: noDelay, random: () => 0 };
-    const batches = reconnecting(open, "", t.signal, options);
-    const lasted: number[] = [];
-    let since = Date.now();
-    const next = async (): Promise<void> => {
-      await batches.next();
-      if (reasons.length === lasted.length) return;
-      lasted.push(Date.now() - since);
-      since = Date.now();
-    };
-    for (let second = 0; second < 400; second++) {
-      await next();
-      t.mock.timers.tick(1_000);
-    }
-    assert.deepEqual(lasted, [11_000, 21_000, 41_000, 81_000, 161_000]);
-    stale = false;
-    await next();
-    stale = true;
-    since = Date.now();
-    while (lasted.length < 6) {
-      await next();
-      t.mock.timers.tick(1_000);
-    }
-    assert.equal(lasted.at(-1), 11_000);
-    assert.deepEqual(
-      new Set(reasons.map((reason) => (reason as KubeconnectError).code)),
-      new Set([Code.Unavailable]),
-    );
-  });
-
-  test("stays with a stale replica without a limit", async (t) => {
+  test("stays with a stale replica until the service moves the stream", async (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
     const stale = { ...bookmark, freshness: { stale: true, lastContactTime: undefined } };
-    const open = streams({ send: [stale, stale, stale] });
-    const batches = reconnecting(open, "", t.signal, { maxStalenessMs: Infinity });
-    for (let day = 0; day < 3; day++) {
+    const open = streams(
+      { send: Array<WatchBatch>(4).fill(stale), then: moved },
+      { send: [synced] },
+    );
+    const batches = reconnecting(open, "", t.signal, { sleep: noDelay });
+    for (let day = 0; day < 4; day++) {
       await batches.next();
+      assert.deepEqual(open.tokens, [""]);
       t.mock.timers.tick(86_400_000);
     }
-    assert.deepEqual(open.tokens, [""]);
+    await batches.next();
+    assert.deepEqual(open.tokens, ["", "t2"]);
   });
 
   test("opens an open stream once more when its token has expired", async () => {

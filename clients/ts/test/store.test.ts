@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Changes, Client, KubeObject, LivePage, Store, StoreOptions } from "../src/index.js";
 import { EventType, PatchFormat, type WatchManyRequest } from "../src/proto.js";
 import { clientOf, FakeStreams, pod, podResource, until } from "./fixture.js";
@@ -101,6 +101,29 @@ suite("store", () => {
     assert.equal(store.list()[0], list[0]);
     assert.deepEqual(names(list), ["a", "b"]);
     assert.equal(store.list(), store.list());
+    leave();
+  });
+
+  test("begins with a snapshot if a replica cannot read its token", async () => {
+    const { streams, client } = service();
+    const reasons: string[] = [];
+    const onRetry = ({ message }: Error): void => void reasons.push(message);
+    const store = client.store("pods", { sleep: () => Promise.resolve(), onRetry });
+    const leave = store.changes(() => undefined);
+    const first = await streams.next();
+    first.send(message(0, "1", reset, added("a"), synced));
+    await store.ready;
+    first.send(new ConnectError("restarting", Code.Unavailable));
+    const second = await streams.next();
+    second.send({ watchIndex: 0, error: { reason: "BadRequest", message: "unknown token" } });
+    second.end();
+    const third = await streams.next();
+    third.send(message(0, "2", reset, added("b"), synced));
+    await until(store, () => store.get({ namespace: "default", name: "b" }) !== undefined);
+    const tokens = [first, second, third].map(({ request }) => request.watches[0]?.ownResumeToken);
+    assert.deepEqual(tokens, ["", "1", ""]);
+    assert.deepEqual(reasons, ["restarting", "unknown token"]);
+    assert.deepEqual(names(store.list()), ["b"]);
     leave();
   });
 

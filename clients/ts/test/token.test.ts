@@ -10,13 +10,14 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import {
   connect as connectNode,
+  type KubeconnectError,
   type NodeClient,
   type NodeOptions,
   type WatchBatch,
 } from "../src/node.js";
-import { AccessService, EventType, ResourceService } from "../src/proto.js";
+import { AccessService, EventType, ResourceService, type WatchManyRequest } from "../src/proto.js";
 import { connect as connectWeb } from "../src/web.js";
-import { podResource } from "./fixture.js";
+import { podResource, until } from "./fixture.js";
 
 const clients = { node: connectNode, web: connectWeb };
 
@@ -124,6 +125,7 @@ class Tokens {
       });
       service(ResourceService, {
         watch: (request, context) => this.#watch(request.resumeToken, context.requestHeader),
+        watchMany: (request, context) => this.#watchMany(request, context.requestHeader),
       });
     },
   });
@@ -132,9 +134,18 @@ class Tokens {
     const token = this.#accept(header);
     const expired = new Promise<void>((resolve) => (this.#expire = resolve));
     const type = resumeToken === "" ? EventType.RESET : EventType.BOOKMARK;
-    yield { resource: podResource, events: [{ type }], resumeToken: `after-${token}` };
+    const freshness = { stale: false };
+    yield { resource: podResource, events: [{ type }], resumeToken: `after-${token}`, freshness };
     await expired;
     throw new ConnectError("the credential has expired", Code.Unauthenticated);
+  }
+
+  /** Serves one store. */
+  async *#watchMany({ watches: [spec] }: WatchManyRequest, header: Headers) {
+    for await (const message of this.#watch(spec?.ownResumeToken ?? "", header)) {
+      const synced = { type: EventType.SYNCED, resourceVersion: "1" };
+      yield { response: { ...message, events: [...message.events, synced] } };
+    }
   }
 
   #accept(header: Headers): string {
@@ -222,6 +233,51 @@ for (const protocol of ["grpc", "connect"] as const) {
         tokens.expire(`next-${resumeToken}`);
       }
       assert.deepEqual(types, ["RESET", "BOOKMARK", "BOOKMARK"]);
+    });
+
+    test("does not end a store if its file is renewed late", async (t) => {
+      const tokenFile = join(folder, "token");
+      await writeFile(tokenFile, "first");
+      const client = connected(t, { tokenFile });
+      const lost: { code: Code; stale: boolean | undefined }[] = [];
+      const store = client.store("pods", {
+        sleep: () => (lost.length < 4 ? Promise.resolve() : writeFile(tokenFile, "second")),
+        onRetry: ({ code }) => lost.push({ code, stale: store.freshness?.stale }),
+      });
+      await store.open();
+      tokens.expire("second");
+      await until(store, ({ error, freshness }) => {
+        return error !== undefined || (freshness?.stale === false && lost.length > 0);
+      });
+      const rejected = { code: Code.Unauthenticated, stale: true };
+      assert.deepEqual(lost, [rejected, rejected, rejected, rejected]);
+      assert.equal(store.error, undefined);
+      assert.deepEqual(tokens.seen, ["first", "first", "first", "first", "second"]);
+      store.close();
+    });
+
+    test("does not end a watch if its function fails for a time", async (t) => {
+      const returned = ["first", new Error("the issuer is away"), "a b", "second"];
+      const client = connected(t, {
+        token: () => {
+          const next = returned.shift() ?? assert.fail();
+          if (next instanceof Error) throw next;
+          return next;
+        },
+      });
+      const lost: string[] = [];
+      const options = { signal: t.signal, sleep: () => Promise.resolve() };
+      const onRetry = ({ message }: KubeconnectError) => lost.push(message);
+      const batches = client.watch("pods", { ...options, onRetry }).batches();
+      await batches.next();
+      tokens.expire("second");
+      assert.equal((await batches.next()).value?.events[0]?.type, "BOOKMARK");
+      await batches.return();
+      assert.deepEqual(lost, [
+        "the credential has expired",
+        "cannot get a token: the issuer is away",
+        "cannot get a token: token is empty, or has spaces or other invalid characters",
+      ]);
     });
 
     test("ends a watch if the next token is rejected immediately", async (t) => {

@@ -1,4 +1,4 @@
-import { ConflictError } from "@kubeconnect/client";
+import { ApplyError } from "@kubeconnect/client";
 import { connect } from "@kubeconnect/client/node";
 
 const client = connect("http://127.0.0.1:8080");
@@ -12,6 +12,9 @@ try {
   await client.applyYaml([settings], { fieldManager: "docs" });
   console.log(settings.metadata.name, "is applied");
 } catch (error) {
-  if (!(error instanceof ConflictError)) throw error;
-  for (const { field, message } of error.causes) console.log(field, message);
+  if (!(error instanceof ApplyError)) throw error;
+  for (const { message, causes } of error.errors) {
+    console.log(message);
+    for (const { field, message } of causes) console.log(field, message);
+  }
 }

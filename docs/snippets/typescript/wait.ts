@@ -2,8 +2,9 @@ import { connect } from "@kubeconnect/client/node";
 
 const client = connect("http://127.0.0.1:8080");
 const complete = `object.status.observedGeneration == object.metadata.generation
-  && object.status.updatedReplicas == object.spec.replicas
-  && object.status.availableReplicas == object.spec.replicas`;
+  && object.status.?updatedReplicas.orValue(0) == object.spec.replicas
+  && object.status.?replicas.orValue(0) == object.spec.replicas
+  && object.status.?availableReplicas.orValue(0) == object.spec.replicas`;
 const web = client.watch("deployments.apps", {
   namespace: "shop",
   name: "web",

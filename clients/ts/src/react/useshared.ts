@@ -29,7 +29,7 @@ export interface LiveHookOptions {
  * create a store with them outside of the component, and pass it to useLiveStore.
  */
 export type HookOptionsOf<O> = LiveHookOptions &
-  Omit<O, Exclude<keyof LiveStoreOptions, "headers" | "reconnect" | "maxStalenessMs"> | "indexes">;
+  Omit<O, Exclude<keyof LiveStoreOptions, "headers" | "reconnect"> | "indexes">;
 
 /** What a component asks: a kind of store with its resource and options. */
 export interface Question {

@@ -120,12 +120,16 @@ def invalid(
     )
 
 
+def status_of(error: errors.KubeconnectError) -> Status | None:
+    """Return the status of an error; None if its class has no reason."""
+    if error.status is None and (known := _CODES.get(type(error))):
+        return Status(reason=known[1], message=error.message, code=known[2])
+    return error.status
+
+
 def abort(context: grpc.ServicerContext, error: errors.KubeconnectError) -> NoReturn:
     """End a call with an error."""
-    status = error.status
-    if status is None and (known := _CODES.get(type(error))):
-        status = Status(reason=known[1], message=error.message, code=known[2])
-    if status is not None:
+    if (status := status_of(error)) is not None:
         packed = rpc_status.Status(code=error.code.value[0], message=error.message)
         packed.details.add().Pack(status)
         context.set_trailing_metadata((("grpc-status-details-bin", packed.SerializeToString()),))

@@ -14,6 +14,7 @@ from kubeconnect.testing._cluster import Content, Key
 from kubeconnect.testing._contents import decode_body, decode_patch, encode
 from kubeconnect.testing._counting import fill_count
 from kubeconnect.testing._failures import bad_request, failure, not_found
+from kubeconnect.testing._independent import watch_independent
 from kubeconnect.testing._joining import joins_of
 from kubeconnect.testing._masks import Mask
 from kubeconnect.testing._reading import Listing
@@ -135,12 +136,13 @@ class ResourceService(ResourceServiceServicer):
         return _streams.watch(self._calls, self._filters, request, context)
 
     def WatchMany(self, request: watch_pb2.WatchManyRequest, context: grpc.ServicerContext) -> Any:
-        return _streams.watch_many(self._calls, self._filters, request, context)
+        serve = watch_independent if request.independent else _streams.watch_many
+        return serve(self._calls, self._filters, request, context)
 
     def WatchCounts(
         self, request: watch_counts_pb2.WatchCountsRequest, context: grpc.ServicerContext
     ) -> Any:
-        return _streams.watch_counts(self._calls, self._filters, request, context)
+        return _streams.watch(self._calls, self._filters, request, context)
 
     def Create(
         self, request: write_pb2.CreateRequest, context: grpc.ServicerContext

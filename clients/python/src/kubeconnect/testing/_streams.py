@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import grpc
 
@@ -22,6 +22,8 @@ from kubeconnect.v1 import watch_counts_pb2, watch_pb2
 MAX_WATCHES = 100
 _ADVICE = "watch without it"
 _BATCH_BYTES = 1 << 20
+
+Response: TypeAlias = watch_pb2.WatchResponse | watch_counts_pb2.WatchCountsResponse
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -41,67 +43,63 @@ class Source(Protocol[R_co]):
 def watch(
     calls: Calls,
     filters: Filters,
-    request: watch_pb2.WatchRequest,
+    request: watch_pb2.WatchRequest | watch_counts_pb2.WatchCountsRequest,
     context: grpc.ServicerContext,
-) -> Iterator[watch_pb2.WatchResponse]:
-    """Serve one watch until its client ends it."""
-    if request.limit:
-        return _watch_page(calls, filters, request, context)
-    return _watch_all(calls, filters, request, context)
-
-
-def _watch_all(
-    calls: Calls,
-    filters: Filters,
-    request: watch_pb2.WatchRequest,
-    context: grpc.ServicerContext,
-) -> Iterator[watch_pb2.WatchResponse]:
+) -> Iterator[Any]:
+    """Serve one watch, of objects or of counts, until its client ends it."""
     with calls.begin(context):
         stream = Stream(calls, context)
-        selection = stream.select(request, filters)
+        watched = begin_watch(calls, filters, request, stream)
+    yield from stream.each(watched)
+
+
+class Watched:
+    """One watch, of objects, of a page or of counts, with its own resume token."""
+
+    def __init__(self, source: Source[Response], token: Callable[[], str]) -> None:
+        """Return the responses of a source. ``token`` resumes after what it has returned."""
+        self._source = source
+        self._token = token
+
+    @property
+    def due(self) -> float:
+        """The time, by the monotonic clock, at which there is a response in any case."""
+        return self._source.due
+
+    def next(self) -> list[Response]:
+        """Return what there is to send now, in messages that are not too large."""
+        response = self._source.next()
+        if not isinstance(response, watch_pb2.WatchResponse):
+            return [] if response is None else [response]
+        parts = [response] if response.HasField("page") else list(_split(response))
+        parts[-1].resume_token = self._token()
+        return [*parts]
+
+
+def begin_watch(
+    calls: Calls,
+    filters: Filters,
+    request: watch_pb2.WatchRequest | watch_counts_pb2.WatchCountsRequest,
+    stream: Stream,
+) -> Watched:
+    """Begin a watch. The lock of the cluster must be held."""
+    cluster, heartbeat = calls.cluster, calls.heartbeat
+    selection = stream.select(request, filters)
+    if isinstance(request, watch_counts_pb2.WatchCountsRequest):
+        return Watched(CountWatcher(cluster, selection, request, heartbeat), lambda: "")
+    parts = None
+    if not request.limit:
         check_no_page(request)
-        position = None
-        if request.resume_token:
-            parts = read_token("resume_token", request.resume_token, _ADVICE)
-            position = _resumed(parts, "watch", [selection])[0]
-        stream.add(selection, request, position)
-    for _, response, positions in stream.responses():
-        if positions:
-            response.resume_token = write_token("watch", [selection.digest], positions)
-        yield response
-
-
-def _watch_page(
-    calls: Calls,
-    filters: Filters,
-    request: watch_pb2.WatchRequest,
-    context: grpc.ServicerContext,
-) -> Iterator[watch_pb2.WatchResponse]:
-    with calls.begin(context):
-        stream = Stream(calls, context)
-        selection = stream.select(request, filters)
-        token = None
-        if request.resume_token:
-            token = _page_of(read_token("resume_token", request.resume_token, _ADVICE), selection)
+    if request.resume_token:
+        parts = read_token("resume_token", request.resume_token, _ADVICE)
+    if request.limit:
+        have = None if parts is None else _page_of(parts, selection)
         joins = joins_of(calls, filters, selection.resource, request)
-        page = PageWatcher(calls.cluster, selection, request, calls.heartbeat, token, joins)
-    for response in stream.each(page):
-        response.resume_token = write_token("page", selection.digest, page.token)
-        yield response
-
-
-def watch_counts(
-    calls: Calls,
-    filters: Filters,
-    request: watch_counts_pb2.WatchCountsRequest,
-    context: grpc.ServicerContext,
-) -> Iterator[watch_counts_pb2.WatchCountsResponse]:
-    """Serve one watch of counts until its client ends it."""
-    with calls.begin(context):
-        stream = Stream(calls, context)
-        selection = stream.select(request, filters)
-        counts = CountWatcher(calls.cluster, selection, request, calls.heartbeat)
-    yield from stream.each(counts)
+        page = PageWatcher(cluster, selection, request, heartbeat, have, joins)
+        return Watched(page, lambda: write_token("page", selection.digest, page.token))
+    position = None if parts is None else _resumed(parts, "watch", [selection])[0]
+    watcher = Watcher(cluster, selection, request.encoding, heartbeat, position)
+    return Watched(watcher, lambda: write_token("watch", [selection.digest], [watcher.position]))
 
 
 def watch_many(
@@ -216,7 +214,7 @@ class Stream:
         self,
     ) -> Iterator[tuple[int, watch_pb2.WatchResponse, list[Position | None]]]:
         """Iterate over the responses, each with the index of its watch and the positions of all
-        watches after it; empty if there is none within this watch.
+        watches after it.
         """
         sent: list[Position | None] = [None] * len(self._watchers)
         try:
@@ -226,7 +224,7 @@ class Stream:
                 for number, responses, position in pending:
                     sent[number] = None
                     for response in responses[:-1]:
-                        yield number, response, [] if len(sent) == 1 else list(sent)
+                        yield number, response, list(sent)
                     sent[number] = position
                     yield number, responses[-1], list(sent)
         except KubeconnectError as error:
@@ -243,27 +241,26 @@ class Stream:
                 pending.append((number, list(_split(response)), watcher.position))
         return pending
 
-    def each(self, source: Source[R]) -> Iterator[R]:
+    def each(self, watched: Watched) -> Iterator[Response]:
         """Iterate over the responses of the only watch."""
         try:
             while self._context.is_active():
                 with self._cluster.changed:
-                    response = self._wait(source.next, lambda: source.due)
-                if response is not None:
-                    yield response
+                    responses = self._wait(watched.next, lambda: watched.due)
+                yield from responses or ()
         except KubeconnectError as error:
             abort(self._context, error)
 
     def _wait(self, take: Callable[[], R | None], due: Callable[[], float]) -> R | None:
         """Wait until a function returns something, and return it; None if the stream has ended."""
         while self._context.is_active():
-            self._check()
+            self.check()
             if found := take():
                 return found
             self._cluster.changed.wait(max(due() - time.monotonic(), 0.001))
         return None
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Raise the error that ends the stream."""
         self._calls.faults.check_uncut(self._cuts)
         for selection in self._selections:
