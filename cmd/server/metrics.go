@@ -48,7 +48,7 @@ func serveMetrics(address string, load, admin http.Handler, collected ...prometh
 		ErrorLog:          newConnectionLog(),
 		IdleTimeout:       2 * time.Minute,
 	}
-	bound := boundConnections(listener, maxMetricsConnections, maxMetricsConnectionsOfAddress, nil)
+	bound := boundConnections(listener, openFiles().forMetrics(), maxMetricsConnectionsOfAddress, nil)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
