@@ -65,7 +65,7 @@ func TestNetworkPolicy_AllowsCallersAPIServerAndDNSByDefault(t *testing.T) {
 	if len(policy.Ingress) != 2 || len(policy.Egress) != 3 || len(policy.PolicyTypes) != 2 {
 		t.Fatalf("policy %+v", policy)
 	}
-	callers, apiServer, names := policy.Ingress[0], policy.Egress[0], policy.Egress[2] // beside metrics and peers
+	callers, apiServer, names := policy.Ingress[0], policy.Egress[0], policy.Egress[2] // the second are metrics and peers
 	wantEqual(t, "ports for callers", portsOf(callers.Ports), []string{"TCP/serve"})
 	wantEqual(t, "allowed callers", peersOf(callers.From), nil)
 	wantEqual(t, "ports of the API server", portsOf(apiServer.Ports), []string{"TCP/443", "TCP/6443", "TCP/8443", "TCP/16443"})

@@ -51,7 +51,7 @@ var variants = map[string]values{
 	"with strict spreading": {"spread": values{"nodes": "DoNotSchedule", "zones": ""}},
 	"with fast rollouts":    {"minReadySeconds": 0, "strategy": values{"rollingUpdate": values{"maxSurge": "100%", "maxUnavailable": 1}}},
 	"recreated":             {"strategy": values{"type": "Recreate", "rollingUpdate": nil}},
-	"with two families":     {"service": values{"ipFamilyPolicy": "PreferDualStack", "ipFamilies": []any{"IPv4"}, "trafficDistribution": "PreferClose"}},
+	"with two families":     {"service": values{"ipFamilyPolicy": "PreferDualStack", "ipFamilies": []any{"IPv4"}, "trafficDistribution": "PreferSameZone"}},
 	"without metrics":       {"metrics": values{"enabled": false}},
 	"with other alerts": {"metrics": values{"prometheusRule": values{
 		"enabled": true, "runbookBaseURL": "https://runbooks.example/kubeconnect",
