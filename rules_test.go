@@ -7,6 +7,8 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -404,4 +406,23 @@ func nameOf(file *ast.File, imported string) string {
 		}
 	}
 	return ""
+}
+
+// TestWorkflows_PinActionsByCommit checks that no job runs code that its author can replace: a tag can be
+// moved, a commit cannot.
+func TestWorkflows_PinActionsByCommit(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(".github/workflows/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	used := regexp.MustCompile(`(?m)uses:.*$`)
+	pinned := regexp.MustCompile(`^uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	for _, file := range files {
+		for _, use := range used.FindAllString(readDoc(t, file), -1) {
+			if !pinned.MatchString(use) {
+				t.Errorf("%s: %q does not name a commit and its version, as OWNER/NAME@COMMIT # vX.Y.Z", file, use)
+			}
+		}
+	}
 }

@@ -29,7 +29,6 @@ type lookups[A any] struct {
 	mu      sync.Mutex // guards the fields below, and the incrementing of running before ended
 	flights map[string]*flight[A]
 	ended   bool
-	logged  lastFailure
 }
 
 // flight is one review, shared by all callers with the same question.
@@ -44,12 +43,6 @@ type flight[A any] struct {
 	waiting int                // callers that wait for the result; guarded by the lookups' mu, with the fields below
 	started bool               // it has got its slot
 	cancel  context.CancelFunc // ends the wait for the slot
-}
-
-// lastFailure is the last logged error.
-type lastFailure struct {
-	text     string
-	loggedAt time.Time
 }
 
 func newLookups[A any](name string) *lookups[A] {
@@ -168,15 +161,13 @@ func (l *lookups[A]) lookUp(
 	return answer, err
 }
 
-// logFailure logs a review's error, at most once a minute for the same text.
+// logFailure logs a review's error.
 func (l *lookups[A]) logFailure(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil || l.ended || l.logged.text == err.Error() && time.Since(l.logged.loggedAt) < time.Minute {
-		return
+	if err != nil && !l.ended {
+		slog.Warn("the cluster could not be asked about a caller", "error", err)
 	}
-	l.logged = lastFailure{err.Error(), time.Now()}
-	slog.Warn("the cluster could not be asked about a caller", "error", err)
 }
 
 // end cancels the reviews in progress and waits for them. Later ones fail.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -68,7 +69,7 @@ func openError(err error) error {
 func warnUnopened(err error) {
 	var unavailable *discovery.UnavailableError
 	if errors.As(err, &unavailable) {
-		edge.WarnUnreachable("a log could not be opened", err)
+		slog.Warn("a log could not be opened", "error", err)
 	}
 }
 

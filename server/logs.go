@@ -225,7 +225,7 @@ func whyEnded(ctx context.Context, err error) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	}
-	edge.WarnUnreachable("a log was cut off on its way from the API server", err)
+	slog.Warn("a log was cut off on its way from the API server", "error", err)
 	return apierrors.NewServiceUnavailable("the log was cut off on its way from the API server: open it again with since_time of its last line")
 }
 

@@ -107,8 +107,8 @@ func newAdmin(tokenFile string, state func() adminState) (http.Handler, error) {
 	profiles.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	profiles.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	all := http.NewServeMux()
-	all.Handle("/", limitConcurrency(maxAdminRequests, mux))
-	all.Handle("/debug/pprof/", limitConcurrency(maxProfiles, limitProfiles(profiles)))
+	all.Handle("/", limitConcurrency(maxAdminRequests, maxAdminRequests, mux))
+	all.Handle("/debug/pprof/", limitConcurrency(maxProfiles, maxProfiles, limitProfiles(profiles)))
 	return a.guard(all), nil
 }
 

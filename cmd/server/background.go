@@ -25,7 +25,7 @@ func (s *service) backgroundTasks(listener endpoint) []func(context.Context) {
 	if s.reload != nil {
 		s.reload.apply = func(next settings) {
 			s.adjuster.Adjust(next.limits, next.logSample)
-			listener.bound.setLimits(next.maxConnections, next.maxConnectionsPerAddress)
+			listener.bound.setLimits(openFiles().callersAtMost(next.maxConnections), next.maxConnectionsPerAddress)
 		}
 		tasks = append(tasks, s.reload.follow)
 	}

@@ -72,7 +72,7 @@ func checkAll(ctx context.Context, read *parsed, invalid error) []preflight.Resu
 	if invalid != nil {
 		return results
 	}
-	results = append(results, checkCertificate(read.settings, time.Now()))
+	results = append(results, checkDescriptors(openFiles(), read.maxConnections), checkCertificate(read.settings, time.Now()))
 	config, err := clusterConfig(read.settings)
 	if err != nil {
 		return append(results, failed("kubeconfig", err.Error(), "The service does not start.", "Set --kubeconfig, or correct the file."))

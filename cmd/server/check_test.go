@@ -77,7 +77,7 @@ func TestCheck_StopsAtWhatOthersNeed(t *testing.T) {
 	home := atHome(t, map[string]string{"config": strings.ReplaceAll(kubeconfig, "http://one.example", api.URL)})
 	var printed strings.Builder
 	err := runCheck(t.Context(), []string{"--output=json", "--kubeconfig", filepath.Join(home, "config")}, &printed)
-	if err == nil || !strings.Contains(err.Error(), "1 of 7 checks failed") {
+	if err == nil || !strings.Contains(err.Error(), "1 of 8 checks failed") {
 		t.Errorf("error is %v", err)
 	}
 	var result struct {
@@ -91,7 +91,7 @@ func TestCheck_StopsAtWhatOthersNeed(t *testing.T) {
 	for _, one := range result.Checks {
 		outcomes += one.Check + " " + string(one.Outcome) + "\n"
 	}
-	const want = "configuration ok\ncertificate ok\nconnection ok\nAPI server TLS warning\nclock ok\ncredential failed\npermissions skipped\n"
+	const want = "configuration ok\nopen files ok\ncertificate ok\nconnection ok\nAPI server TLS warning\nclock ok\ncredential failed\npermissions skipped\n"
 	if outcomes != want {
 		t.Errorf("got\n%swant\n%s", outcomes, want)
 	}

@@ -18,7 +18,6 @@ const (
 type connectionCounts struct {
 	open   prometheus.Gauge
 	closed *prometheus.CounterVec
-	lines  connectionLog // bounds the lines about closed connections
 }
 
 func newConnectionCounts() *connectionCounts {
@@ -54,7 +53,5 @@ func (c *connectionCounts) closedBy(limit string, network netip.Prefix) {
 		return
 	}
 	c.closed.WithLabelValues(limit).Inc()
-	if c.lines.admits() {
-		slog.Warn("a connection is closed because of a limit", "limit", limit, "network", network)
-	}
+	slog.Warn("a connection is closed because of a limit", "limit", limit, "network", network)
 }

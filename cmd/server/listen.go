@@ -21,7 +21,7 @@ func listen(s settings, configureTLS func(*tls.Config) *tls.Config, counts *conn
 	if err != nil {
 		return endpoint{}, fmt.Errorf("--listen %s: %w", s.listen, err)
 	}
-	bound := boundConnections(listener, s.maxConnections, s.maxConnectionsPerAddress, counts)
+	bound := boundConnections(listener, openFiles().callersAtMost(s.maxConnections), s.maxConnectionsPerAddress, counts)
 	if s.certFile == "" {
 		return endpoint{Listener: bound, bound: bound}, nil
 	}

@@ -24,13 +24,13 @@ var logLevels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// newLogHandler returns the handler of all log lines.
+// newLogHandler returns the handler of all log lines. Warnings are not repeated.
 func newLogHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: nameLevel}
 	if format == logJSON {
-		return slog.NewJSONHandler(escapingWriter{w}, options)
+		return withoutRepeats(slog.NewJSONHandler(escapingWriter{w}, options))
 	}
-	return slog.NewTextHandler(w, options)
+	return withoutRepeats(slog.NewTextHandler(w, options))
 }
 
 // escapingWriter escapes in lines of JSON what is not printable, as the text format does: slog leaves
@@ -80,17 +80,24 @@ func init() {
 }
 
 // libraryHandler forwards the records of client-go to the current default handler of slog. What
-// client-go reports as information, such as each connection that is closed, is for debugging only.
+// client-go reports as information, such as each connection that is closed, is for debugging only. What
+// it reports as an error is a warning, because the API server or the network has caused it.
 type libraryHandler struct {
 	derive func(slog.Handler) slog.Handler // adds attributes and groups
 }
 
 func (h libraryHandler) current() slog.Handler { return h.derive(slog.Default().Handler()) }
 
-// levelOfLibrary returns the level of a record of client-go. Levels below debug, at which client-go
+// panicOfLibrary is the message of client-go about a panic, which is a fault of the service.
+const panicOfLibrary = "Observed a panic"
+
+// levelOfLibrary returns the level of records of client-go. Levels below debug, at which client-go
 // reports requests with their headers and bodies, are never logged.
 func levelOfLibrary(level slog.Level) slog.Level {
-	if level >= slog.LevelDebug && level < slog.LevelWarn {
+	switch {
+	case level >= slog.LevelWarn:
+		return slog.LevelWarn
+	case level >= slog.LevelDebug:
 		return slog.LevelDebug
 	}
 	return level
@@ -103,7 +110,9 @@ func (h libraryHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements [slog.Handler].
 func (h libraryHandler) Handle(ctx context.Context, record slog.Record) error {
-	record.Level = levelOfLibrary(record.Level)
+	if record.Message != panicOfLibrary {
+		record.Level = levelOfLibrary(record.Level)
+	}
 	return h.current().Handle(ctx, record)
 }
 

@@ -35,8 +35,8 @@ func TestLog_LinesHaveTheChosenFormatAndOneScaleOfLevels(t *testing.T) {
 
 func TestLog_OfClientGoIsForDebuggingUnlessItWarns(t *testing.T) {
 	for level, want := range map[slog.Level][]string{
-		slog.LevelInfo:  {"level=ERROR msg=broken"},
-		slog.LevelDebug: {"level=DEBUG msg=routine logger=reflector name=pods", "level=DEBUG msg=detail", "level=ERROR msg=broken"},
+		slog.LevelInfo:  {"level=WARN msg=broken"},
+		slog.LevelDebug: {"level=DEBUG msg=routine logger=reflector name=pods", "level=DEBUG msg=detail", "level=WARN msg=broken"},
 	} {
 		logged := captureLogAt(t, level)
 		klog.LoggerWithName(klog.Background(), "reflector").Info("routine", "name", "pods")

@@ -12,12 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 const (
-	// maxScrapes bounds the concurrent scrapes, and the concurrent requests for the load.
-	maxScrapes = 4
+	// maxScrapes bounds the concurrent scrapes, and the concurrent requests for the load, and
+	// maxScrapesOfAddress those of one address: a client that does not read its responses keeps them.
+	maxScrapes, maxScrapesOfAddress = 16, 2
 	// maxMetricsConnections bounds the connections for metrics, and maxMetricsConnectionsOfAddress those of
 	// one address. They need no credential.
 	maxMetricsConnections          = 256
@@ -46,7 +48,7 @@ func serveMetrics(address string, load, admin http.Handler, collected ...prometh
 		ErrorLog:          newConnectionLog(),
 		IdleTimeout:       2 * time.Minute,
 	}
-	bound := boundConnections(listener, maxMetricsConnections, maxMetricsConnectionsOfAddress, nil)
+	bound := boundConnections(listener, openFiles().forMetrics(), maxMetricsConnectionsOfAddress, nil)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -67,11 +69,10 @@ func metricsHandler(load, admin http.Handler, collected []prometheus.Collector) 
 	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(collected...)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(slog.Default().Handler(), slog.LevelError),
-		MaxRequestsInFlight: maxScrapes,
-	}))
-	mux.Handle("GET "+loadPath, limitConcurrency(maxScrapes, load))
+	mux.Handle("GET /metrics", limitConcurrency(maxScrapes, maxScrapesOfAddress, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelError),
+	})))
+	mux.Handle("GET "+loadPath, limitConcurrency(maxScrapes, maxScrapesOfAddress, load))
 	if admin != nil {
 		mux.Handle("/admin", admin)
 		mux.Handle("/admin/", admin)
@@ -80,14 +81,14 @@ func metricsHandler(load, admin http.Handler, collected []prometheus.Collector) 
 	return mux
 }
 
-// limitConcurrency passes at most limit concurrent requests to a handler. Further ones get status
-// 503.
-func limitConcurrency(limit int64, handler http.Handler) http.Handler {
-	requests := fairqueue.New(fairqueue.Limits{Total: limit})
+// limitConcurrency passes at most limit concurrent requests to a handler, and ofAddress of one address (see
+// auth.PeerNetwork). Further requests get status 503.
+func limitConcurrency(limit, ofAddress int64, handler http.Handler) http.Handler {
+	requests := fairqueue.New(fairqueue.Limits{Total: limit, PerKey: ofAddress})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		release, ok := requests.TryAcquire("", 1)
+		release, ok := requests.TryAcquire(auth.PeerNetwork(r.RemoteAddr).String(), 1)
 		if !ok {
-			message := fmt.Sprintf("request limit reached: %d in progress; try again later", limit)
+			message := fmt.Sprintf("request limit reached: %d of one address, %d in total; try again later", ofAddress, limit)
 			http.Error(w, message, http.StatusServiceUnavailable)
 			return
 		}

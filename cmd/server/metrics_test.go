@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -190,35 +191,72 @@ func TestMetrics_CollectionErrorsAreReturnedAndLogged(t *testing.T) {
 	}
 }
 
-func TestMetricsHandler_LoadsAreReadFourAtATime(t *testing.T) {
-	faketime.Test(t, func(t *testing.T) {
-		var underWay atomic.Int32
-		release := make(chan struct{})
-		handler := metricsHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			underWay.Add(1)
-			<-release
-		}), nil, nil)
-		var refused atomic.Int32
-		var asking sync.WaitGroup
-		for range 200 {
-			asking.Go(func() {
-				answer := httptest.NewRecorder()
-				handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, loadPath, http.NoBody))
-				if answer.Code == http.StatusServiceUnavailable {
-					refused.Add(1)
+// unreadResponse is a response whose client does not read before the channel is closed.
+type unreadResponse struct {
+	*httptest.ResponseRecorder
+	begun   *atomic.Int32
+	release <-chan struct{}
+}
+
+func (u unreadResponse) Write(content []byte) (int, error) {
+	if u.Code == http.StatusOK {
+		u.begun.Add(1)
+		<-u.release
+	}
+	return u.ResponseRecorder.Write(content)
+}
+
+// TestMetricsHandler_IsFairByAddress has one client, and then several, that do not read what they request,
+// in fake time.
+func TestMetricsHandler_IsFairByAddress(t *testing.T) {
+	for _, path := range []string{"/metrics", loadPath} {
+		t.Run(path, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				load := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("1")) })
+				handler := metricsHandler(load, nil, nil)
+				from := func(w http.ResponseWriter, client int) {
+					request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+					request.RemoteAddr = fmt.Sprintf("10.0.0.%d:1234", client)
+					handler.ServeHTTP(w, request)
+				}
+				status := func(client int) int {
+					answer := httptest.NewRecorder()
+					from(answer, client)
+					return answer.Code
+				}
+				var begun atomic.Int32
+				release := make(chan struct{})
+				var asking sync.WaitGroup
+				floods := func(client int) {
+					for range 60 {
+						asking.Go(func() { from(unreadResponse{httptest.NewRecorder(), &begun, release}, client) })
+					}
+					synctest.Wait()
+				}
+				floods(1)
+				if begun.Load() != maxScrapesOfAddress {
+					t.Errorf("%d responses to one client have begun", begun.Load())
+				}
+				for range 10 {
+					if got := status(2); got != http.StatusOK {
+						t.Errorf("another client gets %d", got)
+					}
+				}
+				if got := status(1); got != http.StatusServiceUnavailable {
+					t.Errorf("the client that does not read gets %d", got)
+				}
+				for client := range 50 {
+					floods(10 + client)
+				}
+				if begun.Load() != maxScrapes {
+					t.Errorf("%d responses to all clients have begun", begun.Load())
+				}
+				close(release)
+				asking.Wait()
+				if got := status(1); got != http.StatusOK {
+					t.Errorf("later the client gets %d", got)
 				}
 			})
-		}
-		synctest.Wait()
-		if underWay.Load() != maxScrapes || refused.Load() != 200-maxScrapes {
-			t.Errorf("%d requests are under way, and %d refused", underWay.Load(), refused.Load())
-		}
-		close(release)
-		asking.Wait()
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, loadPath, http.NoBody))
-		if answer.Code != http.StatusOK {
-			t.Errorf("answers %d when the others have been answered", answer.Code)
-		}
-	})
+		})
+	}
 }

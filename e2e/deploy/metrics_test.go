@@ -26,9 +26,9 @@ func monitored(others values) values {
 	return with(values{"metrics": metrics, "networkPolicy": values{"enabled": true, "from": []any{values{"namespaceSelector": values{}}}}})
 }
 
-func TestMetrics_AreDisabledByDefault(t *testing.T) {
+func TestMetrics_CanBeDisabled(t *testing.T) {
 	t.Parallel()
-	files, err := release{"r", "n", with(values{"networkPolicy": values{"enabled": true}})}.files()
+	files, err := release{"r", "n", with(values{"metrics": values{"enabled": false}})}.files()
 	succeeds(t, err)
 	for name, text := range files {
 		if strings.Contains(text, "metrics") || strings.Contains(text, "ServiceMonitor") {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -100,5 +102,72 @@ func TestDashboard_IsInAConfigMapForTheSidecar(t *testing.T) {
 	}
 	if maps[0].Namespace != "grafana" || maps[0].Labels["grafana_dashboard"] != "1" || maps[0].Annotations["grafana_folder"] != "Kubernetes" {
 		t.Errorf("metadata %+v", maps[0].ObjectMeta)
+	}
+}
+
+// TestMonitoring_IsInstalledWhereTheOperatorIs renders the chart by default: without the API of the
+// Prometheus operator its objects would fail the installation.
+func TestMonitoring_IsInstalledWhereTheOperatorIs(t *testing.T) {
+	t.Parallel()
+	chart, err := loadChart()
+	succeeds(t, err)
+	const api = "monitoring.coreos.com/v1"
+	for name, test := range map[string]struct {
+		values    values
+		installed bool // without the API
+		auto      bool // with it
+	}{
+		"by default":      {nil, false, true},
+		"without metrics": {values{"metrics": values{"enabled": false}}, false, false},
+		"always":          {values{"metrics": values{"serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true}}}, true, true},
+		"never":           {values{"metrics": values{"serviceMonitor": values{"enabled": false}, "prometheusRule": values{"enabled": false}}}, false, false},
+	} {
+		for _, hasAPI := range []bool{false, true} {
+			capabilities := chartutil.DefaultCapabilities.Copy()
+			if hasAPI {
+				capabilities.APIVersions = append(capabilities.APIVersions, api)
+			}
+			rendered, err := chartutil.ToRenderValues(chart, with(test.values), chartutil.ReleaseOptions{Name: "r", Namespace: "n"}, capabilities)
+			succeeds(t, err)
+			files, err := engine.Engine{Strict: true}.Render(chart, rendered)
+			succeeds(t, err)
+			for _, kind := range []string{"servicemonitor", "prometheusrule"} {
+				want := test.installed && !hasAPI || test.auto && hasAPI
+				if got := strings.Contains(files["kubeconnect/templates/"+kind+".yaml"], "apiVersion: "+api); got != want {
+					t.Errorf("%s, with the API %v: %s is rendered: %v", name, hasAPI, kind, got)
+				}
+			}
+		}
+	}
+}
+
+// TestPrometheusRule_HasTheChangesOfAlerts compares changed rules with the rules of the file.
+func TestPrometheusRule_HasTheChangesOfAlerts(t *testing.T) {
+	t.Parallel()
+	rules := func(overrides values) map[string]string {
+		found := map[string]string{}
+		for _, group := range ofKind[prometheusRule](t, release{"r", "n", with(overrides)}.manifests(t), "PrometheusRule")[0].Spec.Groups {
+			for _, rule := range group.Rules {
+				found[rule.Alert+rule.Record] = rule.Expr + " for " + rule.For + " " + rule.Labels["severity"] + " " + rule.Annotations["runbook_url"]
+			}
+		}
+		return found
+	}
+	before := rules(values{"metrics": values{"prometheusRule": values{"enabled": true}}})
+	after := rules(variants["with other alerts"])
+	for name, rule := range before {
+		want := strings.Replace(rule, "https://github.com/kubeconnect/kubeconnect/blob/main/docs/operations.md", "https://runbooks.example/kubeconnect", 1)
+		switch name {
+		case "KubeconnectRelists":
+			want = ""
+		case "KubeconnectMemoryLow":
+			want = strings.NewReplacer("> 0.8 # threshold", "> 0.9 # threshold", " for 15m warning ", " for 30m info ").Replace(want)
+			if want == rule {
+				t.Errorf("the rule is %s", rule)
+			}
+		}
+		if after[name] != want {
+			t.Errorf("%s is\n%s\nwant\n%s", name, after[name], want)
+		}
 	}
 }

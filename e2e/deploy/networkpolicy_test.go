@@ -62,10 +62,10 @@ func wantEqual(t *testing.T, description string, got, want []string) {
 func TestNetworkPolicy_AllowsCallersAPIServerAndDNSByDefault(t *testing.T) {
 	t.Parallel()
 	policy := policyOf(t, nil)
-	if len(policy.Ingress) != 1 || len(policy.Egress) != 2 || len(policy.PolicyTypes) != 2 {
+	if len(policy.Ingress) != 2 || len(policy.Egress) != 3 || len(policy.PolicyTypes) != 2 {
 		t.Fatalf("policy %+v", policy)
 	}
-	callers, apiServer, names := policy.Ingress[0], policy.Egress[0], policy.Egress[1]
+	callers, apiServer, names := policy.Ingress[0], policy.Egress[0], policy.Egress[2] // the second are metrics and peers
 	wantEqual(t, "ports for callers", portsOf(callers.Ports), []string{"TCP/serve"})
 	wantEqual(t, "allowed callers", peersOf(callers.From), nil)
 	wantEqual(t, "ports of the API server", portsOf(apiServer.Ports), []string{"TCP/443", "TCP/6443", "TCP/8443", "TCP/16443"})
@@ -79,8 +79,9 @@ func TestNetworkPolicy_AllowsOnlyNamedAddresses(t *testing.T) {
 	policy := policyOf(t, variants["with a strict policy"])
 	wantEqual(t, "ports of the API server", portsOf(policy.Egress[0].Ports), []string{"TCP/443"})
 	wantEqual(t, "addresses of the API server", peersOf(policy.Egress[0].To), []string{"10.96.0.1/32", "fd00::1/128"})
-	wantEqual(t, "ports of DNS", portsOf(policy.Egress[1].Ports), []string{"UDP/5353", "TCP/5353"})
-	wantEqual(t, "addresses of DNS", peersOf(policy.Egress[1].To), []string{"openshift-dns"})
+	wantEqual(t, "ports of DNS", portsOf(policy.Egress[2].Ports), []string{"UDP/5353", "TCP/5353"})
+	wantEqual(t, "addresses of DNS", peersOf(policy.Egress[2].To), []string{"openshift-dns"})
+	wantEqual(t, "ports of a collector", portsOf(policy.Egress[3].Ports), []string{"TCP/4317"})
 }
 
 func TestNetworkPolicy_CanBeDisabled(t *testing.T) {

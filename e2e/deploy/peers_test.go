@@ -60,7 +60,7 @@ func leadsTo(t *testing.T, peers []networkingv1.NetworkPolicyPeer, podLabels map
 // are queried at the metrics address.
 func TestPeers_AreNotAskedWithoutMetrics(t *testing.T) {
 	t.Parallel()
-	for name, overrides := range map[string]values{"by default": nil, "without peers": variants["without peers"]} {
+	for name, overrides := range map[string]values{"without metrics": {"metrics": values{"enabled": false}}, "without peers": variants["without peers"]} {
 		for _, arg := range containerOfChart(t, overrides).Args {
 			if strings.HasPrefix(arg, "--peers") {
 				t.Errorf("%s: unexpected flag %s", name, arg)

@@ -32,17 +32,17 @@ func TestResources_AreThoseOfTheContainer(t *testing.T) {
 	}{
 		"the default": {
 			nil,
-			corev1.ResourceRequirements{Requests: quantities("cpu", "500m", "memory", "256Mi"), Limits: quantities("cpu", "4", "memory", "2Gi")},
+			corev1.ResourceRequirements{Requests: quantities("cpu", "500m", "memory", "1Gi"), Limits: quantities("cpu", "4", "memory", "2Gi")},
 			true,
 		},
 		"another request and limit": {
 			values{"requests": values{"cpu": 1, "ephemeral-storage": "1Gi"}, "limits": values{"memory": "6Gi", "cpu": nil}},
-			corev1.ResourceRequirements{Requests: quantities("cpu", "1", "memory", "256Mi", "ephemeral-storage", "1Gi"), Limits: quantities("memory", "6Gi")},
+			corev1.ResourceRequirements{Requests: quantities("cpu", "1", "memory", "1Gi", "ephemeral-storage", "1Gi"), Limits: quantities("memory", "6Gi")},
 			true,
 		},
 		"no limits": {
 			values{"limits": nil},
-			corev1.ResourceRequirements{Requests: quantities("cpu", "500m", "memory", "256Mi")},
+			corev1.ResourceRequirements{Requests: quantities("cpu", "500m", "memory", "1Gi")},
 			false,
 		},
 	} {

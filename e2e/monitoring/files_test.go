@@ -130,3 +130,40 @@ func TestAlerts_HaveARunbook(t *testing.T) {
 func hasAlert(alerts []rulefmt.Rule, name string) bool {
 	return slices.ContainsFunc(alerts, func(alert rulefmt.Rule) bool { return alert.Alert == name })
 }
+
+// ofOneReplica are the alerts about a replica whose siblings are well: each is for its replica.
+var ofOneReplica = []string{"KubeconnectReplicaDown", "KubeconnectReplicaStale"}
+
+// TestAlerts_FireOnceForAJob checks that no alert fires for each replica, resource or procedure: these
+// have the cause of an alert in common, such as an API server that has restarted.
+func TestAlerts_FireOnceForAJob(t *testing.T) {
+	t.Parallel()
+	alerts, err := Alerts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, alert := range alerts {
+		expr, err := parser.NewParser(parser.Options{}).ParseExpr(alert.Expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := !slices.Contains(ofOneReplica, alert.Alert); isOnceForAJob(expr) != want {
+			t.Errorf("%s fires once for a job: %v, want %v: %s", alert.Alert, !want, want, alert.Expr)
+		}
+	}
+}
+
+// isOnceForAJob reports whether the results of an expression differ in their namespace and job only.
+func isOnceForAJob(expr parser.Expr) bool {
+	switch expr := expr.(type) {
+	case *parser.ParenExpr:
+		return isOnceForAJob(expr.Expr)
+	case *parser.AggregateExpr:
+		return !expr.Without && !slices.ContainsFunc(expr.Grouping, func(label string) bool { return label != "namespace" && label != "job" })
+	case *parser.BinaryExpr: // with the labels of its left side, if that is no number
+		return isOnceForAJob(expr.LHS)
+	case *parser.Call:
+		return expr.Func.Name == "absent"
+	}
+	return false
+}

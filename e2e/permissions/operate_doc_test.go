@@ -35,7 +35,7 @@ func TestOperateDoc_CommandsWork(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, printed)
 	}
-	kit.WantWords(t, string(printed), "4 of 17 checks failed", "\n17 ok\n", `["`+shop+`"]`, "1 of the cluster's namespaces: "+shop,
+	kit.WantWords(t, string(printed), "4 of 18 checks failed", "\n18 ok\n", `["`+shop+`"]`, "1 of the cluster's namespaces: "+shop,
 		`"system:serviceaccount:`+shop+`:nobody" cannot list resource "pods"`, "\nsystem:serviceaccount:"+shop+":nobody\n",
 		`"request_id": "find-me"`, `"logLevel":"debug"`, `"caller": "system:serviceaccount:`+shop+`:robot"`)
 }

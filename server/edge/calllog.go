@@ -90,6 +90,9 @@ func isNormal(err error) bool {
 func levelOf(err error) slog.Level {
 	switch connect.CodeOf(err) {
 	case connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss:
+		if coded := new(connect.Error); errors.As(err, &coded) && statusOf(coded) != nil {
+			return slog.LevelWarn // the API server has responded with it, such as because of a webhook
+		}
 		return slog.LevelError // a fault of the service
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
 		return slog.LevelWarn

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
@@ -77,6 +79,8 @@ func TestCallLog_LevelsSayWhoHasToAct(t *testing.T) {
 		{&LimitError{Over: "limit"}, `level=WARN msg="call failed"`},
 		{informerhub.ErrClosed, `level=WARN msg="call failed"`},
 		{errors.New("a bug"), `level=ERROR msg="call failed"`},
+		{fmt.Errorf("a bug: %w", apierrors.NewInternalError(errors.New("etcd is away"))), `level=WARN msg="call failed"`},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "the webhook answers 500"}}, `level=WARN msg="call failed"`},
 	} {
 		l.log(endedCall(t, fmt.Sprintf("caller-%d", i), listProcedure, test.err))
 		if got := lines.take(); len(got) != 1 || !strings.Contains(got[0], test.want) {

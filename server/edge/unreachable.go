@@ -8,9 +8,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -38,7 +36,7 @@ func withoutAddresses(err error) error {
 
 // logged logs an error, and returns the error for callers.
 func logged(err, failed error) error {
-	WarnUnreachable("the API server cannot be reached", err)
+	slog.Warn("the API server cannot be reached", "error", err)
 	return apierror.Failure(metav1.StatusReasonServiceUnavailable,
 		"the service cannot reach the cluster's API server: %s; try again, and if this lasts ask the operator of the service, whose log says more",
 		meaningOf(failed))
@@ -69,29 +67,4 @@ func meaningOf(err error) string {
 		return "it does not respond in time"
 	}
 	return "the connection fails"
-}
-
-// unreachableLog logs connection errors for the operator. They are rate-limited, because every call
-// may have one.
-var unreachableLog = pacedLog{interval: 10 * time.Second}
-
-// WarnUnreachable logs a connection error, unless another one was logged shortly before.
-func WarnUnreachable(message string, err error) { unreachableLog.warn(message, err) }
-
-// pacedLog logs at most one line in an interval. Its methods are safe for concurrent use.
-type pacedLog struct {
-	interval time.Duration
-
-	mu   sync.Mutex // guards last
-	last time.Time
-}
-
-func (l *pacedLog) warn(message string, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.last) < l.interval {
-		return
-	}
-	l.last = time.Now()
-	slog.Warn(message, "error", err)
 }

@@ -74,6 +74,25 @@ namespace: {{ .Release.Namespace | quote }}
 {{- if and .Values.balance.peers .Values.metrics.enabled }}true{{ end -}}
 {{- end -}}
 
+{{/*
+Not empty if an object of the Prometheus operator is created: its value "enabled" is true, or it is auto and
+the cluster has the operator's API.
+*/}}
+{{- define "kubeconnect.monitors" -}}
+{{- $auto := and (eq (toString .enabled) "auto") .root.Values.metrics.enabled (.root.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") -}}
+{{- if or (eq (toString .enabled) "true") $auto }}true{{ end -}}
+{{- end -}}
+
+{{/* The address families of all Services. */}}
+{{- define "kubeconnect.ipFamilies" -}}
+{{- with .Values.service.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .Values.service.ipFamilies }}
+ipFamilies: {{ toJson . }}
+{{- end }}
+{{- end -}}
+
 {{- define "kubeconnect.tlsSecretName" -}}
 {{- default (printf "%s-tls" (include "kubeconnect.fullname" .)) .Values.tls.secretName -}}
 {{- end -}}
