@@ -282,7 +282,7 @@ bench-python: .cache/bench-python/.installed
 # too: more rounds, and a minute instead of seconds.
 # soak_test.go checks that FAULTS matches every test that depends on SOAK.
 SOAK ?= 10m
-FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestUpgrade_.*|TestInformers_.*|TestRandom.*|TestSharedStreams_.*|TestNoisyNeighbor_OtherCallersSeeLittleDelay|TestAPIServerCertificate_NewAuthorityIsReadFromItsFile|TestPages_ContinueAtAnyReplica|TestStreams_NeedLittleMemoryWhenUnread|TestTypeScript_StoresAreTrueAmidFaults)$$
+FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestUpgrade_.*|TestInformers_.*|TestRandom.*|TestSharedStreams_.*|TestNoisyNeighbor_OtherCallersSeeLittleDelay|TestAPIServerCertificate_NewAuthorityIsReadFromItsFile|TestPages_ContinueAtAnyReplica|TestCostlyFields_StayWithinTheMemoryLimit|TestStreams_NeedLittleMemoryWhenUnread|TestTypeScript_StoresAreTrueAmidFaults)$$
 
 .PHONY: soak
 soak: e2e-programs ## Inject random faults for SOAK (10m), then single faults; every stream is validated.
