@@ -260,6 +260,13 @@ informers: e2e-programs ## Write docs/informers.md: stores that follow the clust
 bench: build .venv/.installed bench-python ## Compare the service with the alternatives that callers have; takes about twenty minutes.
 	@$(GO) run ./bench
 
+# The service whose callers `make attacks` measures, such as that of another checkout.
+SERVICE ?= bin/kubeconnect
+
+.PHONY: attacks
+attacks: build ## Measure what one caller does to another, with the service of SERVICE; takes about ten minutes.
+	@$(GO) run ./bench/attacks -service '$(SERVICE)'
+
 .PHONY: sizing
 sizing: build ## Write docs/sizing.md: what a service needs, against simulated clusters; takes about twenty minutes.
 	@$(GO) run ./bench -only sizing
