@@ -260,6 +260,13 @@ informers: e2e-programs ## Write docs/informers.md: stores that follow the clust
 bench: build .venv/.installed bench-python ## Compare the service with the alternatives that callers have; takes about twenty minutes.
 	@$(GO) run ./bench
 
+# The service whose callers `make attacks` measures, such as that of another checkout.
+SERVICE ?= bin/kubeconnect
+
+.PHONY: attacks
+attacks: build ## Measure what one caller does to another, with the service of SERVICE; takes about ten minutes.
+	@$(GO) run ./bench/attacks -service '$(SERVICE)'
+
 .PHONY: sizing
 sizing: build ## Write docs/sizing.md: what a service needs, against simulated clusters; takes about twenty minutes.
 	@$(GO) run ./bench -only sizing
@@ -282,7 +289,7 @@ bench-python: .cache/bench-python/.installed
 # too: more rounds, and a minute instead of seconds.
 # soak_test.go checks that FAULTS matches every test that depends on SOAK.
 SOAK ?= 10m
-FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestUpgrade_.*|TestInformers_.*|TestRandom.*|TestSharedStreams_.*|TestNoisyNeighbor_OtherCallersSeeLittleDelay|TestAPIServerCertificate_NewAuthorityIsReadFromItsFile|TestPages_ContinueAtAnyReplica|TestStreams_NeedLittleMemoryWhenUnread|TestTypeScript_StoresAreTrueAmidFaults)$$
+FAULTS = ^(TestSoak_StreamsStayCorrect|TestChecked_.*|TestScenario2[78]_.*|TestUpgrade_.*|TestInformers_.*|TestRandom.*|TestSharedStreams_.*|TestNoisyNeighbor_OtherCallersSeeLittleDelay|TestAPIServerCertificate_NewAuthorityIsReadFromItsFile|TestPages_ContinueAtAnyReplica|TestCostlyFields_StayWithinTheMemoryLimit|TestStreams_NeedLittleMemoryWhenUnread|TestTypeScript_StoresAreTrueAmidFaults)$$
 
 .PHONY: soak
 soak: e2e-programs ## Inject random faults for SOAK (10m), then single faults; every stream is validated.

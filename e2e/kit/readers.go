@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
@@ -17,6 +18,7 @@ var UnnoticedPermissions = harness.Patience(30 * time.Second)
 type RbacAccount struct {
 	Account
 	Resource string
+	Clients  []record.Client // of its followers in a [TrafficGroup]
 	Rights   validate.Rights // all permissions that it has had
 }
 
@@ -28,7 +30,7 @@ func (r *RbacAccount) Grant(namespace string) {
 	if hadRole {
 		Bind(r.Ctx, r.T, namespace, r.Name, r.Subject())
 	} else {
-		r.GrantIn(namespace, r.Name, Rule(r.Resource, "list", "watch"))
+		r.GrantIn(namespace, r.Name, Rule(r.Resource, "get", "list", "watch"), Rule("services", "get"))
 	}
 }
 

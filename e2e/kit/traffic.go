@@ -53,7 +53,12 @@ type Testbed struct {
 	ControlPlane *harness.Cluster
 	Namespaces   []string
 	Resources    []traffic.Resource
-	goBack       bool // whether followers go back to earlier tokens, with their state at that time
+	// Callers have followers of their own, over the same objects. None: all followers are of one caller,
+	// which can read all namespaces.
+	Callers []*RbacAccount
+	goBack  bool // whether followers go back to earlier tokens, with their state at that time
+
+	kin map[string]kin // by namespace
 }
 
 // NewTestbed creates two namespaces and a custom resource.
@@ -83,11 +88,18 @@ type ResourceTraffic struct {
 	Pages     []*record.PageFollower
 	Counts    []*record.CountsFollower
 	Allowed   func(namespace string) bool // nil if the followers can read all namespaces
+
+	callers map[any]*RbacAccount // of followers; nil for those that can read what Allowed says
 }
 
-// NewTrafficGroup starts a traffic group. Its followers call any of the clients.
+// NewTrafficGroup starts a traffic group. Its followers call any of the clients. Each caller of the
+// testbed has followers with each selection instead, which call any of its own clients.
 func NewTrafficGroup(ctx context.Context, t *testing.T, on Testbed, seed uint64, clients ...record.Client) *TrafficGroup {
 	t.Helper()
+	on.kin = map[string]kin{}
+	for _, namespace := range on.Namespaces {
+		on.kin[namespace] = newKin(ctx, t, on, namespace)
+	}
 	c := &TrafficGroup{Testbed: on, T: t, began: time.Now(), Rnd: rand.New(rand.NewPCG(seed, 0)), Stop: make(chan struct{})}
 	for _, resource := range on.Resources {
 		c.Resources = append(c.Resources, newResourceTraffic(ctx, t, on, resource, seed, clients))
@@ -126,6 +138,10 @@ func Gadgets(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, n
 func newResourceTraffic(ctx context.Context, t *testing.T, on Testbed, resource traffic.Resource, seed uint64, clients []record.Client) *ResourceTraffic {
 	t.Helper()
 	var started *traffic.Traffic
+	resource.Owners = map[string]metav1.OwnerReference{}
+	for namespace, kin := range on.kin {
+		resource.Owners[namespace] = kin.ownerReference()
+	}
 	Eventually(ctx, t, "the resource is served", func() (err error) {
 		started, err = traffic.Start(ctx, on.ControlPlane.Dynamic, resource, traffic.Options{
 			Namespaces: on.Namespaces, Objects: 16, Writers: 4, Pause: WriterPause, Seed: seed,
@@ -133,20 +149,86 @@ func newResourceTraffic(ctx context.Context, t *testing.T, on Testbed, resource 
 		return err
 	})
 	harness.Cleanup(t, started.Stop)
-	c := &ResourceTraffic{Resource: resource, Traffic: started}
-	rnd, all := rand.New(rand.NewPCG(seed, 1)), selections(resource, on.Namespaces[0])
+	c := &ResourceTraffic{Resource: resource, Traffic: started, callers: map[any]*RbacAccount{}}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	if len(on.Callers) == 0 {
+		c.follow(t, on, rnd, nil, clients)
+	}
+	for _, caller := range on.Callers {
+		c.follow(t, on, rnd, caller, caller.Clients)
+	}
+	return c
+}
+
+// follow starts followers of all kinds, of a caller or of none.
+func (c *ResourceTraffic) follow(t *testing.T, on Testbed, rnd *rand.Rand, caller *RbacAccount, clients []record.Client) {
+	t.Helper()
+	of, namespace := "", on.Namespaces[0]
+	if caller != nil {
+		of = caller.Name + ": "
+		namespace = on.Namespaces[slices.IndexFunc(on.Namespaces, caller.Has)]
+	}
+	began := []int{len(c.Followers), len(c.Pages), len(c.Counts)}
+	c.followSelections(t, of, rnd, on.kin[namespace], clients)
+	c.followPages(t, of, rnd, on.kin[namespace], clients)
+	c.followCounts(t, of, on.kin[namespace], clients)
+	for _, follower := range c.Followers[began[0]:] {
+		c.callers[follower] = caller
+	}
+	for _, follower := range c.Pages[began[1]:] {
+		c.callers[follower] = caller
+	}
+	for _, follower := range c.Counts[began[2]:] {
+		c.callers[follower] = caller
+	}
+}
+
+// evidenceOf returns the evidence for a follower.
+func (c *ResourceTraffic) evidenceOf(follower any, evidence validate.Evidence) validate.Evidence {
+	if caller := c.callers[follower]; caller != nil {
+		evidence.Rights, evidence.Recheck = caller.Rights, UnnoticedPermissions
+	}
+	return evidence
+}
+
+// allowed returns in which namespaces a follower may read; nil is all.
+func (c *ResourceTraffic) allowed(follower any) func(namespace string) bool {
+	if caller := c.callers[follower]; caller != nil {
+		return caller.Has
+	}
+	return c.Allowed
+}
+
+// followSelections starts followers of some of the selections, and of all relations.
+func (c *ResourceTraffic) followSelections(t *testing.T, of string, rnd *rand.Rand, kin kin, clients []record.Client) {
+	t.Helper()
+	all := selections(c.Resource, kin.namespace)
 	names := slices.Sorted(maps.Keys(all))
 	rnd.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	for _, name := range names[:followersOfResource] {
-		request := all[name]
+	follow := func(name string, request *kubeconnectv1.WatchRequest, related func(validate.Write) bool) {
 		form := forms[rnd.IntN(len(forms))]
-		request.Resource, request.Encoding, request.PatchFormat = resource.Name(), form.encoding, form.patches
-		name = fmt.Sprintf("%s, %s, %s, patches: %s", resource.Name(), name, form.encoding, form.patches)
-		c.Followers = append(c.Followers, record.Follow(t, name, request, clients...))
+		request.Resource, request.Encoding, request.PatchFormat = c.Resource.Name(), form.encoding, form.patches
+		name = fmt.Sprintf("%s%s, %s, %s, patches: %s", of, c.Resource.Name(), name, form.encoding, form.patches)
+		c.Followers = append(c.Followers, record.FollowRelated(t, name, request, related, clients...))
 	}
-	c.followPages(t, rnd, on.Namespaces[0], clients)
-	c.followCounts(t, on.Namespaces[0], clients)
-	return c
+	for _, name := range names[:followersOfResource] {
+		follow(name, all[name], nil)
+	}
+	for name, relation := range kin.relations() {
+		request := &kubeconnectv1.WatchRequest{Namespace: kin.namespace, Related: relation.Relation}
+		if rnd.IntN(2) == 0 {
+			request.LabelSelector = traffic.Label + "!=green"
+		}
+		follow(name, request, c.relatedTo(relation))
+	}
+}
+
+// relatedTo returns what a relation selects. Only ConfigMaps own objects of the traffic.
+func (c *ResourceTraffic) relatedTo(relation relation) func(validate.Write) bool {
+	if relation.Type == kubeconnectv1.RelationType_RELATION_TYPE_OWNER_OF && c.Resource.Of != traffic.ConfigMaps.Of {
+		return validate.Among()
+	}
+	return relation.selects
 }
 
 // forms are the forms in which followers request their objects.
@@ -277,10 +359,18 @@ func (c *TrafficGroup) Finish(ctx context.Context, evidence validate.Evidence) T
 		wantWritten(ctx, c.T, c.ControlPlane, load)
 		evidence.Writes = load.Traffic.Writes
 		total.writes += evidence.Writes.Count()
+		var streams []validate.Stream
 		for _, follower := range load.Followers {
 			recording := load.converge(ctx, c.T, follower)
-			WantNoViolation(c.T, recording, evidence)
+			WantNoViolation(c.T, recording, load.evidenceOf(follower, evidence))
 			total.count(recording)
+			streams = append(streams, validate.Stream{Recording: recording, Rights: load.evidenceOf(follower, evidence).Rights})
+		}
+		for i, violation := range validate.Together(streams, evidence.Writes) {
+			if i == shownViolations {
+				break
+			}
+			c.T.Error(violation)
 		}
 		total.Add(load.finishPages(ctx, c.T, evidence))
 		total.Add(load.finishCounts(ctx, c.T, evidence))
@@ -298,7 +388,7 @@ func (c *ResourceTraffic) converge(ctx context.Context, t *testing.T, follower *
 	ctx, cancel := context.WithTimeout(ctx, harness.Patience(WaitTimeout))
 	defer cancel()
 	follower.Reaches(ctx, writes.Newest())
-	follower.Holds(ctx, writes, c.Allowed)
+	follower.Holds(ctx, writes, c.allowed(follower))
 	return follower.Stop()
 }
 

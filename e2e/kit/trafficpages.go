@@ -3,7 +3,9 @@ package kit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,25 +30,31 @@ const (
 )
 
 // followPages starts followers of pages.
-func (c *ResourceTraffic) followPages(t *testing.T, rnd *rand.Rand, namespace string, clients []record.Client) {
+func (c *ResourceTraffic) followPages(t *testing.T, of string, rnd *rand.Rand, kin kin, clients []record.Client) {
 	t.Helper()
-	all := pages(c.Resource, namespace)
-	for _, chosen := range rnd.Perm(len(all))[:pagesOfResource] {
-		request := all[chosen]
+	follow := func(request *kubeconnectv1.WatchRequest, related func(validate.Write) bool) {
 		form := forms[rnd.IntN(len(forms))]
 		request.Resource, request.Encoding, request.PatchFormat = c.Resource.Name(), form.encoding, form.patches
-		name := fmt.Sprintf("pages of %s, %v", c.Resource.Name(), request)
-		c.Pages = append(c.Pages, record.FollowPages(t, name, request, clients...))
+		name := fmt.Sprintf("%spages of %s, %v", of, c.Resource.Name(), request)
+		c.Pages = append(c.Pages, record.FollowRelatedPages(t, name, request, related, clients...))
 	}
+	all := pages(c.Resource, kin.namespace, kin.traffic)
+	for _, chosen := range rnd.Perm(len(all))[:pagesOfResource] {
+		follow(all[chosen], nil)
+	}
+	related := kin.relations()
+	chosen := related[pick(rnd, slices.Sorted(maps.Keys(related)))]
+	follow(&kubeconnectv1.WatchRequest{Namespace: kin.namespace, Related: chosen.Relation, OrderBy: pick(rnd, []string{"", "metadata.name desc"})}, c.relatedTo(chosen))
 }
 
+func pick[T any](rnd *rand.Rand, from []T) T { return from[rnd.IntN(len(from))] }
+
 // pages returns watches of pages in all orders. They select only objects whose writes are recorded.
-func pages(resource traffic.Resource, namespace string) []*kubeconnectv1.WatchRequest {
+func pages(resource traffic.Resource, namespace, own string) []*kubeconnectv1.WatchRequest {
 	word := "data.color"
 	if resource.Field != "" {
 		word = "spec." + resource.Field
 	}
-	own := traffic.Selector(namespace)
 	return []*kubeconnectv1.WatchRequest{
 		{Namespace: namespace},
 		{Namespace: namespace, OrderBy: "metadata.labels.color desc, metadata.name desc"},
@@ -61,25 +69,31 @@ func pages(resource traffic.Resource, namespace string) []*kubeconnectv1.WatchRe
 }
 
 // followCounts starts followers of counts of all kinds.
-func (c *ResourceTraffic) followCounts(t *testing.T, namespace string, clients []record.Client) {
+func (c *ResourceTraffic) followCounts(t *testing.T, of string, kin kin, clients []record.Client) {
 	t.Helper()
 	var counting []record.CountsClient
 	for _, client := range clients {
 		counting = append(counting, client.(record.CountsClient))
 	}
-	for _, request := range counts(c.Resource, namespace) {
+	follow := func(request *kubeconnectv1.WatchCountsRequest, related func(validate.Write) bool) {
 		request.Resource = c.Resource.Name()
-		c.Counts = append(c.Counts, record.FollowCounts(t, fmt.Sprintf("counts of %s, %v", c.Resource.Name(), request), request, counting...))
+		name := fmt.Sprintf("%scounts of %s, %v", of, c.Resource.Name(), request)
+		c.Counts = append(c.Counts, record.FollowRelatedCounts(t, name, request, related, counting...))
+	}
+	for _, request := range counts(c.Resource, kin.namespace, kin.traffic) {
+		follow(request, nil)
+	}
+	for _, relation := range kin.relations() {
+		follow(&kubeconnectv1.WatchCountsRequest{Namespace: kin.namespace, Related: relation.Relation, GroupBy: []string{"metadata.labels.color"}}, c.relatedTo(relation))
 	}
 }
 
 // counts returns watches of counts. They select only objects whose writes are recorded.
-func counts(resource traffic.Resource, namespace string) []*kubeconnectv1.WatchCountsRequest {
+func counts(resource traffic.Resource, namespace, own string) []*kubeconnectv1.WatchCountsRequest {
 	word := "data.color"
 	if resource.Field != "" {
 		word = "spec." + resource.Field
 	}
-	own := traffic.Selector(namespace)
 	sum := []*kubeconnectv1.Aggregate{{Function: kubeconnectv1.AggregateFunction_AGGREGATE_FUNCTION_SUM, Path: "data.number"}}
 	often := durationpb.New(countsInterval)
 	return []*kubeconnectv1.WatchCountsRequest{
@@ -125,7 +139,7 @@ func (c *ResourceTraffic) finishPages(ctx context.Context, t *testing.T, evidenc
 	for _, follower := range c.Pages {
 		follower.Reaches(ctx, evidence.Writes.Newest())
 		recording := follower.Stop()
-		WantPagesWithoutViolation(t, recording, evidence)
+		WantPagesWithoutViolation(t, recording, c.evidenceOf(follower, evidence))
 		total.count(&recording.Recording)
 		total.pages += len(recording.Calls)
 	}
@@ -138,7 +152,7 @@ func (c *ResourceTraffic) finishCounts(ctx context.Context, t *testing.T, eviden
 	for _, follower := range c.Counts {
 		follower.Reaches(ctx, evidence.Writes.Newest())
 		recording := follower.Stop()
-		WantCountsWithoutViolation(t, recording, evidence)
+		WantCountsWithoutViolation(t, recording, c.evidenceOf(follower, evidence))
 		for _, call := range recording.Calls {
 			total.counts += len(call.Responses)
 		}

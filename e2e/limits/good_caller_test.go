@@ -165,6 +165,27 @@ func (g *goodCaller) callFor(ctx context.Context, lasts time.Duration) (seen goo
 	return seen
 }
 
+// callWhile calls while do runs, and at least one round.
+func (g *goodCaller) callWhile(ctx context.Context, do func()) (seen goodService) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	for {
+		took, err := g.round(ctx)
+		seen.took = append(seen.took, took...)
+		if err != nil {
+			seen.errors = append(seen.errors, err)
+		}
+		select {
+		case <-done:
+			return seen
+		case <-time.After(goodRest):
+		}
+	}
+}
+
 // during calls during an attack, and returns the service that the good caller has received.
 func (g *goodCaller) during(ctx context.Context, lasts time.Duration, attack func(context.Context)) (seen goodService) {
 	attacking, cancel := context.WithCancel(ctx)

@@ -137,6 +137,13 @@ func (r *permissionRun) add(question permissionQuestion, got string, want []stri
 		world.describe(asker.caller), strings.Join(asker.history, "\n  ")))
 }
 
+// mismatch records a mismatch of a stream.
+func (r *permissionRun) mismatch(caller *permissionCaller, text, got, want string, world *permissionWorld) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mismatches = append(r.mismatches, fmt.Sprintf("world %d: %s has %s\n  service    %s\n  API server %s\n%s", world.number, caller.name, text, got, want, world.describe(caller)))
+}
+
 func (r *permissionRun) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,7 +196,7 @@ func (s *permissionStage) compare(seed uint64) {
 	for number := 0; run.count() < cases && run.mismatched() < shownMismatches; number++ {
 		world := newPermissionWorld(s, rand.New(rand.NewPCG(seed, uint64(number))), number)
 		s.enter(world)
-		run.world(seed, world, ofWorld)
+		s.withStreams(run, world, seed, func() { run.world(seed, world, ofWorld) })
 	}
 	run.report()
 }

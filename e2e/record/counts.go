@@ -41,6 +41,13 @@ type CountsFollower struct {
 // The caller of Stop validates it.
 func FollowCounts(t testing.TB, name string, request *kubeconnectv1.WatchCountsRequest, clients ...CountsClient) *CountsFollower {
 	t.Helper()
+	return FollowRelatedCounts(t, name, request, nil, clients...)
+}
+
+// FollowRelatedCounts is FollowCounts for a request with a relation that selects what related selects; nil
+// selects any.
+func FollowRelatedCounts(t testing.TB, name string, request *kubeconnectv1.WatchCountsRequest, related func(validate.Write) bool, clients ...CountsClient) *CountsFollower {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	f := &CountsFollower{
 		t: t, clients: clients, request: request, stop: stop, ended: make(chan struct{}), more: make(chan struct{}),
@@ -49,6 +56,7 @@ func FollowCounts(t testing.TB, name string, request *kubeconnectv1.WatchCountsR
 	if err := f.recording.ParseCounts(request); err != nil {
 		t.Fatal(err)
 	}
+	f.recording.Selection.Related = related
 	go f.run(ctx)
 	harness.Cleanup(t, func() { f.Stop() })
 	return f

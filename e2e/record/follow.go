@@ -50,10 +50,18 @@ type Follower struct {
 // caller of Stop validates it.
 func Follow(t testing.TB, name string, request *kubeconnectv1.WatchRequest, clients ...Client) *Follower {
 	t.Helper()
+	return FollowRelated(t, name, request, nil, clients...)
+}
+
+// FollowRelated is Follow for a request with a relation that selects what related selects; nil selects
+// any.
+func FollowRelated(t testing.TB, name string, request *kubeconnectv1.WatchRequest, related func(validate.Write) bool, clients ...Client) *Follower {
+	t.Helper()
 	selection, err := validate.SelectionOf(request)
 	if err != nil {
 		t.Fatal(err)
 	}
+	selection.Related = related
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	f := &Follower{
 		t: t, clients: clients, request: request, stop: stop,

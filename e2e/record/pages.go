@@ -48,10 +48,18 @@ type PageFollower struct {
 // caller of Stop validates it.
 func FollowPages(t testing.TB, name string, request *kubeconnectv1.WatchRequest, clients ...Client) *PageFollower {
 	t.Helper()
+	return FollowRelatedPages(t, name, request, nil, clients...)
+}
+
+// FollowRelatedPages is FollowPages for a request with a relation that selects what related selects; nil
+// selects any.
+func FollowRelatedPages(t testing.TB, name string, request *kubeconnectv1.WatchRequest, related func(validate.Write) bool, clients ...Client) *PageFollower {
+	t.Helper()
 	selection, err := validate.SelectionOf(request)
 	if err != nil {
 		t.Fatal(err)
 	}
+	selection.Related = related
 	order, err := validate.OrderOf(request.GetOrderBy())
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,6 +21,9 @@ type Resource struct {
 	Field string
 	// Expires reports that the API server deletes the objects after a while.
 	Expires bool
+
+	// Owners are objects, one of each namespace, that own some of the objects, some of the time.
+	Owners map[string]metav1.OwnerReference
 
 	owner string // the value of ownerLabel of objects with labels
 }
@@ -68,8 +72,12 @@ func (r Resource) touch(object *unstructured.Unstructured, rnd *rand.Rand) {
 	object.Object[content] = values
 }
 
-// relabel changes the label of an object, or removes it.
+// relabel changes the label of an object, or removes it, and so it does with its owner.
 func (r Resource) relabel(object *unstructured.Unstructured, rnd *rand.Rand) {
+	object.SetOwnerReferences(nil)
+	if owner, ok := r.Owners[object.GetNamespace()]; ok && rnd.IntN(2) == 0 {
+		object.SetOwnerReferences([]metav1.OwnerReference{owner})
+	}
 	if rnd.IntN(len(Words)+1) == 0 {
 		object.SetLabels(nil)
 		return

@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -16,6 +18,9 @@ type Selection struct {
 	Fields fields.Selector
 	// Filter is evaluated on the content that was written; nil selects any.
 	Filter func(content map[string]any) bool
+	// Related is the relation to another object; nil selects any. SelectionOf does not set it, because a
+	// request only names the other object.
+	Related func(Write) bool
 	// View is the requested part of the objects.
 	View View
 }
@@ -53,7 +58,30 @@ func (s Selection) holds(w Write) bool {
 	}
 	return (s.Labels == nil || s.Labels.Matches(labels.Set(w.Labels))) &&
 		(s.Fields == nil || s.Fields.Matches(w.fields())) &&
-		(s.Filter == nil || s.Filter(w.Content))
+		(s.Filter == nil || s.Filter(w.Content)) &&
+		(s.Related == nil || s.Related(w))
+}
+
+// OwnedBy selects the objects of a namespace that have an owner with a UID.
+func OwnedBy(namespace, uid string) func(Write) bool {
+	return func(w Write) bool {
+		owners, _ := memberOf(w.Content, "metadata", "ownerReferences")
+		list, _ := owners.([]any)
+		return w.Key.Namespace == namespace && slices.ContainsFunc(list, func(owner any) bool {
+			return textIn(map[string]any{"owner": owner}, "owner", "uid") == uid
+		})
+	}
+}
+
+// Among selects the objects with one of the UIDs.
+func Among(uids ...string) func(Write) bool {
+	return func(w Write) bool { return slices.Contains(uids, w.UID) }
+}
+
+// SelectedBy selects the objects of a namespace that have labels.
+func SelectedBy(namespace string, having labels.Set) func(Write) bool {
+	selector := labels.SelectorFromSet(having)
+	return func(w Write) bool { return w.Key.Namespace == namespace && selector.Matches(labels.Set(w.Labels)) }
 }
 
 // fields returns the fields that a field selector may name, including the metadata fields of every
