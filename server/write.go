@@ -19,7 +19,7 @@ import (
 
 // writer returns a writer that acts as the caller.
 func (w *writes) writer(ctx context.Context) write.Writer {
-	return write.Writer{Clients: w.clients.For(edge.IdentityFrom(ctx))}
+	return write.Writer{Clients: w.clients.For(edge.IdentityFrom(ctx)), Sends: func() { edge.NoteSent(ctx) }}
 }
 
 // writeResponse is the response to a change.
