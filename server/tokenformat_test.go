@@ -88,7 +88,7 @@ func TestRecordedTokens_AreReadAndWrittenAsBefore(t *testing.T) {
 	}
 }
 
-// TestRecordedTokens_OfStatesOfAWatch is about what a token contains beside its request: the state of a
+// TestRecordedTokens_OfStatesOfAWatch is about what a token contains in addition to its request: the state of a
 // relation, the operator's generation, and the namespaces that the caller can read.
 func TestRecordedTokens_OfStatesOfAWatch(t *testing.T) {
 	plain := tokensOf(deployments, &kubeconnectv1.WatchRequest{Resource: "deployments.apps"})

@@ -26,8 +26,8 @@ import (
 //	2  several watches, see joinTokens; a page of a list, see pageToken
 //
 // A token with a higher number is of a newer version of the service, with which this one shares its
-// callers during an upgrade and after a downgrade. Its content is unknown, and whoever presents it has
-// made no mistake: a stream begins with RESET, and a list expires. Therefore a new format costs one
+// callers during an upgrade and after a downgrade. Its content is unknown, and the caller has made no
+// mistake: a stream begins with RESET, and a list expires. Therefore a new format costs one
 // snapshot for each stream that moves to an older replica. A version that writes a new format reads the
 // one before, too.
 //
