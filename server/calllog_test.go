@@ -133,6 +133,14 @@ func TestCallLog_HasALineForEachCall(t *testing.T) {
 			map[string]any{"level": "INFO", "msg": "change", "code": "invalid_argument", "reason": "Invalid", "caller": "jane",
 				"resource": "pods.v1", "namespace": "default", "name": "a", "dry_run": true},
 		},
+		"a change that is not sent": {
+			loggedCall{"Patch", `{"resource":"pods","namespace":"default","type":"PATCH_TYPE_MERGE","data":"e30="}`, "Bearer t", "change-2"},
+			map[string]any{"level": "INFO", "msg": "call failed", "code": "invalid_argument", "caller": "jane", "resource": "pods.v1"},
+		},
+		"a collection that is deleted": {
+			loggedCall{"DeleteCollection", `{"resource":"pods","namespace":"default","labelSelector":"a=b"}`, "Bearer t", "change-3"},
+			map[string]any{"level": "INFO", "msg": "change", "code": "invalid_argument", "reason": "Invalid", "caller": "jane"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.send(t, test.call)

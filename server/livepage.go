@@ -79,10 +79,13 @@ func (w *watches) followPage(ctx context.Context, starting *startingWatch, start
 	if err != nil {
 		return nil, err
 	}
-	if len(held) > 0 {
+	switch {
+	case len(held) > 0:
 		if err := page.resume(ctx, position, held); err != nil {
 			return nil, err
 		}
+	case params.resumeToken != "": // of a newer format, so that the place of its page is not known
+		page.state = &kubeconnectv1.PageState{}
 	}
 	started.query.Fields = nil // the sorted objects are shared by pages with other fields
 	if page.selection, err = page.cache.Select(ctx, started.query); err != nil {

@@ -235,7 +235,7 @@ func TestLivePage_ParametersAreChecked(t *testing.T) {
 		"several values":          {Limit: 1, OrderBy: "spec.containers[*].image"},
 		"is an object":            {Limit: 1, OrderBy: "spec"},
 		`pods "nosuch" not found`: {Limit: 1, After: &kubeconnectv1.ObjectName{Namespace: "default", Name: "nosuch"}},
-		"invalid resume_token":    {Limit: 1, ResumeToken: "nonsense"},
+		"invalid resume_token":    {Limit: 1, ResumeToken: "AQ"},
 	} {
 		request.Resource = "pods"
 		stream, err := s.resources.Watch(t.Context(), request)

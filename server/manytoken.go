@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -22,13 +23,19 @@ func joinTokens(tokens []string) string {
 	return base64.RawURLEncoding.EncodeToString(joined)
 }
 
-// splitToken returns the tokens of the watches. All are empty if token is. Each watch validates its
-// own token.
+// unknownToken is a token with a format that no version writes.
+var unknownToken = base64.RawURLEncoding.EncodeToString([]byte{0xff})
+
+// splitToken returns the tokens of the watches. All are empty if token is, and unknown if its format is.
+// Each watch validates its own token.
 func splitToken(token string, watches int) ([]string, error) {
-	tokens := make([]string, watches)
-	if token == "" {
-		return tokens, nil
+	switch {
+	case token == "":
+		return make([]string, watches), nil
+	case isOfNewerFormat(token):
+		return slices.Repeat([]string{unknownToken}, watches), nil
 	}
+	tokens := make([]string, watches)
 	rest, ok := openToken(token, manyTokenFormat)
 	for i := 0; ok && i < watches; i++ {
 		var part string

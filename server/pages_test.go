@@ -65,7 +65,7 @@ func TestPageToken_ForgedOnesAreRejected(t *testing.T) {
 		"a version that says nothing":  unpinned.write(),
 		"a resume token":               tokens{selection: make([]byte, selectionBytes)}.Write(token.position),
 		"another query":                aToken(&kubeconnectv1.ListRequest{Resource: "nodes"}).write(),
-		"the same one after its start": aToken(request).write()[1:],
+		"the same one after its start": "AA" + aToken(request).write(),
 	} {
 		request.PageToken = forged
 		if _, err := readPageToken(request.GetPageToken(), queryOf(request)); !apierrors.IsBadRequest(err) {
@@ -175,7 +175,7 @@ func FuzzPageToken(f *testing.F) {
 		switch {
 		case err == nil && token.write() != text:
 			t.Errorf("%v is encoded differently", token)
-		case err != nil && !apierrors.IsBadRequest(err):
+		case err != nil && !apierrors.IsBadRequest(err) && (!isOfNewerFormat(text) || !apierrors.IsResourceExpired(err)):
 			t.Errorf("returned %v", err)
 		}
 	})

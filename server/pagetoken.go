@@ -20,7 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// A page token consists, in base64url, of: a format number; flags; a hash of the query; the served
+// A page token consists of: its format, see newestFormat; flags; a hash of the query; the served
 // state, see servedAs; the namespaces that it covers; the hash of its objects, if their version
 // does not determine them; the version of the list's position (informerhub.Position); the last
 // object of the page; the rest of the position; the number of objects after the page; and a
@@ -71,6 +71,9 @@ var errPageToken = apierror.BadRequest("invalid page_token: truncated or modifie
 
 // readPageToken parses the token of a request, which must be of the same query; see queryOf.
 func readPageToken(token, query string) (t pageToken, err error) {
+	if isOfNewerFormat(token) {
+		return pageToken{}, errPageFormat
+	}
 	fields, ok := openToken(token, pageTokenFormat)
 	if !ok || len(fields) < 1+queryBytes {
 		return pageToken{}, errPageToken
@@ -178,6 +181,8 @@ func (t pageToken) keyFor(ctx context.Context) string {
 }
 
 var (
+	errPageFormat = apierrors.NewResourceExpired(
+		"the list has expired: page_token has the format of a newer version of the service, such as during an upgrade; list again from the first page")
 	errPageExpired = apierrors.NewResourceExpired(
 		"the list has expired: its version is no longer available in the service and the API server; list again from the first page")
 	errPageUndone = apierrors.NewResourceExpired(

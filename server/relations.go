@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,7 @@ import (
 
 // relation is a request's relation, resolved to the other object. The zero value is no relation.
 type relation struct {
-	key           string               // equal for relations to the same object of the same type
+	requested     *relationParams      // nil for no relation
 	related       informerhub.Related  // the resolved relation
 	owner         *informerhub.Object  // the owner of a transitive relation; nil for others
 	otherResource informerhub.Resource // the resource of the other object
@@ -70,8 +69,7 @@ func (r *reads) relate(ctx context.Context, requested *relationParams, listed in
 	if err != nil {
 		return relation{}, err
 	}
-	found := relation{otherResource: resource, key: fmt.Sprintf("%v %t %s %q %q %q", requested.relation, requested.transitive,
-		resource.GroupResource(), requested.namespace, requested.name, requested.uid)}
+	found := relation{requested: requested, otherResource: resource}
 	found.related, err = relatedTo(requested.relation, resource, object, listed)
 	if requested.transitive {
 		found.owner, found.related.Owner = object, ""

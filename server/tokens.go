@@ -17,7 +17,24 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
-// A resume token consists, in base64url, of: a format number; a hash of what the watch selects; the
+// Every token, in every version of the service, is base64url, and its first byte is the number of its
+// format. The number stands for all that a reader must know: which fields follow, and which normal form
+// of the request is hashed, see hashSelection and queryOf. A change of either takes the next number, and
+// testdata/tokens.jsonl gets tokens of it.
+//
+//	1  a watch, see below
+//	2  several watches, see joinTokens; a page of a list, see pageToken
+//
+// A token with a higher number is of a newer version of the service, with which this one shares its
+// callers during an upgrade and after a downgrade. Its content is unknown, and the caller has made no
+// mistake: a stream begins with RESET, and a list expires. Therefore a new format costs one
+// snapshot for each stream that moves to an older replica. A version that writes a new format reads the
+// one before, too.
+//
+// A token with a known number whose content does not fit was truncated or modified.
+const newestFormat = 2
+
+// A resume token of a watch consists of: its format; a hash of what the watch selects; the
 // served state, see served; a position (informerhub.Position); and a checksum. The served state
 // contains a hash of the operator's generation, if there is one; the API version; a hash of the
 // namespaces that the caller could read, if these were not all; a hash of the result of a relation,
@@ -72,11 +89,13 @@ func (t tokens) inGeneration(name string) tokens {
 // name, or another selector of the same object, selects other objects: a stream does not resume
 // then.
 func (t tokens) relatedBy(relation relation) tokens {
-	if relation.key == "" {
+	requested, found := relation.requested, relation.related
+	if requested == nil {
 		return t
 	}
-	digest := sha256.Sum256(slices.Concat(t.selection, []byte(relation.key)))
-	related := sha256.Sum256(fmt.Appendf(nil, "%q", relation.related))
+	digest := sha256.Sum256(fmt.Appendf(slices.Clone(t.selection), "%v %t %s %q %q %q", requested.relation, requested.transitive,
+		relation.otherResource.GroupResource(), requested.namespace, requested.name, requested.uid))
+	related := sha256.Sum256(fmt.Appendf(nil, "{%q %q %q %q %q}", found.Namespace, found.Owner, found.LabelSelector, found.Fields, found.Among))
 	t.selection, t.related = digest[:selectionBytes], "/related/"+string(related[:scopeBytes])
 	return t
 }
@@ -125,9 +144,9 @@ func (t tokens) Write(position informerhub.Position) string {
 }
 
 // read returns the position of a token, or nil if the stream must start with a snapshot: there is
-// no token, the token is of another generation, the cluster now serves the resource in another
-// version, the caller can read other namespaces now, or it requests patches and does not have the
-// objects that they apply to.
+// no token, the token is of a newer format or of another generation, the cluster now serves the
+// resource in another version, the caller can read other namespaces now, or it requests patches and
+// does not have the objects that they apply to.
 func (t tokens) read(token string) (*informerhub.Position, error) {
 	position, page, err := t.readPage(token)
 	if err == nil && len(page) > 0 {
@@ -139,9 +158,12 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 var errOtherWatch = apierror.BadRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields, order and relation must be the same")
 
 // readPage is like read, and returns the page that the client has, also if the stream must start with
-// a snapshot.
+// a snapshot; nil if the page is not known, because there is no token or because of its newer format.
 func (t tokens) readPage(token string) (position *informerhub.Position, page []byte, err error) {
 	if token == "" {
+		return nil, nil, nil
+	}
+	if isOfNewerFormat(token) {
 		return nil, nil, nil
 	}
 	fields, ok := openToken(token, tokenFormat)
@@ -165,6 +187,14 @@ func (t tokens) readPage(token string) (position *informerhub.Position, page []b
 		Epoch:   binary.BigEndian.Uint64(fields),
 		Issued:  int64(binary.BigEndian.Uint64(fields[8:])),
 	}, fields[16:], nil
+}
+
+// isOfNewerFormat reports whether a token has a format that this version does not know. What follows the
+// format is not looked at.
+func isOfNewerFormat(token string) bool {
+	const encodedFormat = 2 // letters
+	first, err := base64.RawURLEncoding.DecodeString(token[:min(encodedFormat, len(token))])
+	return err == nil && len(first) > 0 && first[0] > newestFormat
 }
 
 // openToken returns the bytes between a token's format and its checksum. It returns false if either

@@ -95,6 +95,9 @@ func TestToken_TruncatedOrChangedIsRejected(t *testing.T) {
 	}
 	bytes, _ := base64.RawURLEncoding.DecodeString(token)
 	for i := range bytes {
+		if i == 0 {
+			continue // another format, which a newer version can have
+		}
 		bytes[i] ^= 0x10
 		if position, err := own.read(base64.RawURLEncoding.EncodeToString(bytes)); !apierrors.IsBadRequest(err) {
 			t.Errorf("with byte %d changed it resolves to %+v, %v", i, position, err)
@@ -132,6 +135,8 @@ func FuzzResumeToken(f *testing.F) {
 		switch {
 		case err != nil && !apierrors.IsBadRequest(err):
 			t.Errorf("returned %v", err)
+		case err == nil && position == nil && token != "" && !isOfNewerFormat(token):
+			t.Errorf("%q is taken as no token", token)
 		case err == nil && position != nil && len(own.Write(*position)) != len(token):
 			t.Errorf("%q resolves to %+v", token, position)
 		}

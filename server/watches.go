@@ -65,7 +65,8 @@ func checkWatchedRelation(related *kubeconnectv1.Relation) error {
 
 // hashSelection returns a hash of the fields of a request that determine which objects a watch
 // selects, and what it sends of them. The resource is left out, because it has several spellings,
-// and the relation, which is known when it is resolved.
+// and the relation, which is known when it is resolved. The result is a part of the format of tokens:
+// a change of it for a request that exists is a new format, see newestFormat.
 func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask, page *pageParams) [sha256.Size]byte {
 	selects := proto.CloneOf(request)
 	if fields != nil {

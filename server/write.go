@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +18,7 @@ import (
 
 // writer returns a writer that acts as the caller.
 func (w *writes) writer(ctx context.Context) write.Writer {
-	return write.Writer{Clients: w.clients.For(edge.IdentityFrom(ctx))}
+	return write.Writer{Clients: w.clients.For(edge.IdentityFrom(ctx)), Sends: func() { edge.NoteSent(ctx) }}
 }
 
 // writeResponse is the response to a change.
@@ -122,11 +121,11 @@ func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
 	return "", apierror.BadRequest("unknown field_validation %d: give IGNORE, WARN or STRICT", level)
 }
 
-// checkPreconditions rejects the resource version 0, which no object has: the API server would update
-// and patch an object of any version.
+// checkPreconditions rejects a resource version that no object has. The API server would report "AAAA" as an
+// internal error, and update and patch an object of any version for "0".
 func checkPreconditions(requested *kubeconnectv1.Preconditions) error {
-	if version := requested.GetResourceVersion(); version != "" && strings.Trim(version, "0") == "" {
-		return apierror.BadRequest("preconditions require the resource version %q, which no object has: give the resource version of a response", version)
+	if version := requested.GetResourceVersion(); version != "" && !isVersion(version) {
+		return apierror.BadRequest("preconditions.resource_version is %q, which no object has: give the resource version of a response", version)
 	}
 	return nil
 }

@@ -220,10 +220,11 @@ func TestPatch_FailedConnectionIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestPreconditions_VersionZeroIsRejected sends versions that the API server takes for any version.
-func TestPreconditions_VersionZeroIsRejected(t *testing.T) {
+// TestPreconditions_VersionsOfNoObjectAreRejected sends versions that the API server takes for any version,
+// and such that it cannot read.
+func TestPreconditions_VersionsOfNoObjectAreRejected(t *testing.T) {
 	s := writeService(t, answerWith(http.StatusOK, objecttest.Pod("a", 12)))
-	for _, version := range []string{"0", "00"} {
+	for _, version := range []string{"0", "00", "AAAA", "-1", "1.5", "012", " 12"} {
 		zero := &kubeconnectv1.Preconditions{ResourceVersion: version}
 		patched := patchOf("pods")
 		patched.Preconditions = zero

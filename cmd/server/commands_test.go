@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
 func TestRun_PrintsHelp(t *testing.T) {
@@ -24,8 +26,8 @@ func TestRun_PrintsHelp(t *testing.T) {
 
 func TestRun_SuggestsWhatWasMeant(t *testing.T) {
 	for args, want := range map[string]string{
-		"--caller-max-stream 3": "did you mean --caller-max-streams?",
-		"--no-such-thing":       "unknown flag: --no-such-thing; see kubeconnect help",
+		"--caller-max-stream 3": "did you mean --caller-max-streams? this is kubeconnect " + version.Number,
+		"--no-such-thing":       "unknown flag: --no-such-thing; see kubeconnect help; this is kubeconnect " + version.Number,
 		"help me":               "the commands are check and version",
 		"serve":                 `unexpected argument "serve"; see kubeconnect help`,
 		"version now":           "see kubeconnect help version",

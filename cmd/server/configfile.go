@@ -127,9 +127,9 @@ func unknownField(name string, known map[string]*pflag.Flag) error {
 		return errors.New("config: a configuration file cannot name another one")
 	}
 	if meant := spelling.Nearest(name, slices.Sorted(maps.Keys(known))); meant != "" {
-		return fmt.Errorf("%s: unknown field; did you mean %s?", name, meant)
+		return fmt.Errorf("%s: unknown field; did you mean %s? %s", name, meant, unknownHere())
 	}
-	return fmt.Errorf("%s: unknown field; the fields are the flags in lowerCamelCase, see kubeconnect help", name)
+	return fmt.Errorf("%s: unknown field; the fields are the flags in lowerCamelCase, see kubeconnect help; %s", name, unknownHere())
 }
 
 // setField sets a flag to the value of a field, unless a flag or a variable has set it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kubeconnect/kubeconnect/internal/version"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
@@ -90,9 +91,9 @@ func TestConfigFile_ErrorsNameTheFieldAndTheCorrection(t *testing.T) {
 		"kind: Configuration":                   "has no apiVersion: add apiVersion: kubeconnect.io/v1alpha1",
 		"apiVersion: v1\nkind: Configuration":   "apiVersion v1: must be kubeconnect.io/v1alpha1",
 		"apiVersion: kubeconnect.io/v1alpha1":   "has no kind",
-		configHead + "callerMaxStream: 3":       "callerMaxStream: unknown field; did you mean callerMaxStreams?",
+		configHead + "callerMaxStream: 3":       "callerMaxStream: unknown field; did you mean callerMaxStreams? this is kubeconnect " + version.Number,
 		configHead + "caller-max-streams: 3":    "caller-max-streams: unknown field; did you mean callerMaxStreams?",
-		configHead + "spec: {listen: x}":        "spec: unknown field",
+		configHead + "spec: {listen: x}":        "spec: unknown field; the fields are the flags in lowerCamelCase, see kubeconnect help; this is kubeconnect " + version.Number,
 		configHead + "config: other.yaml":       "a configuration file cannot name another one",
 		configHead + "listen: a\nlisten: b":     `line 4: key "listen" already set in map`,
 		configHead + "---\n" + configHead:       "several YAML documents",

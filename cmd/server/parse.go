@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubeconnect/kubeconnect/internal/spelling"
+	"github.com/kubeconnect/kubeconnect/internal/version"
 )
 
 // lookup returns the value of an environment variable, as [os.LookupEnv] does.
@@ -60,7 +61,8 @@ func parse(args []string, env lookup, own *pflag.FlagSet) (*parsed, error) {
 	return read, read.locate(read.check())
 }
 
-// withSuggestion adds the flag that was probably meant to the error for an unknown flag.
+// withSuggestion adds the flag that was probably meant to the error for an unknown flag, and the version
+// that does not know it: after a downgrade the flag can be one of a newer version.
 func withSuggestion(err error, flags *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -69,9 +71,14 @@ func withSuggestion(err error, flags *pflag.FlagSet) error {
 	var names []string
 	flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	if meant := spelling.Nearest(unknown.GetSpecifiedName(), names); meant != "" {
-		return fmt.Errorf("%w; did you mean --%s?", err, meant)
+		return fmt.Errorf("%w; did you mean --%s? %s", err, meant, unknownHere())
 	}
-	return fmt.Errorf("%w; see kubeconnect help", err)
+	return fmt.Errorf("%w; see kubeconnect help; %s", err, unknownHere())
+}
+
+// unknownHere says which version does not know a flag or a field.
+func unknownHere() string {
+	return fmt.Sprintf("this is %s: a newer version may know it", version.Get())
 }
 
 // readEnvironment sets the flags that were not given from KUBECONNECT_ variables.

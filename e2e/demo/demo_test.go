@@ -66,14 +66,23 @@ func TestDemo_ShowsEachState(t *testing.T) {
 
 // start runs the demo with a number of nodes until the test ends, and returns the address of its
 // service.
-func start(t *testing.T, nodes int) string {
+func start(t *testing.T, nodes int) (address string) {
+	t.Helper()
+	address, _ = startCluster(t, nodes)
+	return address
+}
+
+// startCluster is start, and returns the kubeconfig of the demo's cluster too.
+func startCluster(t *testing.T, nodes int) (address, kubeconfig string) {
 	t.Helper()
 	t.Chdir("../..") // the demo runs at the root
 	t.Setenv("KUBECONFIG", "")
 	ctx, cancel := context.WithCancel(t.Context())
-	started, ended := make(chan string, 1), make(chan error, 1)
+	started, ended := make(chan [2]string, 1), make(chan error, 1)
 	go func() {
-		ended <- run(ctx, settings{listen: "127.0.0.1:0", dir: t.TempDir(), nodes: nodes}, func(address, _ string, _ bool) { started <- address })
+		ended <- run(ctx, settings{listen: "127.0.0.1:0", dir: t.TempDir(), nodes: nodes}, func(address, kubeconfig string, _ bool) {
+			started <- [2]string{address, kubeconfig}
+		})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -82,12 +91,12 @@ func start(t *testing.T, nodes int) string {
 		}
 	})
 	select {
-	case address := <-started:
-		return address
+	case demo := <-started:
+		return demo[0], demo[1]
 	case err := <-ended:
 		ended <- nil
 		t.Fatal("the demo did not start: ", err)
-		return ""
+		return "", ""
 	}
 }
 

@@ -2,12 +2,17 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/kit"
 )
 
@@ -79,6 +84,65 @@ func TestSnippets_RunInTheDemo(t *testing.T) {
 				}
 				return nil
 			})
+		})
+	}
+}
+
+// unending are the programs that run until they are stopped, and what each of them prints of a new pod of
+// web, or of its deployment. Those of a shell end with their stream.
+var unending = map[string]string{
+	"go/watch/main.go":          "web-",
+	"python/live_counts.py":     "CPUs",
+	"python/live_page.py":       "web-",
+	"python/logs.py":            "web-",
+	"python/start.py":           "web-",
+	"python/store.py":           "added web-",
+	"python/watch.py":           "MODIFIED web 7",
+	"typescript/live_counts.ts": "CPUs",
+	"typescript/live_page.ts":   "web-",
+	"typescript/logs.ts":        "web-",
+	"typescript/start.ts":       "web-",
+	"typescript/store.ts":       "web-",
+	"typescript/watch.ts":       "MODIFIED web 7",
+}
+
+// TestSnippets_ContinueWhenTheirReplicaIsKilled kills the service of running programs, without a graceful
+// shutdown, and starts it again. Each program has to print what changes after that.
+func TestSnippets_ContinueWhenTheirReplicaIsKilled(t *testing.T) {
+	address, kubeconfig := startCluster(t, 12)
+	listen := kit.FreeAddress(t)
+	replica := harness.StartMortalService(t, kubeconfig, listen)
+	run, processes := newSnippetRunner(t, "http://"+listen), map[string]*harness.Process{}
+	for name := range unending {
+		processes[name] = kit.StartProcess(t, "env", append(run.environment(), run.command(t, name, snippets[name])...)...)
+	}
+	ctx := kit.DeadlineAfter(t, kit.FaultPatience)
+	for name, process := range processes {
+		kit.Eventually(ctx, t, name+" prints "+snippets[name], func() error {
+			if printed := process.Output(); !strings.Contains(printed, snippets[name]) {
+				return fmt.Errorf("it prints %q", printed)
+			}
+			return nil
+		})
+	}
+	replica.Crash()
+	harness.StartMortalService(t, kubeconfig, listen)
+	before := map[string]int{}
+	for name, process := range processes {
+		before[name] = len(process.Output())
+	}
+	client := kubeconnectv1connect.NewResourceServiceClient(http.DefaultClient, address)
+	if _, err := client.Patch(ctx, kit.WithData(&kubeconnectv1.PatchRequest{
+		Resource: "deployments.apps", Namespace: "shop", Name: "web", Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
+	}, `{"spec":{"replicas":7}}`)); err != nil {
+		t.Fatal(err)
+	}
+	for name, process := range processes {
+		kit.Eventually(ctx, t, name+" continues", func() error {
+			if printed := process.Output(); !strings.Contains(printed[before[name]:], unending[name]) {
+				return fmt.Errorf("it prints %q", printed[before[name]:])
+			}
+			return nil
 		})
 	}
 }

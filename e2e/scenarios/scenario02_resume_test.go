@@ -100,16 +100,15 @@ func TestResumeToken_InvalidOrForeignTokensAreRejected(t *testing.T) {
 	}
 	token := kit.LastPoint(t, record.Watch(t, client, query()).Synced(ctx)).Token
 	for name, change := range map[string]func(*kubeconnectv1.WatchRequest){
-		"that is not a token":                func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = "garbage" },
-		"that is truncated at its end":       func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token[:len(token)-1] },
-		"that is truncated at its beginning": func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token[1:] },
-		"with an additional character":       func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token + "A" },
-		"of another resource":                func(r *kubeconnectv1.WatchRequest) { r.Resource = "secrets" },
-		"of another namespace":               func(r *kubeconnectv1.WatchRequest) { r.Namespace = "default" },
-		"of a wider selection":               func(r *kubeconnectv1.WatchRequest) { r.Namespace = "" },
-		"of another label selector":          func(r *kubeconnectv1.WatchRequest) { r.LabelSelector = "a=b" },
-		"of another field selector":          func(r *kubeconnectv1.WatchRequest) { r.FieldSelector = "metadata.name=a" },
-		"of another name":                    func(r *kubeconnectv1.WatchRequest) { r.Name = "a" },
+		"that is modified":             func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token[:10] + "!" + token[11:] },
+		"that is truncated":            func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token[:len(token)-1] },
+		"with an additional character": func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token + "A" },
+		"of another resource":          func(r *kubeconnectv1.WatchRequest) { r.Resource = "secrets" },
+		"of another namespace":         func(r *kubeconnectv1.WatchRequest) { r.Namespace = "default" },
+		"of a wider selection":         func(r *kubeconnectv1.WatchRequest) { r.Namespace = "" },
+		"of another label selector":    func(r *kubeconnectv1.WatchRequest) { r.LabelSelector = "a=b" },
+		"of another field selector":    func(r *kubeconnectv1.WatchRequest) { r.FieldSelector = "metadata.name=a" },
+		"of another name":              func(r *kubeconnectv1.WatchRequest) { r.Name = "a" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := query()

@@ -28,7 +28,8 @@ const (
 	maxLogged = 1000
 )
 
-// changes are the procedures that change the cluster. Each of their calls is logged.
+// changes are the procedures that change the cluster. Each of their calls that was sent to the API server
+// is logged, and each that succeeds; the others are failed calls like those of other procedures.
 var changes = map[string]bool{
 	kubeconnectv1connect.ResourceServiceCreateProcedure:           true,
 	kubeconnectv1connect.ResourceServiceUpdateProcedure:           true,
@@ -37,8 +38,8 @@ var changes = map[string]bool{
 	kubeconnectv1connect.ResourceServiceDeleteCollectionProcedure: true,
 }
 
-// callLog logs ended calls to slog's default logger: each change, each call that has failed or was
-// rejected, and a part of the others. A caller whose calls fail again and again does not fill the log.
+// callLog logs ended calls to slog's default logger: each change that was sent, each call that has failed
+// or was rejected, and a part of the others. A caller whose calls fail again and again does not fill the log.
 // Its methods are safe for concurrent use.
 type callLog struct {
 	sample atomic.Uint64 // the part of other calls that is logged, as the bits of a float64
@@ -67,7 +68,7 @@ func (l *callLog) log(c *call) {
 	switch {
 	case r.procedure == "":
 		return // not a call
-	case changes[r.procedure] && c.isHandled:
+	case changes[r.procedure] && (r.err == nil || r.isSent.Load()):
 		l.write(c, slog.LevelInfo, "change")
 	case r.err != nil && !isNormal(r.err):
 		if l.admits(r.caller != "", failure{callerOf(c), connect.CodeOf(r.err).String()}) {

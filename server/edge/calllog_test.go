@@ -137,6 +137,31 @@ func TestCallLog_FailuresOfOneCallerDoNotFillTheLog(t *testing.T) {
 	})
 }
 
+// TestCallLog_ChangesThatWereNotSentAreFailures uses fake time. A caller can have changes refused before
+// they reach the API server as fast as reads; each change that was sent is logged.
+func TestCallLog_ChangesThatWereNotSentAreFailures(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		lines, l := captureLog(t, slog.LevelInfo), newCallLog(0)
+		for procedure := range changes {
+			for range 100 {
+				l.log(endedCall(t, "noisy", procedure, connect.NewError(connect.CodeInvalidArgument, errors.New("no name"))))
+				sent := endedCall(t, "busy", procedure, connect.NewError(connect.CodePermissionDenied, errors.New("forbidden")))
+				sent.record.isSent.Store(true)
+				l.log(sent)
+			}
+		}
+		text := strings.Join(lines.take(), "\n")
+		for words, want := range map[string]int{
+			`msg="call failed"`: logBurst, "caller=noisy": logBurst, "msg=change": 100 * len(changes), "caller=busy": 100 * len(changes),
+		} {
+			if got := strings.Count(text, words); got != want {
+				t.Errorf("%d lines with %s, want %d", got, words, want)
+			}
+		}
+		time.Sleep(logInterval)
+	})
+}
+
 // TestCallLog_ManyCallersDoNotFillTheMemory uses fake time.
 func TestCallLog_ManyCallersDoNotFillTheMemory(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {

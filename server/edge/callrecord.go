@@ -39,6 +39,7 @@ type callRecord struct {
 	resolved atomic.Pointer[string]  // the resource as the cluster serves it; see NoteResource
 	objects  atomic.Int64            // in the responses; see NoteObjects
 	bytes    atomic.Int64            // of the responses, without headers
+	isSent   atomic.Bool             // a change was sent to the API server; see NoteSent
 	writing  atomic.Int64            // when the write that is in progress began, in Unix nanoseconds; 0 without one
 }
 
@@ -148,6 +149,9 @@ func NoteObject(ctx context.Context, namespace, name string) {
 	about.namespace, about.name = cmp.Or(about.namespace, noted(namespace)), cmp.Or(about.name, noted(name))
 	r.subject.Store(&about)
 }
+
+// NoteSent records that a change is sent to the API server.
+func NoteSent(ctx context.Context) { recordOf(ctx).isSent.Store(true) }
 
 // servedResource returns the resource as the cluster serves it; empty if the call is about none, about
 // several, or about one that the cluster does not serve.

@@ -2,12 +2,15 @@ package edge
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -18,12 +21,13 @@ import (
 // Limits of the size of an error. gRPC sends an error in the trailers of a response, encoded, and
 // its message occurs there several times. A client that receives more than it accepts does not see
 // the error: gRPC's C core accepts 8 KiB by default and reports RESOURCE_EXHAUSTED for more, and
-// Node.js 20 waits forever after 64 KiB.
+// Node.js 20 waits forever after 64 KiB. Connect sends an error as JSON, which has the Status twice. The
+// protocol and the codec of an error are not known where it is made, so it fits into each of them.
 const (
-	// maxErrorBytes bounds the trailers of an error, in the size that HTTP/2 counts.
+	// maxErrorBytes bounds an error: its trailers, in the size that HTTP/2 counts, and its JSON.
 	maxErrorBytes = 8 << 10
 	// maxMessageBytes bounds the grpc-message trailer of a shortened error. It is also the minimum
-	// that the message in the Status keeps.
+	// that the message in the Status keeps, unless most of its characters are escaped in JSON.
 	maxMessageBytes = 1 << 10
 	// maxCauseBytes bounds each string of a cause in a shortened error, so that one long cause does
 	// not displace the others.
@@ -53,7 +57,7 @@ func newError(code connect.Code, err error, status *kubeconnectv1.Status) *conne
 		message = strings.ToValidUTF8(message, string(utf8.RuneError))
 		err = errors.New(message)
 	}
-	if trailerBytes(code, message, status) > maxErrorBytes {
+	if isTooLarge(code, message, status) {
 		message, status = shortened(code, message, status)
 		err = errors.New(message)
 	}
@@ -71,7 +75,7 @@ func newError(code connect.Code, err error, status *kubeconnectv1.Status) *conne
 // unchanged.
 func bounded(coded *connect.Error) *connect.Error {
 	status := statusOf(coded)
-	if utf8.ValidString(coded.Message()) && trailerBytes(coded.Code(), coded.Message(), status) <= maxErrorBytes {
+	if utf8.ValidString(coded.Message()) && !isTooLarge(coded.Code(), coded.Message(), status) {
 		return coded
 	}
 	return newError(coded.Code(), errors.New(coded.Message()), status)
@@ -87,6 +91,45 @@ func statusOf(coded *connect.Error) *kubeconnectv1.Status {
 	}
 	return nil
 }
+
+// isTooLarge reports whether an error must be shortened. It encodes only those that may be too large: no
+// encoding of a byte has more than 6 bytes in one copy and 8 in both, and 512 are enough for the rest.
+func isTooLarge(code connect.Code, message string, status *kubeconnectv1.Status) bool {
+	return 512+6*len(message)+8*proto.Size(status) > maxErrorBytes && errorBytes(code, message, status) > maxErrorBytes
+}
+
+// errorBytes returns the size of an error in the encoding that needs most.
+func errorBytes(code connect.Code, message string, status *kubeconnectv1.Status) int {
+	return max(trailerBytes(code, message, status), jsonBytes(code, message, status))
+}
+
+// jsonBytes returns the size of the message that ends a stream of Connect with an error, which is larger
+// than the body of a call: the error has the Status in base64, and once more for people.
+func jsonBytes(code connect.Code, message string, status *kubeconnectv1.Status) int {
+	type detail struct {
+		Type  string          `json:"type"`
+		Value string          `json:"value"`
+		Debug json.RawMessage `json:"debug,omitempty"`
+	}
+	var end struct {
+		Error struct {
+			Code    string   `json:"code"`
+			Message string   `json:"message"`
+			Details []detail `json:"details,omitempty"`
+		} `json:"error"`
+	}
+	end.Error.Code, end.Error.Message = code.String(), message
+	if status != nil {
+		debug, _ := protojson.Marshal(status) // in UTF-8, or this size is not used: see newError
+		value := strings.Repeat("A", base64.RawStdEncoding.EncodedLen(proto.Size(status)))
+		end.Error.Details = []detail{{string(status.ProtoReflect().Descriptor().FullName()), value, debug}}
+	}
+	text, _ := json.Marshal(end)
+	return envelopeBytes + len(text)
+}
+
+// envelopeBytes is the size of the prefix of a message of a stream.
+const envelopeBytes = 5
 
 // trailerBytes returns the size of the trailers that gRPC sends for an error: grpc-status,
 // grpc-message in percent-encoding, and grpc-status-details-bin, a google.rpc.Status in base64 that
@@ -117,36 +160,51 @@ func percentBytes(text string) int {
 
 func isEscaped(b byte) bool { return b < ' ' || b > '~' || b == '%' }
 
-// shortened returns the message and the Status of an error, shortened to maxErrorBytes: both
-// messages are cut to the available size, and only the causes that fit are kept.
+// shortened returns the message and the Status of an error, shortened to maxErrorBytes.
 func shortened(code connect.Code, message string, status *kubeconnectv1.Status) (string, *kubeconnectv1.Status) {
-	message = cutEncoded(withoutLongQuotes(message), maxMessageBytes)
+	message = withoutLongQuotes(message)
+	for part := 1; ; part *= 2 { // more than once only for text that JSON escapes
+		short, copied := shortenedTo(code, message, status, part)
+		if errorBytes(code, short, copied) <= maxErrorBytes {
+			return short, copied
+		}
+	}
+}
+
+// shortenedTo bounds each string of an error to a part of its limit, and keeps the causes that fit. The
+// message in the Status has the rest of maxErrorBytes.
+func shortenedTo(code connect.Code, message string, status *kubeconnectv1.Status, part int) (string, *kubeconnectv1.Status) {
+	message = cutEncoded(message, maxMessageBytes/part)
 	if status == nil {
 		return message, nil
 	}
-	text := withoutLongQuotes(status.GetMessage())
+	text, maxName := withoutLongQuotes(status.GetMessage()), maxNameBytes/part
 	copied := &kubeconnectv1.Status{
-		Reason:            cut(status.GetReason(), maxNameBytes),
-		Message:           cut(text, maxMessageBytes),
+		Reason:            cut(status.GetReason(), maxName),
+		Message:           cut(text, maxMessageBytes/part),
 		Code:              status.GetCode(),
-		Group:             cut(status.GetGroup(), maxNameBytes),
-		Kind:              cut(status.GetKind(), maxNameBytes),
-		Name:              cut(status.GetName(), maxNameBytes),
-		Uid:               cut(status.GetUid(), maxNameBytes),
+		Group:             cut(status.GetGroup(), maxName),
+		Kind:              cut(status.GetKind(), maxName),
+		Name:              cut(status.GetName(), maxName),
+		Uid:               cut(status.GetUid(), maxName),
 		RetryAfterSeconds: status.GetRetryAfterSeconds(),
 		OmittedCauseCount: status.GetOmittedCauseCount() + int32(len(status.GetCauses())),
 	}
 	for _, cause := range status.GetCauses() {
 		copied.Causes = append(copied.Causes, shortCause(cause))
-		if trailerBytes(code, message, copied) > maxErrorBytes {
+		copied.OmittedCauseCount--
+		if errorBytes(code, message, copied) > maxErrorBytes {
 			copied.Causes = copied.Causes[:len(copied.Causes)-1]
+			copied.OmittedCauseCount++
 			break
 		}
-		copied.OmittedCauseCount--
 	}
-	const sizes = 8 // the length prefixes around the message grow with it
-	available := base64.RawStdEncoding.DecodedLen(maxErrorBytes-trailerBytes(code, message, copied)) - sizes
-	copied.Message = cut(text, len(copied.Message)+max(0, available))
+	kept := len(copied.Message)
+	longer := sort.Search(maxErrorBytes-kept, func(more int) bool {
+		copied.Message = cut(text, kept+more+1)
+		return errorBytes(code, message, copied) > maxErrorBytes
+	})
+	copied.Message = cut(text, kept+longer)
 	return message, copied
 }
 

@@ -22,8 +22,18 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 )
 
-// TestConnectError_FitsIntoTrailers maps arbitrary statuses of the API server, and other errors.
-func TestConnectError_FitsIntoTrailers(t *testing.T) {
+// wantBounded fails unless an error fits into maxErrorBytes in each protocol and codec.
+func wantBounded(t testing.TB, err error) {
+	t.Helper()
+	_, trailers := statustest.Trailers(t, err)
+	call, stream := statustest.JSON(t, err)
+	if max(trailers, call, stream) > maxErrorBytes {
+		t.Errorf("the error has %d bytes in trailers, %d as JSON and %d at the end of a stream", trailers, call, stream)
+	}
+}
+
+// TestConnectError_FitsIntoEachEncoding maps arbitrary statuses of the API server, and other errors.
+func TestConnectError_FitsIntoEachEncoding(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		status := anyStatus(r)
 		var err error = &apierrors.StatusError{ErrStatus: status}
@@ -41,10 +51,8 @@ func TestConnectError_FitsIntoTrailers(t *testing.T) {
 		if kept, omitted := len(detail.GetCauses()), int(detail.GetOmittedCauseCount()); kept+omitted != len(status.Details.Causes) {
 			r.Errorf("%d causes and %d omitted of %d", kept, omitted, len(status.Details.Causes))
 		}
-		trailers, size := statustest.Trailers(t, mapped)
-		if size > maxErrorBytes {
-			r.Errorf("the trailers have %d bytes: %v", size, trailers)
-		}
+		wantBounded(t, mapped)
+		trailers, _ := statustest.Trailers(t, mapped)
 		if got := trailers.Get("Grpc-Status"); got != fmt.Sprint(int(codeOf(status))) {
 			r.Errorf("grpc-status is %s", got)
 		}
@@ -58,9 +66,9 @@ func TestConnectError_FitsIntoTrailers(t *testing.T) {
 	})
 }
 
-// TestTrailerBytes_IsWhatIsSent compares the computed size with the sent size. They may differ only
+// TestErrorBytes_IsWhatIsSent compares the computed sizes with the sent sizes. They may differ only
 // by empty fields, which are not sent.
-func TestTrailerBytes_IsWhatIsSent(t *testing.T) {
+func TestErrorBytes_IsWhatIsSent(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		status := encode.Status(anyStatus(r))
 		if rapid.Bool().Draw(r, "no status") {
@@ -80,6 +88,13 @@ func TestTrailerBytes_IsWhatIsSent(t *testing.T) {
 		computed := trailerBytes(connect.CodeAborted, message, status)
 		if _, sent := statustest.Trailers(t, mapped); sent > computed || sent+empty < computed {
 			r.Errorf("%d bytes are sent, computed are %d", sent, computed)
+		}
+		computed = jsonBytes(connect.CodeAborted, message, status)
+		if call, stream := statustest.JSON(t, mapped); call > stream || stream > computed || stream+len(`"message":"",`) < computed {
+			r.Errorf("%d bytes of JSON are sent, %d at the end of a stream, computed are %d", call, stream, computed)
+		}
+		if !isTooLarge(connect.CodeAborted, message, status) && max(computed, trailerBytes(connect.CodeAborted, message, status)) > maxErrorBytes {
+			r.Errorf("%d bytes are not too large", computed)
 		}
 	})
 }
@@ -128,9 +143,7 @@ func TestConnectError_BoundsStringsOfCallers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mapped := ConnectError(err)
-			if _, size := statustest.Trailers(t, mapped); size > maxErrorBytes {
-				t.Errorf("the trailers have %d bytes", size)
-			}
+			wantBounded(t, mapped)
 			if !utf8.ValidString(mapped.Error()) {
 				t.Errorf("%q is not UTF-8", mapped.Error())
 			}
@@ -192,12 +205,12 @@ func TestConnectError_KeepsAsManyCausesAsFit(t *testing.T) {
 
 // TestConnectError_UsesRemainingBytesForLongMessages has a message of a webhook, without causes.
 func TestConnectError_UsesRemainingBytesForLongMessages(t *testing.T) {
-	detail := statustest.Of(t, ConnectError(statusWith(strings.Repeat("a rule is violated; ", 150))))
-	if text := detail.GetMessage(); len(text) != 150*len("a rule is violated; ") {
+	detail := statustest.Of(t, ConnectError(statusWith(strings.Repeat("a rule is violated; ", 140))))
+	if text := detail.GetMessage(); len(text) != 140*len("a rule is violated; ") {
 		t.Errorf("of the message %d bytes are left", len(text))
 	}
 	detail = statustest.Of(t, ConnectError(statusWith(strings.Repeat("a rule is violated; ", 5000))))
-	if text := detail.GetMessage(); len(text) < 3*maxMessageBytes || !strings.HasSuffix(text, ellipsis) {
+	if text := detail.GetMessage(); len(text) < 2*maxMessageBytes || !strings.HasSuffix(text, ellipsis) {
 		t.Errorf("of the message %d bytes are left", len(text))
 	}
 }

@@ -26,6 +26,9 @@ func clarified(err error, dest Target, change Change) error {
 	patch, isPatch := change.(Patch)
 	status := failed.Status()
 	switch {
+	case unreadableVersion.MatchString(status.Message):
+		return apierror.BadRequest("the resourceVersion is %s, which no object has: give the resource version of a response",
+			unreadableVersion.FindStringSubmatch(status.Message)[1])
 	case status.Reason == metav1.StatusReasonInvalid && strings.HasPrefix(status.Message, namelessInvalid):
 		return dest.invalid(strings.TrimPrefix(status.Message, namelessInvalid), status.Details)
 	case isPatch && patch.Kind == types.ApplyYAMLPatchType && wrongApply.MatchString(status.Message):
@@ -54,6 +57,10 @@ const (
 	// applied.
 	wordlessJSONPatch = "the server rejected our request due to an error in our request"
 )
+
+// unreadableVersion matches the whole message about a change whose result has a resource version that is no
+// number. The API server reports it as an internal error.
+var unreadableVersion = regexp.MustCompile(`^strconv\.ParseUint: parsing (".*"): (?:invalid syntax|value out of range)$`)
 
 // wrongApply matches the prefix of the message about an apply patch that does not match the type of
 // the object. The API server reports it as an internal error.

@@ -53,6 +53,10 @@ func TestClarified_NamesObjectAndFields(t *testing.T) {
 			answer(415, "UnsupportedMediaType", "x"), ofType(types.StrategicMergePatchType),
 			415, "widgets.example.com do not support strategic merge patches, use PATCH_TYPE_MERGE, PATCH_TYPE_JSON or PATCH_TYPE_APPLY: x", "patch",
 		},
+		"a resource version that is no number": {
+			answer(500, "", `strconv.ParseUint: parsing "A\"A": invalid syntax`), Update{},
+			400, `the resourceVersion is "A\"A", which no object has: give the resource version of a response`, "",
+		},
 		"an error of the API server's own": {
 			answer(500, "InternalError", "failed to create typed live object: x"), ofType(types.ApplyYAMLPatchType),
 			500, "failed to create typed live object: x", "patch",

@@ -60,7 +60,7 @@ func (a *versionedAPI) do(t *testing.T, resource informerhub.Resource, subresour
 		t.Fatal(err)
 	}
 	target := Target{Resource: resource, Namespace: "ns", Name: "a", Subresource: subresource}
-	_, err = Writer{Clients: clients.ForService()}.Do(t.Context(), target, change)
+	_, err = Writer{Clients: clients.ForService(), Sends: func() {}}.Do(t.Context(), target, change)
 	return err
 }
 

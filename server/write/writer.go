@@ -10,7 +10,11 @@ import (
 )
 
 // Writer makes changes as one caller, to resources of all groups. It is safe for concurrent use.
-type Writer struct{ Clients *auth.Clients }
+type Writer struct {
+	Clients *auth.Clients
+	// Sends is called before a change is sent.
+	Sends func()
+}
 
 // Result is the API server's response to a change.
 type Result struct {
@@ -31,6 +35,7 @@ func (w Writer) Do(ctx context.Context, dest Target, change Change) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
+	w.Sends()
 	response, err := send(ctx, dest.addTo(request))
 	if err != nil {
 		return Result{}, asVersionConflict(clarified(err, dest, change), dest, version)

@@ -33,8 +33,8 @@ type Status struct {
 	// addition to those of Kubernetes, "StreamMoved": see ResourceService.Watch. Empty if
 	// the API server gave none.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The API server's message, or the service's own if no request was sent to the API
-	// server.
+	// A description for people: the API server's message, or the service's own if no request
+	// was sent to the API server, or if the API server's message does not say what is wrong.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// The HTTP status code: that of the API server's response, or the one that Kubernetes has
 	// for such an error; 0 if there is none.
@@ -52,8 +52,8 @@ type Status struct {
 	RetryAfterSeconds int32 `protobuf:"varint,8,opt,name=retry_after_seconds,json=retryAfterSeconds,proto3" json:"retry_after_seconds,omitempty"`
 	// The UID of the object that the error is about, if the API server reports it.
 	Uid string `protobuf:"bytes,9,opt,name=uid,proto3" json:"uid,omitempty"`
-	// How many causes were omitted. An error has at most 8 KiB in total, so that it fits
-	// into the trailers of any gRPC client. A shortened string ends in "…".
+	// How many causes were omitted. An error has at most 8 KiB in total, in each protocol and
+	// codec, so that it fits into the trailers of any gRPC client. A shortened string ends in "…".
 	OmittedCauseCount int32 `protobuf:"varint,10,opt,name=omitted_cause_count,json=omittedCauseCount,proto3" json:"omitted_cause_count,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

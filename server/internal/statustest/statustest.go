@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -60,6 +61,23 @@ func Trailers(t testing.TB, err error) (http.Header, int) {
 		t.Fatalf("the trailers are %v", trailers)
 	}
 	return trailers, size
+}
+
+// JSON returns the size of the body of a call of Connect that fails with an error, and of the message that
+// ends a stream with it.
+func JSON(t testing.TB, err error) (call, stream int) {
+	t.Helper()
+	for contentType, size := range map[string]*int{"application/json": &call, "application/connect+json": &stream} {
+		request := httptest.NewRequest(http.MethodPost, "/a.B/C", nil)
+		request.Header.Set("Content-Type", contentType)
+		request.Header.Set("Connect-Protocol-Version", "1")
+		recorder := httptest.NewRecorder()
+		if err := connect.NewErrorWriter().Write(recorder, request, err); err != nil {
+			t.Fatal(err)
+		}
+		*size = recorder.Body.Len()
+	}
+	return call, stream
 }
 
 // trailerRecorder records the header of a response, which net/http uses for trailers too.

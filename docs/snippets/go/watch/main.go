@@ -15,6 +15,17 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
+// isFinal has the codes that another attempt does not change. Any other error, also one of the transport
+// such as INTERNAL or CANCELED when a replica is killed, only ends the stream.
+var isFinal = map[connect.Code]bool{
+	connect.CodeInvalidArgument:    true,
+	connect.CodeFailedPrecondition: true,
+	connect.CodeUnauthenticated:    true, // renew the credential, if you can
+	connect.CodePermissionDenied:   true,
+	connect.CodeNotFound:           true,
+	connect.CodeUnimplemented:      true,
+}
+
 func main() {
 	address := "http://127.0.0.1:8080"
 	if len(os.Args) > 1 {
@@ -24,8 +35,8 @@ func main() {
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: "shop", Fields: []string{"status.phase"}}
 	for {
 		err := watch(client, request)
-		if connect.CodeOf(err) != connect.CodeUnavailable {
-			log.Fatal(err) // such as a missing permission
+		if isFinal[connect.CodeOf(err)] {
+			log.Fatal(err)
 		}
 		log.Print("resuming after: ", err)
 		time.Sleep(time.Second)

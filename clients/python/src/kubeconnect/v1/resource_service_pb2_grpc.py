@@ -230,6 +230,11 @@ class ResourceServiceServicer(object):
         cluster stops serving only the stream's version, and the request names no version,
         the stream continues with another version, beginning with RESET.
 
+        After any other error, such as INTERNAL, UNKNOWN or CANCELED of a connection that was lost,
+        call again with the last token. Final are INVALID_ARGUMENT, FAILED_PRECONDITION,
+        UNIMPLEMENTED, PERMISSION_DENIED, NOT_FOUND and, unless the caller can renew its credential,
+        UNAUTHENTICATED.
+
         A client must read its streams. The service resets a stream, without a Status, if
         nothing of a response is read for 30 seconds, or if a response is not completely read
         within two minutes. The limit is three seconds without progress while other streams of

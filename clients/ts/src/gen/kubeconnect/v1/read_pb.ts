@@ -283,7 +283,13 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    *   are longer than 2 KiB, they make the list expire too;
    * - `related` leads to another object, another selector or other owners than on the first
    *   page, or the resource is served in another version;
-   * - the list was read from the API server, and the replica has no memory to keep it.
+   * - the list was read from the API server, and the replica has no memory to keep it;
+   * - the token is in a format that the replica does not know, because a newer version of the
+   *   service has written it. During an upgrade it can be the next page of a list that began at
+   *   another replica.
+   *
+   * The pages of the new list are of another snapshot: a client that collects pages discards
+   * those that it has. A truncated or modified token is INVALID_ARGUMENT.
    *
    * UNAVAILABLE means that this replica does not know the complete state at the list's
    * version yet: call again. A list that was read from the API server (CONSISTENCY_LATEST,
@@ -553,7 +559,9 @@ export type CountResponse = Message<"kubeconnect.v1.CountResponse"> & {
 
   /**
    * The number of objects for each combination of values: the largest groups first, and
-   * groups of the same size ordered by their values.
+   * groups of the same size ordered by their values, as by ListRequest.order_by. Of values
+   * that are equal in that order, such as 0.5, "0.5" and "500m", numbers are before strings, and
+   * strings are ordered by their bytes.
    *
    * @generated from field: repeated kubeconnect.v1.ObjectGroup groups = 3;
    */
@@ -693,7 +701,8 @@ export const AggregateSchema: GenMessage<Aggregate> = /*@__PURE__*/
  */
 export type AggregateResult = Message<"kubeconnect.v1.AggregateResult"> & {
   /**
-   * For SUM and AVERAGE a number, rounded to a double; for MIN and MAX the value as it is in
+   * For SUM and AVERAGE a number, rounded to a double: the largest or the smallest one, about
+   * 1.8e308 and -1.8e308, if the result is beyond it. For MIN and MAX the value as it is in
    * the object, such as "500m". Null if there is no value.
    *
    * @generated from field: google.protobuf.Value value = 1;

@@ -33,8 +33,8 @@ export type Status = Message<"kubeconnect.v1.Status"> & {
   reason: string;
 
   /**
-   * The API server's message, or the service's own if no request was sent to the API
-   * server.
+   * A description for people: the API server's message, or the service's own if no request
+   * was sent to the API server, or if the API server's message does not say what is wrong.
    *
    * @generated from field: string message = 2;
    */
@@ -92,8 +92,8 @@ export type Status = Message<"kubeconnect.v1.Status"> & {
   uid: string;
 
   /**
-   * How many causes were omitted. An error has at most 8 KiB in total, so that it fits
-   * into the trailers of any gRPC client. A shortened string ends in "…".
+   * How many causes were omitted. An error has at most 8 KiB in total, in each protocol and
+   * codec, so that it fits into the trailers of any gRPC client. A shortened string ends in "…".
    *
    * @generated from field: int32 omitted_cause_count = 10;
    */

@@ -100,7 +100,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   /**
    * The name of a single object, for which a permission for that name is sufficient. A
    * namespaced resource needs the namespace too. If there is no such object, the snapshot
-   * is empty.
+   * is empty. If the resource is not cached, the version of a BOOKMARK is the last one that
+   * the API server has sent for this object, however old: the freshness says how current the
+   * stream is.
    *
    * @generated from field: string name = 9;
    */
@@ -126,9 +128,16 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    *
    * The resource, namespace, name, selectors, filter, fields, joins, metadata_only and related
    * must be those of the token's stream; otherwise the call fails with INVALID_ARGUMENT,
-   * as for a truncated or modified token and for a token of a WatchMany. The encoding can
+   * as for a truncated or modified token and for WatchManyResponse.resume_token. The token
+   * of an independent watch of a WatchMany is accepted, as that of a Watch. The encoding can
    * be another one. If patch_format is set, and the token's stream had no patches or
    * another encoding, the stream begins with RESET.
+   *
+   * A token in a format that the replica does not know, which a newer version of the service
+   * has written, is no error: the stream begins with RESET, as without a token. During an
+   * upgrade, and after a downgrade, a stream can get such a token from one replica and resume
+   * with it at another one. If `after` is not in the selection then, the page begins with the
+   * first object.
    *
    * One limit: if etcd was restored from a backup and its versions have since grown past
    * the token's version, a replica that was started after that cannot detect it. It
@@ -497,7 +506,8 @@ export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
 
   /**
    * The last token received: resume each watch after it, as in WatchRequest. The watches
-   * must be the same, in the same order. Not allowed together with independent, where each
+   * must be the same, in the same order. With a token in a format that the replica does not
+   * know, each watch begins with RESET. Not allowed together with independent, where each
    * watch has its own token.
    *
    * @generated from field: string resume_token = 2;
