@@ -66,7 +66,7 @@ func (s *countsSender) followPeriod(ctx context.Context, c *liveCounts) error {
 		case err != nil && ctx.Err() == nil && c.lease.isDue():
 			return nil
 		case err != nil:
-			return followError(err)
+			return err
 		}
 		if err := s.sendNext(ctx, c); err != nil {
 			return err
@@ -187,7 +187,7 @@ func (s *countsSender) permittedError(ctx context.Context, c *liveCounts, err er
 	if err := s.keepLease(ctx, c); err != nil {
 		return err
 	}
-	return followError(err)
+	return err
 }
 
 // reserve reserves memory for the next response.

@@ -53,7 +53,7 @@ func (m mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) conne
 func ConnectError(err error) error {
 	var coded *connect.Error
 	var invalid *invalidJSONError
-	switch {
+	switch err = keptError(err); {
 	case err == nil:
 		return nil
 	case errors.As(err, &invalid): // connect has given it a code, but no Status

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // ReplicaHeader is the header of each response to an authenticated caller that has the name of the
@@ -36,6 +37,7 @@ type gate struct {
 	callers       *Callers
 	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
 	processors    *fairqueue.Queue
+	kept          *ledger.Ledger
 }
 
 // admit implements connect.RequestGateFunc.
@@ -68,8 +70,10 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken
 	}
+	credential := CredentialKey(calling.Identity)
+	ctx = ledger.With(ctx, g.kept.Account(name, credential))
 	if isStream(spec) {
-		err = g.openStream(c, name, CredentialKey(calling.Identity))
+		err = g.openStream(ctx, c, name, credential)
 	} else {
 		err = g.beginCall(ctx, c, name)
 	}
@@ -83,7 +87,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	return fairqueue.WithMeter(WithCaller(ctx, calling), g.processors, name, c.record.usedProcessor), nil
 }
 
-func (g *gate) openStream(c *call, name, credential string) error {
+func (g *gate) openStream(ctx context.Context, c *call, name, credential string) error {
 	if err := g.callers.open(name); err != nil {
 		return err
 	}
@@ -93,7 +97,9 @@ func (g *gate) openStream(c *call, name, credential string) error {
 		return err
 	}
 	c.onEnd(release)
-	return nil
+	charge, err := ledger.From(ctx).Charge(streamBytes)
+	c.onEnd(charge.Release)
+	return err
 }
 
 func (g *gate) beginCall(ctx context.Context, c *call, name string) error {

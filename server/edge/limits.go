@@ -3,6 +3,7 @@ package edge
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,12 @@ func (l Limits) checkWatches(watches int) error {
 // pod it calls from. A user with many tokens therefore has no higher limits.
 func CallerKey(identity auth.Identity) string { return identity.Username + "\x00" + identity.UID }
 
+// userOf returns the user name of a CallerKey.
+func userOf(key string) string {
+	name, _, _ := strings.Cut(key, "\x00")
+	return name
+}
+
 // Limit names a limit in the metrics.
 type Limit string
 
@@ -65,6 +72,7 @@ const (
 	LimitHealthWatches     Limit = "health_watches"     // open watches of grpc.health.v1.Health
 	LimitOpenLogs          Limit = "open_logs"          // open logs of containers
 	LimitUnreadLogs        Limit = "unread_logs"        // logs whose client does not read
+	LimitKeptMemory        Limit = "kept_memory"        // memory that is kept for open streams
 )
 
 // LimitError reports that a caller is over a limit, and when to retry.
