@@ -267,10 +267,7 @@ const hashBytes = 16
 // messages returns the fields of the messages of some objects with the results of their joins. all
 // reports whether these are all objects of the page, to which the warnings apply.
 func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, all bool) ([][]byte, error) {
-	charge, err := l.account.Charge(l.page.Memory())
-	if err != nil {
-		return nil, err
-	}
+	charge, _ := l.account.Charge(0) // nothing fits always
 	defer charge.Release()
 	page := l.page.Next(reserving(charge, maxLiveIndexBytes))
 	if page.FollowsOwners() {
@@ -284,6 +281,9 @@ func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, al
 		return nil, err
 	}
 	defer endTurn()
+	if err := charge.Add(page.Memory()); err != nil {
+		return nil, err
+	}
 	return inSlot(ctx, func(ctx context.Context) ([][]byte, error) {
 		messages, size := make([][]byte, len(rows)), 0
 		for i, row := range rows {
