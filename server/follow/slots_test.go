@@ -67,7 +67,7 @@ func TestRun_FillPassesItsSlotOn(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}}
 		free, _ := ledger.Account{}.Charge(0)
-		r := &run[*observed]{
+		r := &run[string, *observed]{
 			Follower: &Follower[string, *observed]{charge: free},
 			create:   func() *observed { return state },
 			snapshot: map[string]*informerhub.Object{"a": nil, "b": nil, "c": nil},
