@@ -39,7 +39,7 @@ type openLogs struct {
 
 // acquire counts another log until release is called. It returns an error if there are too many.
 func (o openLogs) acquire() (release func(), err error) {
-	release, ok := o.queue.TryAcquire(o.caller, o.weight)
+	endCount, ok := o.queue.TryAcquire(o.caller, o.weight)
 	if !ok {
 		return nil, &edge.LimitError{Limit: edge.LimitOpenLogs, Over: fmt.Sprintf(
 			"too many logs are open: at most %d of one caller and %d in all, and a log with before_lines counts as %d; end other streams of log lines, or select fewer logs",
@@ -47,8 +47,8 @@ func (o openLogs) acquire() (release func(), err error) {
 	}
 	charge, err := o.account.Charge(o.bytes)
 	if err != nil {
-		release()
+		endCount()
 		return nil, err
 	}
-	return func() { charge.Release(); release() }, nil
+	return func() { charge.Release(); endCount() }, nil
 }

@@ -79,8 +79,7 @@ func (c chargingConn) Receive(message any) error {
 	return c.charge.Resize(ParsedBytes(text))
 }
 
-// keptPause is the shortest retry time of a caller for whom too much memory is kept, which streams release
-// when they end.
+// keptPause is the shortest retry time of a caller over the limit. Its streams release memory when they end.
 const keptPause = 5 * time.Second
 
 // keptError returns an error of a ledger as a *LimitError, and others as they are.
