@@ -87,7 +87,7 @@ func (r *reads) relate(ctx context.Context, requested *relationParams, listed in
 
 // relatedBytes estimates the memory of a condition, which depends on the other object: its selector, or its owners.
 func relatedBytes(related informerhub.Related) int {
-	return edge.ParsedBytes([]byte(related.LabelSelector)) + len(related.Among)*relatedOwnerBytes
+	return edge.ParsedBytes(related.LabelSelector) + len(related.Among)*relatedOwnerBytes
 }
 
 // relatedOwnerBytes estimates the memory of an owner in a condition.

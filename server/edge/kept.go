@@ -1,15 +1,16 @@
 package edge
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
@@ -21,10 +22,10 @@ const (
 	// streamBytes is charged for each open stream.
 	streamBytes = 32 << 10
 	// textGrowth is the factor by which a request takes more memory, decoded and parsed, than as it is sent, and
-	// valueBytes the memory for each value of a list in it, such as those of a selector: an entry of a set and what
-	// refers to it.
+	// valueBytes the memory for each value of a list in it, such as a path or a value of a selector: an entry of a
+	// set and what refers to it.
 	textGrowth = 12
-	valueBytes = 256
+	valueBytes = 384
 )
 
 // newKept returns the ledger of a chain. Callers that cannot be distinguished have no limit but the
@@ -36,9 +37,36 @@ func newKept(config ChainConfig) *ledger.Ledger {
 	return kept
 }
 
-// ParsedBytes estimates the memory of a text of a request, or of a request, that is kept in its parsed form.
-func ParsedBytes(text []byte) int {
-	return textGrowth*len(text) + valueBytes*bytes.Count(text, []byte(","))
+// ParsedBytes estimates the memory of a text in the form of a field that is kept in its parsed form, such as a
+// selector.
+func ParsedBytes(text string) int {
+	return textGrowth*len(text) + valueBytes*strings.Count(text, ",")
+}
+
+// requestBytes estimates the memory of a request that is kept in its parsed form.
+func requestBytes(request proto.Message) int {
+	return textGrowth*proto.Size(request) + valueBytes*valuesIn(request.ProtoReflect())
+}
+
+// valuesIn returns the number of values of all lists in a message: of its repeated fields, and of texts that are
+// lists.
+func valuesIn(message protoreflect.Message) (values int) {
+	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.IsList():
+			list := value.List()
+			values += list.Len()
+			for i := 0; i < list.Len() && field.Message() != nil; i++ {
+				values += valuesIn(list.Get(i).Message())
+			}
+		case field.Kind() == protoreflect.StringKind:
+			values += strings.Count(value.String(), ",")
+		case field.Message() != nil && !field.IsMap():
+			values += valuesIn(value.Message())
+		}
+		return true
+	})
+	return values
 }
 
 // chargeRequests charges the callers of streams for their requests, which are kept while the streams are
@@ -68,15 +96,10 @@ func (c chargingConn) Receive(message any) error {
 	if err := c.StreamingHandlerConn.Receive(message); err != nil {
 		return err
 	}
-	request, ok := message.(proto.Message)
-	if !ok {
-		return nil
+	if request, ok := message.(proto.Message); ok {
+		return c.charge.Resize(requestBytes(request))
 	}
-	text, err := proto.Marshal(request)
-	if err != nil {
-		return err
-	}
-	return c.charge.Resize(ParsedBytes(text))
+	return nil
 }
 
 // keptPause is the shortest retry time of a caller over the limit. Its streams release memory when they end.
