@@ -65,6 +65,11 @@ var rules = []rule{
 		because: "auth knows only callers, so that no read can be made through it",
 	},
 	{
+		folders: []string{"internal/ledger"}, testing: true,
+		imports: []string{module + "informerhub", module + "auth", module + "server", module + "gen", module + "cmd", connect, metrics},
+		because: "the ledger knows keys and bytes, so that whatever keeps memory can charge it",
+	},
+	{
 		folders: []string{""}, except: []string{"gen", "server", "e2e", "bench", "docs"}, testing: true,
 		imports: []string{module + "gen"},
 		because: "only server connects the API with the packages that implement it",

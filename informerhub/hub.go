@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -43,6 +44,8 @@ type Options struct {
 	// serves them, because that server returns the same objects to every user with permission to
 	// list them. Other groups of aggregated APIs are not cached.
 	CacheAggregated []string
+	// PrivateBytes bounds the objects of all private caches. Default: 256 MiB.
+	PrivateBytes int
 	// Tracer begins the traces of lists and watches. Default: none.
 	Tracer trace.Tracer
 }
@@ -131,7 +134,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 
 		privateConfig:   privateConfig,
 		privateActivity: privateActivity,
-		privateBytes:    newPrivateBytes(),
+		privateBytes:    newPrivateBytes(cmp.Or(options.PrivateBytes, defaultPrivateBytes)),
 		privateLists:    newPrivateLists(),
 	}
 	activity.paused = h.markAllUncertain

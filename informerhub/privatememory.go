@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// maxPrivateBytes bounds the objects of all private caches, and maxCallerPrivateBytes those of
-	// one caller, in bytes.
-	maxPrivateBytes       = 256 << 20
-	maxCallerPrivateBytes = 64 << 20
+	// privatePart limits the objects of one caller's private caches to a quarter of Options.PrivateBytes.
+	privatePart         = 4
+	defaultPrivateBytes = 256 << 20
 	// minPrivateBytes is the least that each private cache counts as.
 	minPrivateBytes = 32 << 10
 	// maxPrivateLists bounds the private caches that concurrently wait for their first snapshot,
@@ -33,8 +32,8 @@ const (
 	privateListPage = 100
 )
 
-func newPrivateBytes() *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Total: maxPrivateBytes, PerKey: maxCallerPrivateBytes})
+func newPrivateBytes(total int) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: int64(total), PerKey: int64(total) / privatePart})
 }
 
 func newPrivateLists() *fairqueue.Queue {
@@ -141,6 +140,7 @@ func (m *privateMemory) releaseLocked(needed int) {
 }
 
 func (m *privateMemory) limitError() error {
+	total := m.queue.Use().Capacity
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusRequestEntityTooLarge,
@@ -149,7 +149,7 @@ func (m *privateMemory) limitError() error {
 		Message: fmt.Sprintf("%s are not cached for all callers, and watches may cache at most %d MiB of them "+
 			"for one caller and %d MiB for all callers: narrow the watch by a namespace, a name or selectors, "+
 			"request metadata only, or close other watches",
-			m.resource.Name, maxCallerPrivateBytes>>20, maxPrivateBytes>>20),
+			m.resource.Name, (total/privatePart)>>20, total>>20),
 	}}
 }
 

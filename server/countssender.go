@@ -67,7 +67,7 @@ func (s *countsSender) followPeriod(ctx context.Context, c *liveCounts) error {
 		case err != nil && ctx.Err() == nil && c.lease.isDue():
 			return nil
 		case err != nil:
-			return followError(err)
+			return err
 		}
 		endTurn, err := fairqueue.BeginTurn(ctx)
 		if err != nil {
@@ -193,7 +193,7 @@ func (s *countsSender) permittedError(ctx context.Context, c *liveCounts, err er
 	if err := s.keepLease(ctx, c); err != nil {
 		return err
 	}
-	return followError(err)
+	return err
 }
 
 // reserve reserves memory for the next response.

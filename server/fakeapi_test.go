@@ -19,6 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 	"github.com/kubeconnect/kubeconnect/server/write"
@@ -227,5 +228,5 @@ func resourcesOf(t testing.TB, api *fakeAPI, limits edge.Limits) resources {
 		t.Fatal(err)
 	}
 	rights := newFakeRights(auth.Namespaces{All: true})
-	return newResources(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: edge.NewMetrics()}, edge.NewCallers(limits))
+	return newResources(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: edge.NewMetrics()}, edge.NewCallers(limits), ledger.New(ledger.Limits{Total: 1 << 30}))
 }

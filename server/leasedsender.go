@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
@@ -22,7 +23,7 @@ func (s *leasedSender) sendPermitted(ctx context.Context, logs int, send func() 
 		if err := s.renew(ctx); err != nil {
 			return err
 		}
-		unread := unreadLogs{queue: s.unread, caller: edge.CallerKey(s.lease.caller.Identity), count: int64(logs)}
+		unread := unreadLogs{queue: s.unread, caller: edge.CallerKey(s.lease.caller.Identity), account: ledger.From(ctx), count: int64(logs)}
 		err := s.lease.send(ctx, edge.Guard{Fits: unread.fits}, send)
 		unread.end()
 		if !errors.Is(err, errDue) {

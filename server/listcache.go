@@ -16,7 +16,7 @@ import (
 const listLifetime = 30 * time.Second
 
 // listShare is the memory for cached lists whose objects are in no informer cache.
-var listShare = edge.Share{Part: 8, Least: 32 << 20, Most: 256 << 20, Unlimited: 256 << 20}
+var listShare = edge.Share{Part: 16, Least: 32 << 20, Most: 256 << 20, Unlimited: 256 << 20}
 
 // listActive is the time after its use during which a list is not evicted for another list of its
 // caller.

@@ -14,7 +14,7 @@ import (
 
 // liveShare is the memory for responses of the API server that are read for callers. They share
 // nothing with a cache.
-var liveShare = edge.Share{Part: 4, Least: 64 << 20, Most: 512 << 20, Unlimited: 512 << 20}
+var liveShare = edge.Share{Part: 8, Least: 64 << 20, Most: 512 << 20, Unlimited: 512 << 20}
 
 const (
 	// livePart limits one caller to half of it.

@@ -3,10 +3,14 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/joins"
 )
@@ -23,6 +27,8 @@ const (
 	maxJoinedPageBytes = 2 << 20
 	// maxLiveIndexBytes bounds the memory for indexes while the joins of a page are computed.
 	maxLiveIndexBytes = 16 << 20
+	// maxJoinTurns bounds the pages whose joins are computed at a time.
+	maxJoinTurns = 8
 )
 
 // joinedResult are the results of the joins for one object.
@@ -35,9 +41,12 @@ type joinedResult struct {
 // is owned by the goroutine that follows the watch.
 type liveJoins struct {
 	// Set once.
-	reads  *reads
-	params watchParams
-	lease  *accessLease
+	reads   *reads
+	params  watchParams
+	lease   *accessLease
+	turns   *fairqueue.Queue // see newJoinTurns
+	account ledger.Account   // of the stream
+	unsent  *ledger.Charge   // of results that were computed and are not sent yet
 
 	// Resolved under the lease at resolvedAt.
 	relater    *relater
@@ -60,7 +69,8 @@ func (w *watches) joinLive(ctx context.Context, params watchParams, lease *acces
 	if len(params.joins) == 0 {
 		return nil, nil
 	}
-	l := &liveJoins{reads: w.reads, params: params, lease: lease}
+	l := &liveJoins{reads: w.reads, params: params, lease: lease, turns: w.joinTurns, account: ledger.From(ctx)}
+	l.unsent, _ = l.account.Charge(0) // nothing fits always
 	return l, l.resolve(ctx)
 }
 
@@ -122,15 +132,21 @@ func (l *liveJoins) followKnown(ctx context.Context, relater *relater, page *joi
 	return relater.follow(ctx, page, l.page.Followed())
 }
 
-// limitedTo returns a function that reserves memory, of at most some bytes in all. The memory is not
-// released: each computation needs its own function.
-func limitedTo(limit int) func(context.Context, int) error {
+// reserving returns a function that reserves memory for indexes, of at most some bytes in all, as a part of a
+// charge.
+func reserving(charge *ledger.Charge, limit int) func(context.Context, int) error {
 	return func(_ context.Context, bytes int) error {
 		if limit -= bytes; limit < 0 {
 			return apierror.BadRequest("too many objects may be related to those of the page: select the objects of one namespace, or call List at an interval")
 		}
-		return nil
+		return charge.Add(bytes)
 	}
+}
+
+// newJoinTurns returns the queue for computations of joins of pages. A caller computes those of one page after
+// the other, because each computation holds memory, also while it waits for a processor.
+func newJoinTurns(limits edge.Limits) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Name: "other joins", Total: maxJoinTurns, PerKey: limits.Part(maxJoinTurns, maxJoinTurns), Waiting: math.MaxInt})
 }
 
 // results returns the results of the joins for the objects of a page. held are the objects that the
@@ -251,12 +267,22 @@ const hashBytes = 16
 // messages returns the fields of the messages of some objects with the results of their joins. all
 // reports whether these are all objects of the page, to which the warnings apply.
 func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, all bool) ([][]byte, error) {
-	page := l.page.Next(limitedTo(maxLiveIndexBytes))
+	charge, _ := l.account.Charge(0) // nothing fits always
+	defer charge.Release()
+	page := l.page.Next(reserving(charge, maxLiveIndexBytes))
 	if page.FollowsOwners() {
 		if err := l.relater.followOwners(ctx, page, rows); err != nil {
 			return nil, err
 		}
 		l.permitted = slices.Clone(l.lease.related)
+	}
+	endTurn, err := l.turns.Acquire(ctx, edge.CallerKey(l.lease.caller.Identity), 1)
+	if err != nil {
+		return nil, err
+	}
+	defer endTurn()
+	if err := charge.Add(page.Memory()); err != nil {
+		return nil, err
 	}
 	return inSlot(ctx, func(ctx context.Context) ([][]byte, error) {
 		messages, size := make([][]byte, len(rows)), 0
@@ -267,6 +293,9 @@ func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, al
 			}
 			if size += len(message); full || size > maxJoinedPageBytes {
 				return nil, errJoinsTooLarge
+			}
+			if err := l.unsent.Add(len(message)); err != nil {
+				return nil, err
 			}
 			messages[i] = message
 		}
@@ -286,10 +315,14 @@ func (p *livePage) isPermitted() bool {
 	return p == nil || p.joined == nil || p.joined.lease.coversRelated(p.joined.permitted)
 }
 
-// release releases the results of joins in the last batch, which has been sent.
+// release releases the results of joins that were computed last: they were sent, or are not needed.
 func (p *livePage) release() {
-	if p != nil {
-		p.places = nil
+	if p == nil {
+		return
+	}
+	p.places = nil
+	if p.joined != nil {
+		_ = p.joined.unsent.Resize(0)
 	}
 }
 

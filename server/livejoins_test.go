@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,7 +22,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/internal/statustest"
 	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
@@ -237,12 +243,81 @@ func TestLiveJoins_RestBetweenChanges(t *testing.T) {
 	})
 }
 
+// newTestJoins returns joins of a caller's page that are due. The page has one join, of objects without owners.
+func newTestJoins(turns *fairqueue.Queue, kept *ledger.Ledger, caller string) *liveJoins {
+	l := &liveJoins{
+		turns: turns, account: kept.Account(caller, caller), lease: &accessLease{caller: edge.Caller{Identity: auth.Identity{Username: caller}}},
+		relater: &relater{}, page: joins.NewPage([]joins.Join{{Name: "j", Relation: joins.OwnerOf{}}}, nil),
+		isChanged: true, checkAt: time.Now().Add(time.Hour),
+	}
+	l.unsent, _ = l.account.Charge(0)
+	return l
+}
+
+// TestLiveJoins_AreComputedInTurn computes the joins of two pages of one caller, and of one of another, while
+// another page of the first caller has its turn.
+func TestLiveJoins_AreComputedInTurn(t *testing.T) {
+	objects := []*informerhub.Object{objecttest.WidgetObject(t, objecttest.WidgetText)}
+	faketime.Test(t, func(t *testing.T) {
+		turns, kept := newJoinTurns(edge.Limits{Streams: 1}), ledger.New(ledger.Limits{Total: 1 << 30})
+		endTurn, err := turns.Acquire(t.Context(), edge.CallerKey(auth.Identity{Username: "jane"}), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		computed := make(chan string, 3)
+		for _, caller := range []string{"jane", "jane", "joe"} {
+			go func() {
+				if _, err := newTestJoins(turns, kept, caller).results(t.Context(), objects, nil); err != nil {
+					t.Error(err)
+				}
+				computed <- caller
+			}()
+		}
+		synctest.Wait()
+		if caller := <-computed; caller != "joe" || len(computed) > 0 || kept.Kept()["jane"] > 0 {
+			t.Errorf("%s's page is computed, and %d others; %v is kept", caller, len(computed), kept.Kept())
+		}
+		endTurn()
+		synctest.Wait()
+		if len(computed) != 2 {
+			t.Errorf("then %d pages are computed, want 2", len(computed))
+		}
+	})
+}
+
+// TestLiveJoins_ResultsAreChargedUntilTheyAreSent has results of a known size.
+func TestLiveJoins_ResultsAreChargedUntilTheyAreSent(t *testing.T) {
+	kept := ledger.New(ledger.Limits{Total: 1 << 30})
+	page := &livePage{joined: newTestJoins(newJoinTurns(edge.Limits{}), kept, "jane")}
+	results, err := page.joined.results(t.Context(), []*informerhub.Object{objecttest.WidgetObject(t, objecttest.WidgetText)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := kept.Kept()["jane"]; got == 0 || got != len(results[0].message) {
+		t.Errorf("%d bytes are charged for %q", got, results)
+	}
+	page.release()
+	if got := kept.Kept(); len(got) > 0 {
+		t.Errorf("after the results were sent, %v is charged", got)
+	}
+}
+
+// TestLiveJoins_IndexesAreCharged has less memory than the first part of an index.
+func TestLiveJoins_IndexesAreCharged(t *testing.T) {
+	s, _, charged := keptService(t, 4<<20)
+	request := &kubeconnectv1.WatchRequest{Resource: "nodes", Limit: 5, Joins: []*kubeconnectv1.Join{{Name: "j", Type: names, Resource: "pods", Path: "spec.nodeName"}}}
+	statustest.WantOverLimit(t, watchError(t.Context(), s, request), "too much memory is kept")
+	for charged() > 0 { // the handler returns soon after its client has the error
+		runtime.Gosched()
+	}
+}
+
 // TestLiveJoins_InterruptedChangesAreRepeated interrupts the first computation after the joins have
 // come to read something else.
 func TestLiveJoins_InterruptedChangesAreRepeated(t *testing.T) {
 	object := objecttest.WidgetObject(t, objecttest.WidgetText)
 	held := []heldObject{heldOf(object, joinedResult{hash: "before"})}
-	l := &liveJoins{lease: &accessLease{}, relater: &relater{}, page: joins.NewPage(nil, nil), isChanged: true, checkAt: time.Now().Add(time.Hour)}
+	l := newTestJoins(newJoinTurns(edge.Limits{}), nil, "jane")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := l.results(ended, []*informerhub.Object{object}, held); !errors.Is(err, context.Canceled) {

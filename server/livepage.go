@@ -7,14 +7,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/follow"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
@@ -27,12 +26,12 @@ import (
 // goroutine that follows the watch.
 type livePage struct {
 	// Set once.
-	pages  *follow.Followers[sorted.OrderKey, *sorted.Objects]
-	cache  *informerhub.Cache
-	caller string // is charged for the memory of the sorted objects
-	params pageParams
-	fields *mask.Mask // of the objects that are sent; nil for all fields
-	joined *liveJoins // nil for none
+	pages   *follow.Followers[sorted.OrderKey, *sorted.Objects]
+	cache   *informerhub.Cache
+	account ledger.Account // of the stream
+	params  pageParams
+	fields  *mask.Mask // of the objects that are sent; nil for all fields
+	joined  *liveJoins // nil for none
 
 	selection *informerhub.Selection
 	follower  *follow.Follower[sorted.OrderKey, *sorted.Objects] // nil before it has joined the selection's
@@ -91,9 +90,20 @@ func (w *watches) followPage(ctx context.Context, starting *startingWatch, start
 	if page.selection, err = page.cache.Select(ctx, started.query); err != nil {
 		return nil, err
 	}
-	started.cache, started.endCache, started.watcher, started.page = page.cache, func() {}, page, page
-	return started, page.join(ctx)
+	charge, err := page.account.Charge(page.params.limit * keptObjectBytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := page.join(ctx); err != nil {
+		charge.Release()
+		return nil, err
+	}
+	started.cache, started.endCache, started.watcher, started.page = page.cache, charge.Release, page, page
+	return started, nil
 }
+
+// keptObjectBytes estimates the memory of a heldObject, and of its part of a resume token.
+const keptObjectBytes = 256
 
 // newPage returns a page of a cache that has reached the version of the request.
 func (w *watches) newPage(ctx context.Context, starting *startingWatch) (*livePage, error) {
@@ -108,7 +118,7 @@ func (w *watches) newPage(ctx context.Context, starting *startingWatch) (*livePa
 	}
 	joined, err := w.joinLive(ctx, params, lease)
 	return &livePage{
-		pages: w.pages, cache: cache, caller: edge.CallerKey(lease.caller.Identity),
+		pages: w.pages, cache: cache, account: ledger.From(ctx),
 		params: *params.page, fields: params.fields, joined: joined, reached: params.minVersion, reset: true,
 	}, err
 }
@@ -145,31 +155,22 @@ func newer(a, b string) string {
 
 // join joins the follower of the selection.
 func (p *livePage) join(ctx context.Context) error {
-	question := follow.Question[sorted.OrderKey]{Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Caller: p.caller}
+	question := follow.Question[sorted.OrderKey]{Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Account: p.account}
 	follower, err := p.pages.Join(ctx, question, func() *sorted.Objects {
 		objects, _ := sorted.NewObjects(p.params.order) // parsePage has checked the order
 		return objects
 	})
 	if err != nil {
-		return followError(err)
+		return err
 	}
 	if p.reached != "" {
 		if err := follower.Reach(ctx, p.reached); err != nil {
-			follower.Leave()
-			return followError(err)
+			follower.Leave(p.account)
+			return err
 		}
 	}
 	p.follower, p.reached, p.bookmarkAt = follower, "", time.Time{}
 	return nil
-}
-
-// followError returns the error of a follower for its callers.
-func followError(err error) error {
-	if errors.Is(err, follow.ErrMemory) {
-		return apierror.Failure(metav1.StatusReasonRequestEntityTooLarge,
-			"not enough memory to follow the selection: select fewer objects, or close other streams")
-	}
-	return err
 }
 
 // Rescope implements watcher. The next batch has the difference between the pages of both selections.
@@ -187,9 +188,10 @@ func (p *livePage) Restart(next *informerhub.Selection) {
 // Close implements watcher.
 func (p *livePage) Close() {
 	if p.follower != nil {
-		p.follower.Leave()
+		p.follower.Leave(p.account)
 		p.follower = nil
 	}
+	p.release()
 }
 
 // NextUntil implements watcher: see [informerhub.Watcher.NextUntil].
@@ -201,12 +203,13 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (in
 	}
 	for {
 		if err := p.wait(ctx, interrupt); err != nil {
-			return informerhub.Batch{}, followError(err)
+			return informerhub.Batch{}, err
 		}
 		batch, err := p.next(ctx)
 		if err != nil || len(batch.Events) > 0 {
 			return batch, err
 		}
+		p.release()
 	}
 }
 
@@ -261,7 +264,7 @@ func (p *livePage) wait(ctx context.Context, interrupt <-chan struct{}) error {
 // read reads the range of the page from the sorted objects.
 func (p *livePage) read() (content pageContent, err error) {
 	if err := p.findResumed(); err != nil {
-		return pageContent{}, followError(err)
+		return pageContent{}, err
 	}
 	failed := p.follower.Read(func(objects *sorted.Objects, at follow.Moment) {
 		if content.offset, err = p.place(objects); err == nil {
@@ -270,7 +273,7 @@ func (p *livePage) read() (content pageContent, err error) {
 		}
 	})
 	if failed != nil {
-		return pageContent{}, followError(failed)
+		return pageContent{}, failed
 	}
 	if p.at.Version != "" && object.Older(content.at.Version, p.at.Version) {
 		p.reset = true // the cluster's store was restored from a backup

@@ -12,6 +12,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/loglines"
@@ -44,7 +45,7 @@ func (p *pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 	if err := stream.Send(nil); err != nil { // the headers alone, because the logs may be silent
 		return err
 	}
-	params.options.Acquire = p.openLogsOf(lease, request).acquire
+	params.options.Acquire = p.openLogsOf(ctx, request).acquire
 	sender := &lineSender{stream: stream, leasedSender: leasedSender{lease: lease, unread: p.unread}}
 	ctx, cancel := context.WithCancelCause(ctx)
 	changes := make(chan loglines.Change)
@@ -65,10 +66,12 @@ func (p *pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 }
 
 // openLogsOf counts the open logs of a stream.
-func (p *pods) openLogsOf(lease *accessLease, request *kubeconnectv1.GetLogLinesRequest) openLogs {
-	counted := openLogs{queue: p.opened, caller: edge.CallerKey(lease.caller.Identity), weight: 1}
+func (p *pods) openLogsOf(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest) openLogs {
+	counted := openLogs{
+		queue: p.opened, caller: edge.CallerKey(edge.IdentityFrom(ctx)), account: ledger.From(ctx), weight: 1, bytes: openLogBytes,
+	}
 	if request.GetLineFilter().GetBeforeLines() > 0 {
-		counted.weight = contextLogs
+		counted.weight, counted.bytes = contextLogs, openLogBytes+contextBytes
 	}
 	return counted
 }

@@ -21,6 +21,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/write"
@@ -55,6 +56,11 @@ func (p *pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsReques
 	if err != nil {
 		return err
 	}
+	charge, err := ledger.From(ctx).Charge(openLogBytes + maxPieceBytes)
+	if err != nil {
+		return err
+	}
+	defer charge.Release()
 	lease := p.leases.grantUnreviewed(ctx, toGetLog(request.GetNamespace(), request.GetName()))
 	log, err := p.open(ctx, request.GetNamespace(), request.GetName(), options)
 	if err != nil {

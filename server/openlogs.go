@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
@@ -17,6 +18,10 @@ const (
 	// contextLogs is the number of logs that one counts as whose last lines are kept because the next
 	// one may match.
 	contextLogs = 4
+	// openLogBytes estimates the memory of a silent log: goroutines, a request and small buffers. contextBytes is
+	// that of the lines that are kept because the next one may match.
+	openLogBytes = 32 << 10
+	contextBytes = 256 << 10
 )
 
 func newOpenLogs() *fairqueue.Queue {
@@ -25,18 +30,25 @@ func newOpenLogs() *fairqueue.Queue {
 
 // openLogs counts the open logs of a stream of lines.
 type openLogs struct {
-	queue  *fairqueue.Queue
-	caller string
-	weight int64 // of a log
+	queue   *fairqueue.Queue
+	caller  string
+	account ledger.Account
+	weight  int64 // of a log
+	bytes   int   // of a log
 }
 
 // acquire counts another log until release is called. It returns an error if there are too many.
 func (o openLogs) acquire() (release func(), err error) {
-	release, ok := o.queue.TryAcquire(o.caller, o.weight)
+	endCount, ok := o.queue.TryAcquire(o.caller, o.weight)
 	if !ok {
 		return nil, &edge.LimitError{Limit: edge.LimitOpenLogs, Over: fmt.Sprintf(
 			"too many logs are open: at most %d of one caller and %d in all, and a log with before_lines counts as %d; end other streams of log lines, or select fewer logs",
 			maxCallerOpenLogs, maxOpenLogs, contextLogs)}
 	}
-	return release, nil
+	charge, err := o.account.Charge(o.bytes)
+	if err != nil {
+		endCount()
+		return nil, err
+	}
+	return func() { charge.Release(); endCount() }, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 func TestOpenLogs_AreBounded(t *testing.T) {
@@ -33,6 +35,30 @@ func TestOpenLogs_AreBounded(t *testing.T) {
 	release()
 	if _, err := logsOf("jane").acquire(); err != nil {
 		t.Errorf("once another one is closed: %v", err)
+	}
+}
+
+// TestOpenLogs_AreCharged opens logs with lines before a match, until their memory is used up.
+func TestOpenLogs_AreCharged(t *testing.T) {
+	t.Parallel()
+	kept, queue := ledger.New(ledger.Limits{Total: 10 * (openLogBytes + contextBytes)}), newOpenLogs()
+	logs := openLogs{queue: queue, caller: "jane", account: kept.Account("jane", "a"), weight: contextLogs, bytes: openLogBytes + contextBytes}
+	var release func()
+	for i := range 3 {
+		released, err := logs.acquire()
+		if opens := i < 2; (err == nil) != opens || !opens && !errors.Is(err, ledger.ErrFull) {
+			t.Fatalf("log %d: %v", i, err)
+		}
+		if err == nil {
+			release = released
+		}
+	}
+	if queue.Held() != 2*contextLogs {
+		t.Errorf("%d logs are counted, want 2 with lines before a match", queue.Held())
+	}
+	release()
+	if kept.Kept()["jane"] != logs.bytes || queue.Held() != contextLogs {
+		t.Errorf("after one has ended, %v is kept, and %d are counted", kept.Kept(), queue.Held())
 	}
 }
 

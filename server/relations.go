@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -71,11 +74,22 @@ func (r *reads) relate(ctx context.Context, requested *relationParams, listed in
 	}
 	found := relation{requested: requested, otherResource: resource}
 	found.related, err = relatedTo(requested.relation, resource, object, listed)
+	if err == nil {
+		err = ledger.Hold(ctx, relatedBytes(found.related))
+	}
 	if requested.transitive {
 		found.owner, found.related.Owner = object, ""
 	}
 	return found, err
 }
+
+// relatedBytes estimates the memory of a condition, which depends on the other object: its selector, or its owners.
+func relatedBytes(related informerhub.Related) int {
+	return edge.ParsedBytes(related.LabelSelector) + len(related.Among)*relatedOwnerBytes
+}
+
+// relatedOwnerBytes estimates the memory of an owner in a condition.
+const relatedOwnerBytes = 512
 
 // otherObject returns the object that a relation names, like Get.
 func (r *reads) otherObject(ctx context.Context, requested relationParams, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
@@ -103,7 +117,8 @@ func relatedError(err error) error {
 	return badRequest
 }
 
-// relatedTo returns the condition for objects of a resource to be related to an object.
+// relatedTo returns the condition for objects of a resource to be related to an object. It copies what it
+// keeps of the object, whose strings are parts of its bytes: a stream would retain these otherwise.
 func relatedTo(of kubeconnectv1.RelationType, resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) (informerhub.Related, error) {
 	switch of {
 	case kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
@@ -120,9 +135,9 @@ func relatedTo(of kubeconnectv1.RelationType, resource informerhub.Resource, obj
 // namespaces, because Kubernetes looks for an owner in the namespace of the owned object, or among
 // cluster-scoped objects.
 func ownedBy(object *informerhub.Object, listed informerhub.Resource) informerhub.Related {
-	related := informerhub.Related{Owner: object.UID()}
+	related := informerhub.Related{Owner: strings.Clone(object.UID())}
 	if listed.Namespaced {
-		related.Namespace = object.Namespace()
+		related.Namespace = strings.Clone(object.Namespace())
 	}
 	return related
 }
@@ -133,7 +148,7 @@ func selectedBy(resource informerhub.Resource, object *informerhub.Object, liste
 		return informerhub.Related{}, apierror.BadRequest("related.type SELECTED_BY selects objects in the other object's namespace, and %s have none", listed.Name)
 	}
 	selector, err := ownSelector(resource, object)
-	return informerhub.Related{Namespace: object.Namespace(), LabelSelector: selector}, err
+	return informerhub.Related{Namespace: strings.Clone(object.Namespace()), LabelSelector: selector}, err
 }
 
 // aboutField is the field in which events reference the object that they are about.
@@ -145,11 +160,11 @@ var aboutField = map[schema.GroupResource]string{
 // about selects the events about an object. The kubelet uses a node's name as its UID.
 func about(resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) informerhub.Related {
 	field := aboutField[listed.GroupResource()]
-	uids := informerhub.FieldValues{Field: field + ".uid", Values: []string{object.UID()}}
+	uids := informerhub.FieldValues{Field: field + ".uid", Values: []string{strings.Clone(object.UID())}}
 	if resource.GroupResource() != (schema.GroupResource{Resource: "nodes"}) {
 		return informerhub.Related{Fields: []informerhub.FieldValues{uids}}
 	}
-	uids.Values = append(uids.Values, object.Name())
+	uids.Values = append(uids.Values, strings.Clone(object.Name()))
 	kind := informerhub.FieldValues{Field: field + ".kind", Values: []string{resource.Kind}}
 	return informerhub.Related{Fields: []informerhub.FieldValues{uids, kind}}
 }
@@ -161,9 +176,9 @@ func ownersOf(object *informerhub.Object, listed informerhub.Resource) informerh
 		if owner.GroupKind() != listed.GroupVersionKind().GroupKind() || listed.Namespaced && object.Namespace() == "" {
 			continue
 		}
-		name := informerhub.ObjectName{Name: owner.Name, UID: owner.UID}
+		name := informerhub.ObjectName{Name: strings.Clone(owner.Name), UID: strings.Clone(owner.UID)}
 		if listed.Namespaced {
-			name.Namespace = object.Namespace()
+			name.Namespace = strings.Clone(object.Namespace())
 		}
 		if !slices.Contains(owners, name) {
 			owners = append(owners, name)

@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
+	"unsafe"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,8 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
 )
 
@@ -98,6 +102,49 @@ func TestAbout_NodesIncludeEventsOfTheirKubelet(t *testing.T) {
 	related := about(informerhub.Resource{Version: "v1", Name: "nodes", Kind: "Node"}, node, events)
 	if len(related.Fields) != 2 || strings.Join(related.Fields[0].Values, " ") != "u n" || related.Fields[0].Field != "regarding.uid" || related.Fields[1].Values[0] != "Node" {
 		t.Errorf("selects by %v", related.Fields)
+	}
+}
+
+// TestRelatedTo_RetainsNothingOfTheObject compares the memory of a condition and of the object that it is made of.
+func TestRelatedTo_RetainsNothingOfTheObject(t *testing.T) {
+	owner := objecttest.WidgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"a","uid":"u","ownerReferences":[`+
+		`{"apiVersion":"example.com/v1","kind":"Widget","name":"g","uid":"v","controller":true}]}}`)
+	owned, _ := owner.Controller()
+	events := informerhub.Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
+	by, of, about := ownedBy(owner, objecttest.Widgets), ownersOf(owner, objecttest.Widgets), about(objecttest.Widgets, owner, events)
+	for name, pair := range map[string][2]string{
+		"the UID of an owner":                {by.Owner, owner.UID()},
+		"the namespace of an owner":          {by.Namespace, owner.Namespace()},
+		"the name of an owner":               {of.Among[0].Name, owned.Name},
+		"the UID of an owner of an object":   {of.Among[0].UID, owned.UID},
+		"the UID of an object with an event": {about.Fields[0].Values[0], owner.UID()},
+	} {
+		if pair[0] != pair[1] || unsafe.StringData(pair[0]) == unsafe.StringData(pair[1]) {
+			t.Errorf("%s is %q, a part of the object's memory", name, pair[0])
+		}
+	}
+}
+
+// TestRelate_ChargesForTheSelectorOfTheOtherObject watches what an object selects by many values.
+func TestRelate_ChargesForTheSelectorOfTheOtherObject(t *testing.T) {
+	widget := func(values int) any {
+		return map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": "a", "uid": "u", "resourceVersion": "3"},
+			"spec": map[string]any{"selector": map[string]any{"matchExpressions": []any{map[string]any{"key": "k", "operator": "In", "values": texts(0, values, 0)}}}}}
+	}
+	charged := make(map[int]int)
+	for _, values := range []int{1, 900} {
+		api := podsAPI()
+		api.of = map[string][]any{"widgets": {widget(values)}, "pods": api.objects}
+		usage, everything := edge.NewUsage(), newFakeRights(auth.Namespaces{All: true})
+		s := newServiceOf(t, api, Config{Authenticator: everything, Authorizer: everything, Usage: usage, Recheck: time.Hour})
+		if err := keepWatch(t, s, &kubeconnectv1.WatchRequest{Resource: "pods", Related: &kubeconnectv1.Relation{
+			Type: kubeconnectv1.RelationType_RELATION_TYPE_SELECTED_BY, Resource: "widgets", Namespace: "a", Name: "w"}}); err != nil {
+			t.Fatal(err)
+		}
+		charged[values] = usage.Callers()[0].KeptBytes
+	}
+	if more := charged[900] - charged[1]; more < 899*256 {
+		t.Errorf("%d bytes are charged for 899 values", more)
 	}
 }
 

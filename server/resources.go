@@ -7,6 +7,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/follow"
@@ -47,12 +48,14 @@ type watches struct {
 	sending *fairqueue.Queue // memory for the messages that streams send, by caller
 	counted *follow.Followers[counts.PlanKey, *counts.State]
 	pages   *follow.Followers[sorted.OrderKey, *sorted.Objects]
+	// joinTurns are the turns to compute the joins of pages; see newJoinTurns.
+	joinTurns *fairqueue.Queue
 }
 
 // writes has the handlers of the RPCs that change objects.
 type writes struct{ *cluster }
 
-func newResources(config Config, callers *edge.Callers) resources {
+func newResources(config Config, callers *edge.Callers, kept *ledger.Ledger) resources {
 	c := &cluster{hub: config.Hub, clients: config.Clients, rights: rights{config.Authorizer}}
 	r := &reads{
 		cluster:    c,
@@ -60,16 +63,18 @@ func newResources(config Config, callers *edge.Callers) resources {
 		lists:      newListCache(config.Metrics),
 		liveLists:  config.Metrics.Queue("upstream_lists", newLiveLists(config.Limits)),
 	}
-	followed := newFollowMemory(config.Metrics)
 	w := &watches{
-		reads:   r,
-		leases:  newLeases(config),
-		callers: callers,
-		metrics: config.Metrics,
-		streams: cmp.Or(config.Streams, edge.NewStreams(0)),
-		sending: config.Metrics.Queue("stream_message_bytes", newSendMemory()),
-		counted: follow.NewFollowers[counts.PlanKey, *counts.State](followed),
-		pages:   follow.NewFollowers[sorted.OrderKey, *sorted.Objects](followed),
+		reads:     r,
+		leases:    newLeases(config),
+		callers:   callers,
+		metrics:   config.Metrics,
+		streams:   cmp.Or(config.Streams, edge.NewStreams(0)),
+		sending:   config.Metrics.Queue("stream_message_bytes", newSendMemory()),
+		counted:   follow.NewFollowers[counts.PlanKey, *counts.State](kept),
+		pages:     follow.NewFollowers[sorted.OrderKey, *sorted.Objects](kept),
+		joinTurns: config.Metrics.Queue("page_joins", newJoinTurns(config.Limits)),
 	}
+	config.Metrics.AddFollowers(w.counted.Use)
+	config.Metrics.AddFollowers(w.pages.Use)
 	return resources{reads: r, watches: w, writes: &writes{c}}
 }

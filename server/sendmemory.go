@@ -6,15 +6,19 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/joins"
 )
 
+// sendShare is the estimated memory of the messages that all streams send.
+var sendShare = edge.Share{Part: 32, Least: 16 << 20, Most: 128 << 20, Unlimited: 128 << 20}
+
 const (
-	// maxSendMemory bounds the estimated memory of the messages that all streams send, and
-	// maxCallerSendMemory that of one caller's streams.
-	maxSendMemory       = 128 << 20
-	maxCallerSendMemory = 8 << 20
+	// sendPart limits the streams of one caller to a part of sendShare, and minCallerSendMemory is the smallest
+	// part.
+	sendPart            = 16
+	minCallerSendMemory = 4 << 20
 	// freeSendMemory is the size up to which a batch is not counted. So a caller with many unread
 	// streams still receives small changes on its other streams.
 	freeSendMemory = 32 << 10
@@ -32,7 +36,8 @@ const (
 // newSendMemory returns the queue for the memory of messages that streams send. A stream reserves
 // memory before it encodes a batch, and releases it when the client has read the batch.
 func newSendMemory() *fairqueue.Queue {
-	return fairqueue.New(fairqueue.Limits{Name: "stream memory", Total: maxSendMemory, PerKey: maxCallerSendMemory, Waiting: math.MaxInt})
+	total := sendShare.Bytes()
+	return fairqueue.New(fairqueue.Limits{Name: "stream memory", Total: total, PerKey: max(total/sendPart, minCallerSendMemory), Waiting: math.MaxInt})
 }
 
 // sendMemory is the memory for the messages of one caller's streams.

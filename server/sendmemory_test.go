@@ -22,6 +22,7 @@ func batchOf(t *testing.T, bytes int) informerhub.Batch {
 func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		queue, large, small := newSendMemory(), batchOf(t, 100<<10), batchOf(t, 1<<10)
+		most := queue.Use().Capacity / sendPart
 		jane, joe := sendMemory{queue, "jane"}, sendMemory{queue, "joe"}
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
@@ -34,8 +35,8 @@ func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if of := queue.Held(); of > maxCallerSendMemory || of < maxCallerSendMemory/2 {
-			t.Errorf("one caller holds %d bytes, want at most %d", of, maxCallerSendMemory)
+		if of := queue.Held(); of > most || of < most/2 {
+			t.Errorf("one caller holds %d bytes, want at most %d", of, most)
 		}
 		first := <-held
 		if !first.awaited() {

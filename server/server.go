@@ -73,6 +73,7 @@ type Config struct {
 	CORSOrigins []string
 
 	bodyPatience time.Duration // overrides that of edge in tests
+	keptBytes    int           // overrides that of edge in tests
 }
 
 // New returns the handler of everything that the service serves.
@@ -92,10 +93,11 @@ func New(config Config) http.Handler {
 		Replica:       config.Replica,
 		Tracer:        config.Tracer,
 		BodyPatience:  config.bodyPatience,
+		KeptBytes:     config.keptBytes,
 	})
 	options := chain.Options()
 	mux := http.NewServeMux()
-	resources := newResources(config, chain.Callers)
+	resources := newResources(config, chain.Callers, chain.Kept)
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
 	responses := newResponseMemory(config.Limits, config.Metrics)
 	mux.Handle(responses.handle(resourceService, resourceHandler))

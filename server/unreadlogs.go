@@ -4,14 +4,16 @@ import (
 	"fmt"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 const (
 	// maxUnreadLogs bounds the logs that are left unread at a time, and maxCallerUnreadLogs those
-	// of one caller. Each uses about half a MiB in buffers between here and the node.
+	// of one caller. Each uses about half a MiB in buffers between here and the node: unreadLogBytes.
 	maxUnreadLogs       = 512
 	maxCallerUnreadLogs = 128
+	unreadLogBytes      = 512 << 10
 )
 
 func newUnreadLogs() *fairqueue.Queue {
@@ -24,6 +26,7 @@ func newUnreadLogs() *fairqueue.Queue {
 type unreadLogs struct {
 	queue   *fairqueue.Queue
 	caller  string
+	account ledger.Account
 	count   int64
 	release func() // nil while they are not counted
 }
@@ -38,7 +41,12 @@ func (u *unreadLogs) fits() error {
 		return &edge.LimitError{Limit: edge.LimitUnreadLogs, Over: fmt.Sprintf(
 			"too many logs are left unread: at most %d of one caller and %d in all; read them faster, or open fewer", maxCallerUnreadLogs, maxUnreadLogs)}
 	}
-	u.release = release
+	charge, err := u.account.Charge(int(u.count) * unreadLogBytes)
+	if err != nil {
+		release()
+		return err
+	}
+	u.release = func() { charge.Release(); release() }
 	return nil
 }
 

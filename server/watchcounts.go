@@ -10,6 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/follow"
@@ -115,6 +116,7 @@ type liveCounts struct {
 	related  relation
 	cache    *informerhub.Cache
 	endCache func() // releases the cache if it belongs to this stream alone
+	account  ledger.Account
 	follower *follow.Follower[counts.PlanKey, *counts.State]
 
 	at follow.Moment // the moment of the counts that the client has; zero if it has none
@@ -122,7 +124,7 @@ type liveCounts struct {
 
 // close releases everything that belongs to this stream alone.
 func (c *liveCounts) close() {
-	c.follower.Leave()
+	c.follower.Leave(c.account)
 	c.endCache()
 }
 
@@ -154,7 +156,7 @@ func (w *watches) rescopeCounts(ctx context.Context, params watchCountsParams, s
 
 // followCounts follows the counts of the selected objects in the scope of the lease.
 func (w *watches) followCounts(ctx context.Context, params watchCountsParams, begin *starting, related relation) (*liveCounts, error) {
-	counted := &liveCounts{lease: begin.lease, scope: begin.lease.scope, related: related}
+	counted := &liveCounts{account: ledger.From(ctx), lease: begin.lease, scope: begin.lease.scope, related: related}
 	query, err := w.query(ctx, params.selectionParams, related, counted.scope)
 	if err != nil {
 		return nil, err
@@ -165,7 +167,7 @@ func (w *watches) followCounts(ctx context.Context, params watchCountsParams, be
 	begin.cache.Store(counted.cache)
 	if err := w.joinCounts(ctx, params, counted, query); err != nil {
 		counted.endCache()
-		return nil, followError(err)
+		return nil, err
 	}
 	return counted, nil
 }
@@ -182,7 +184,7 @@ func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 	}
 	question := follow.Question[counts.PlanKey]{
 		Cache: counted.cache, Selection: selection, State: params.plan.Key(),
-		Caller: edge.CallerKey(counted.lease.caller.Identity), Private: !counted.lease.request.resource.Cacheable(),
+		Account: counted.account, Private: !counted.lease.request.resource.Cacheable(),
 	}
 	counted.follower, err = w.counted.Join(ctx, question, func() *counts.State { return counts.NewState(params.plan) })
 	reached := newer(params.minVersion, params.reached)
@@ -190,7 +192,7 @@ func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 		return err
 	}
 	if err := counted.follower.Reach(ctx, reached); err != nil {
-		counted.follower.Leave()
+		counted.follower.Leave(counted.account)
 		return err
 	}
 	return nil

@@ -7,11 +7,15 @@ import (
 	"connectrpc.com/connect"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // maxWatches bounds the watches and counts of one stream.
 const maxWatches = 100
+
+// partBytes estimates the memory of a watch or of counts in a stream, without what they keep.
+const partBytes = 24 << 10
 
 // WatchMany implements kubeconnect.v1.ResourceService. Each watch, and each of the counts, has its own
 // goroutine, which follows it. All of them have ended when WatchMany returns.
@@ -30,6 +34,11 @@ func (w *watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchMan
 		return err
 	}
 	defer release()
+	charge, err := ledger.From(ctx).Charge(len(params.parts) * partBytes)
+	if err != nil {
+		return err
+	}
+	defer charge.Release()
 	ctx, open, closeStream := w.streams.Begin(ctx, len(params.parts))
 	defer closeStream()
 	ctx, end := context.WithCancelCause(ctx)

@@ -96,6 +96,9 @@ func asCaller(next http.RoundTripper) http.RoundTripper {
 	return write.NoteOutcome(edge.SendRequestID(next))
 }
 
+// privateShare is the memory of the objects of watches that are not cached.
+var privateShare = edge.Share{Part: 16, Least: 32 << 20, Most: 256 << 20, Unlimited: 256 << 20}
+
 func newHub(config *rest.Config, s settings, traces *traces) (*informerhub.Hub, error) {
 	return informerhub.New(config, informerhub.Options{
 		KeepManagedFields: s.keepManagedFields,
@@ -103,6 +106,7 @@ func newHub(config *rest.Config, s settings, traces *traces) (*informerhub.Hub, 
 		Preload:           s.preload,
 		Uncached:          s.uncached,
 		CacheAggregated:   s.cacheAggregated,
+		PrivateBytes:      int(privateShare.Bytes()),
 		Tracer:            traces.tracer(),
 	})
 }

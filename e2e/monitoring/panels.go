@@ -99,7 +99,7 @@ var limits = Row{"Limits", []Panel{
 		Query{`max by (queue) (kubeconnect_queue_held{[selected]} / kubeconnect_queue_capacity{[selected]})`, "{{queue}}"}),
 	diagram("Waiting calls", "Calls and streams that wait for a bounded resource.", "short",
 		Query{`sum by (queue) (kubeconnect_queue_waiting{[selected]})`, "{{queue}}"}),
-	diagram("Memory of live pages and counts", "At 512 MiB further streams are rejected.", "bytes",
+	diagram("Memory of live pages and counts", "A part of the queue kept_bytes.", "bytes",
 		Query{`max by (instance) (kubeconnect_follower_bytes{[selected]})`, "{{instance}}"}),
 }}
 

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // bodyPatience is the time within which a client must send its request.
@@ -39,6 +40,8 @@ type ChainConfig struct {
 	Tracer trace.Tracer
 	// BodyPatience is the time within which a client must send its request. Default: 30 s.
 	BodyPatience time.Duration
+	// KeptBytes is the memory that can be kept for open streams. Default: a part of the process's memory limit.
+	KeptBytes int
 }
 
 // Chain is what each request passes, in this order: the bounds for unknown callers and for other
@@ -46,6 +49,8 @@ type ChainConfig struct {
 type Chain struct {
 	// Callers are the callers that the gate has admitted.
 	Callers *Callers
+	// Kept is the memory that is kept for the streams of callers.
+	Kept *ledger.Ledger
 
 	config   ChainConfig
 	entrance *entrance
@@ -56,6 +61,7 @@ func NewChain(config ChainConfig) *Chain {
 	log := newCallLog(config.LogSample)
 	chain := &Chain{
 		Callers:  NewCallers(config.Limits),
+		Kept:     newKept(config),
 		config:   config,
 		entrance: newEntrance(cmp.Or(config.BodyPatience, bodyPatience), log, config.Usage),
 	}
@@ -81,6 +87,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		requests:      c.config.Metrics.Queue("request_bytes", newRequestQueue()),
 		processors:    c.config.Metrics.Queue("processors", newProcessors()),
 		pace:          newPace(c.config.Limits),
+		kept:          c.Kept,
 	}
 	return connect.WithHandlerOptions(
 		connect.WithRequestGate(gate.admit),
@@ -105,5 +112,5 @@ func (c *Chain) HandleHealth(mux *http.ServeMux, readiness *Readiness, upstream 
 }
 
 func (c *Chain) interceptors() connect.Option {
-	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{metrics: c.config.Metrics}, cancelOnShutdown{onShutdown: c.config.OnShutdown}, conditionalReads{})
+	return connect.WithInterceptors(countCalls{metrics: c.config.Metrics}, mapErrors{metrics: c.config.Metrics}, cancelOnShutdown{onShutdown: c.config.OnShutdown}, conditionalReads{}, chargeRequests{})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // ReplicaHeader is the header of each response to an authenticated caller that has the name of the
@@ -37,6 +38,7 @@ type gate struct {
 	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
 	processors    *fairqueue.Queue
 	pace          *fairqueue.Pace // of the streams of each caller; nil without limits
+	kept          *ledger.Ledger
 }
 
 // admit implements connect.RequestGateFunc.
@@ -69,8 +71,10 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
 		return nil, errGetWithoutToken
 	}
+	credential := CredentialKey(calling.Identity)
+	ctx = ledger.With(ctx, g.kept.Account(name, credential))
 	if isStream(spec) {
-		err = g.openStream(c, name, CredentialKey(calling.Identity))
+		err = g.openStream(ctx, c, name, credential)
 	} else {
 		err = g.beginCall(ctx, c, name)
 	}
@@ -89,7 +93,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	return ctx, nil
 }
 
-func (g *gate) openStream(c *call, name, credential string) error {
+func (g *gate) openStream(ctx context.Context, c *call, name, credential string) error {
 	if err := g.callers.open(name); err != nil {
 		return err
 	}
@@ -99,7 +103,9 @@ func (g *gate) openStream(c *call, name, credential string) error {
 		return err
 	}
 	c.onEnd(release)
-	return nil
+	charge, err := ledger.From(ctx).Charge(streamBytes)
+	c.onEnd(charge.Release)
+	return err
 }
 
 func (g *gate) beginCall(ctx context.Context, c *call, name string) error {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -51,6 +54,12 @@ func (l Limits) checkWatches(watches int) error {
 // pod it calls from. A user with many tokens therefore has no higher limits.
 func CallerKey(identity auth.Identity) string { return identity.Username + "\x00" + identity.UID }
 
+// userOf returns the user name of a CallerKey.
+func userOf(key string) string {
+	name, _, _ := strings.Cut(key, "\x00")
+	return name
+}
+
 // Limit names a limit in the metrics.
 type Limit string
 
@@ -68,6 +77,7 @@ const (
 	LimitOpenLogs          Limit = "open_logs"          // open logs of containers
 	LimitUnreadLogs        Limit = "unread_logs"        // logs whose client does not read
 	LimitChanges           Limit = "changes"            // processor time of a caller's streams for changes
+	LimitKeptMemory        Limit = "kept_memory"        // memory that is kept for open streams
 )
 
 // LimitError reports that a caller is over a limit, and when to retry.
@@ -83,6 +93,8 @@ func limitOf(err error) *LimitError {
 	switch {
 	case errors.As(err, &over):
 		return over
+	case errors.Is(err, ledger.ErrFull):
+		return &LimitError{Limit: LimitKeptMemory, Over: err.Error(), Wait: keptPause + rand.N(keptPause)}
 	case errors.Is(err, fairqueue.ErrBehind):
 		return &LimitError{Limit: LimitChanges, Wait: maxRetryAfter, Over: "the changes of your streams take more than your share of the processors: " +
 			"open fewer streams, select fewer objects, or give simpler filters and fields"}

@@ -2,6 +2,8 @@ package edge
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -21,14 +23,17 @@ type Metrics struct {
 	bytes     *prometheus.CounterVec
 	events    *prometheus.CounterVec
 	delays    prometheus.Histogram
-	followers prometheus.Gauge
-	followed  prometheus.Gauge
+	followers prometheus.GaugeFunc
+	followed  prometheus.GaugeFunc
 	queues    queues
+
+	mu      sync.Mutex                      // guards follows; no other lock is taken while it is held
+	follows []func() (followers, bytes int) // see AddFollowers
 }
 
 // NewMetrics returns metrics that have counted nothing.
 func NewMetrics() *Metrics {
-	return &Metrics{
+	m := &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubeconnect_calls_total",
 			Help: "Completed calls and streams, by procedure and Connect code. A stream that its client closes counts as canceled, which is normal.",
@@ -68,23 +73,37 @@ func NewMetrics() *Metrics {
 			Name: "kubeconnect_sent_events_total",
 			Help: "Events sent on watches of the resource, including those of snapshots and bookmarks.",
 		}, []string{"resource"}),
-		followers: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kubeconnect_followers",
-			Help: "Different questions that live pages and live counts ask. Streams with the same question share one " +
-				"follower, which ends ten seconds after the last of them.",
-		}),
-		followed: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kubeconnect_follower_bytes",
-			Help: "Approximate memory of the sorted objects and counts of live pages and live counts in bytes, without the objects. " +
-				"At 512 MiB further streams end with resource_exhausted.",
-		}),
 	}
+	m.followers = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubeconnect_followers",
+		Help: "Different questions that live pages and live counts ask. Streams with the same question share one " +
+			"follower, which ends ten seconds after the last of them.",
+	}, func() float64 { followers, _ := m.followUse(); return float64(followers) })
+	m.followed = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubeconnect_follower_bytes",
+		Help: "Approximate memory of the sorted objects and counts of live pages and live counts in bytes, without the objects. " +
+			"It is a part of what is held of the queue kept_bytes.",
+	}, func() float64 { _, bytes := m.followUse(); return float64(bytes) })
+	return m
 }
 
-// SetFollowed sets the number of followers of live pages and live counts, and their memory in bytes.
-func (m *Metrics) SetFollowed(followers, bytes int) {
-	m.followers.Set(float64(followers))
-	m.followed.Set(float64(bytes))
+// AddFollowers adds followers of live pages or live counts. use returns their number, and their memory in
+// bytes.
+func (m *Metrics) AddFollowers(use func() (followers, bytes int)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.follows = append(m.follows, use)
+}
+
+func (m *Metrics) followUse() (followers, bytes int) {
+	m.mu.Lock()
+	follows := slices.Clone(m.follows)
+	m.mu.Unlock()
+	for _, use := range follows {
+		more, size := use()
+		followers, bytes = followers+more, bytes+size
+	}
+	return followers, bytes
 }
 
 // SentMessages counts the messages of one watch. The zero value counts nothing.

@@ -9,22 +9,31 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
+// limited is a bounded resource that calls share.
+type limited interface {
+	Use() fairqueue.Use
+}
+
 // queues are the bounded resources that calls share. Its methods are safe for concurrent use. It
 // implements prometheus.Collector.
 type queues struct {
 	mu     sync.Mutex // guards byName
-	byName map[string]*fairqueue.Queue
+	byName map[string]limited
 }
 
 // Queue adds a queue to the metrics, under a name that has its unit, and returns it.
 func (m *Metrics) Queue(name string, queue *fairqueue.Queue) *fairqueue.Queue {
-	m.queues.mu.Lock()
-	defer m.queues.mu.Unlock()
-	if m.queues.byName == nil {
-		m.queues.byName = map[string]*fairqueue.Queue{}
-	}
-	m.queues.byName[name] = queue
+	m.queues.add(name, queue)
 	return queue
+}
+
+func (q *queues) add(name string, resource limited) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.byName == nil {
+		q.byName = map[string]limited{}
+	}
+	q.byName[name] = resource
 }
 
 // QueueUse returns the use of each queue, by name.
@@ -35,8 +44,8 @@ func (q *queues) use() map[string]fairqueue.Use {
 	byName := maps.Clone(q.byName)
 	q.mu.Unlock()
 	use := make(map[string]fairqueue.Use, len(byName))
-	for name, queue := range byName {
-		use[name] = queue.Use()
+	for name, resource := range byName {
+		use[name] = resource.Use()
 	}
 	return use
 }
@@ -46,7 +55,7 @@ var queueMeasures = []measure[fairqueue.Use]{
 		"What calls hold of a bounded resource, in the unit at the end of its name.",
 		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Held) }),
 	newMeasure("kubeconnect_queue_capacity", "queue",
-		"The capacity of a bounded resource. A call that does not fit waits, or is rejected if a caller has too many waiting.",
+		"The capacity of a bounded resource. A call that does not fit waits, or is rejected if it cannot wait, or if a caller has too many waiting.",
 		prometheus.GaugeValue, func(u fairqueue.Use) float64 { return float64(u.Capacity) }),
 	newMeasure("kubeconnect_queue_waiting", "queue",
 		"Calls and streams that wait for a bounded resource.",

@@ -103,7 +103,7 @@ func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 // TestGate_RejectedStreamsEndIfTheErrorIsUnread does not wait for the client.
 func TestGate_RejectedStreamsEndIfTheErrorIsUnread(t *testing.T) {
 	neverShutDown := func(func()) func() bool { return func() bool { return true } }
-	chain, mux := NewChain(ChainConfig{Authenticator: &auth.ClusterAuthenticator{}, Metrics: NewMetrics(), OnShutdown: neverShutDown}), http.NewServeMux()
+	chain, mux := NewChain(ChainConfig{Authenticator: &auth.ClusterAuthenticator{}, Metrics: NewMetrics(), Usage: NewUsage(), OnShutdown: neverShutDown}), http.NewServeMux()
 	path, handler := kubeconnectv1connect.NewResourceServiceHandler(kubeconnectv1connect.UnimplementedResourceServiceHandler{}, chain.Options())
 	mux.Handle(path, CoalesceWrites(handler, WatchPatience))
 	server := httptest.NewUnstartedServer(chain.Handler(mux))

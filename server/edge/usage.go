@@ -12,6 +12,8 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 const (
@@ -55,6 +57,8 @@ type CallerUsage struct {
 	Network     string `json:"network,omitempty"`
 	OpenCalls   int    `json:"openCalls"`
 	OpenStreams int    `json:"openStreams"`
+	// KeptBytes is the memory that is kept for open streams.
+	KeptBytes int `json:"keptBytes"`
 	// PerMinute is the traffic of about the last minute, and Total that since the caller was first seen.
 	PerMinute Traffic `json:"perMinute"`
 	Total     Traffic `json:"total"`
@@ -83,6 +87,7 @@ type Usage struct {
 	open     map[*call]bool // whether it is a stream
 	callers  map[string]*callerUsage
 	networks map[string]*callerUsage // of calls that were rejected before their caller was known
+	kept     *ledger.Ledger          // nil: nothing is kept
 }
 
 // NewUsage returns an empty Usage.
@@ -259,9 +264,12 @@ func (u *Usage) Callers() []CallerUsage {
 	known, networks := u.known()
 	callers := make([]CallerUsage, 0, len(known)+len(networks))
 	calls, streams := u.openByCaller()
+	kept := u.keptByCaller()
 	for name, of := range known {
 		recent, total := of.loads()
-		callers = append(callers, CallerUsage{Caller: name, OpenCalls: calls[name], OpenStreams: streams[name], PerMinute: recent, Total: total})
+		callers = append(callers, CallerUsage{
+			Caller: name, OpenCalls: calls[name], OpenStreams: streams[name], KeptBytes: kept[name], PerMinute: recent, Total: total,
+		})
 	}
 	for network, of := range networks {
 		recent, total := of.loads()
@@ -271,6 +279,25 @@ func (u *Usage) Callers() []CallerUsage {
 		return cmp.Or(cmp.Compare(b.PerMinute.Bytes, a.PerMinute.Bytes), cmp.Compare(b.Total.Calls, a.Total.Calls), cmp.Compare(a.Caller, b.Caller))
 	})
 	return callers
+}
+
+// countKept makes the memory that is kept for callers a part of what they use.
+func (u *Usage) countKept(kept *ledger.Ledger) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.kept = kept
+}
+
+// keptByCaller returns the bytes that are kept for each caller.
+func (u *Usage) keptByCaller() map[string]int {
+	u.mu.Lock()
+	ledger := u.kept
+	u.mu.Unlock()
+	kept := map[string]int{}
+	for key, bytes := range ledger.Kept() {
+		kept[cmp.Or(userOf(key), everyone)] += bytes
+	}
+	return kept
 }
 
 // openByCaller returns the numbers of open calls and streams of each caller.

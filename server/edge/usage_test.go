@@ -2,6 +2,7 @@ package edge
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // usedCall returns a call that has been admitted.
@@ -51,6 +53,25 @@ func TestUsage_SumsUpByCaller(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestUsage_HasWhatIsKeptForCallers(t *testing.T) {
+	usage, kept := NewUsage(), ledger.New(ledger.Limits{Total: 1000})
+	usage.countKept(kept)
+	usedCall(t, usage, "jane", true)
+	usedCall(t, usage, "", true)
+	for _, identity := range []auth.Identity{{Username: "jane", UID: "1"}, {Username: "jane", UID: "2"}, {}} {
+		if _, err := kept.Account(CallerKey(identity), CredentialKey(identity)).Charge(100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]int{}
+	for _, caller := range usage.Callers() {
+		got[caller.Caller] = caller.KeptBytes
+	}
+	if want := map[string]int{"jane": 200, everyone: 100}; !maps.Equal(got, want) {
+		t.Errorf("%v is kept, want %v", got, want)
+	}
 }
 
 // blockedWriter is the response of a client that does not read before it may.

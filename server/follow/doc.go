@@ -18,8 +18,9 @@
 //     behind the window of the cache, or if the cache has begun another history, it takes a snapshot
 //     again, and fills a new state with it. The moments of the two states have different epochs.
 //   - Within an epoch, versions do not go back.
-//   - The memory of all states is bounded by a [Budget], also for each caller. The caller whose stream
-//     starts a follower is charged for it.
+//   - The memory of a state is charged to the account of one of the streams that have joined it, before it is
+//     kept. When the last stream of that account leaves, another stream's account is charged. If none can be
+//     charged, the follower ends with [ledger.ErrFull]. Other streams of a follower are charged nothing for it.
 //
 // # Concurrency
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // State is what is computed from the objects of a selection. Its methods are called by one goroutine
@@ -47,14 +48,18 @@ type Follower[K comparable, S State] struct {
 	all     *Followers[K, S]
 	key     key[K]
 	private bool
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 	ended   chan struct{} // closed when the goroutine has ended
 	flush   chan struct{} // has an element when Reach waits
 	flushed atomic.Uint64 // number of publications with everything that the cache had at a request of flush
-	charge  charge
+	charge  *ledger.Charge
+	bytes   atomic.Int64 // that are charged
 
-	streams int         // guarded by all.mu
-	idle    *time.Timer // guarded by all.mu; ends the follower; nil while a stream has joined it
+	// Guarded by all.mu.
+	streams  int
+	accounts map[ledger.Account]int // streams by account
+	charged  ledger.Account         // the account of the charge: of a stream, or of the last one that has left
+	idle     *time.Timer            // ends the follower; nil while a stream has joined it
 
 	mu        sync.RWMutex // guards the fields below; no other lock is taken while it is held
 	state     S
@@ -130,10 +135,10 @@ func (f *Follower[K, S]) current() (at Moment, published <-chan struct{}, err er
 	return f.at, f.published, f.err
 }
 
-// Leave ends the use of the follower by one stream. If the cache is private, Leave returns when
-// nothing uses the cache any more.
-func (f *Follower[K, S]) Leave() {
-	f.all.leave(f)
+// Leave ends the use of the follower by one stream, with the account with which it has joined. If the cache
+// is private, Leave returns when nothing uses the cache any more.
+func (f *Follower[K, S]) Leave(account ledger.Account) {
+	f.all.leave(f, account)
 	if f.private {
 		<-f.ended
 	}

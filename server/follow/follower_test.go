@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // versions is a state: the versions of the objects, by name. It fails if it is not changed step by
@@ -38,8 +39,8 @@ func (s *versions) Change(before, after *informerhub.Object, _ uint64) error {
 
 func (s *versions) Bytes() int { return len(s.of) * s.size }
 
-func newTestFollowers(perCaller int) *Followers[string, *versions] {
-	return NewFollowers[string, *versions](NewBudget(Limits{Total: 10 * perCaller, PerCaller: perCaller}))
+func newTestFollowers() *Followers[string, *versions] {
+	return NewFollowers[string, *versions](ledger.New(ledger.Limits{}))
 }
 
 // read returns a copy of the published state.
@@ -59,12 +60,12 @@ func TestFollower_IsTrueAtEachPublishedVersion(t *testing.T) {
 	for name, window := range map[string]int{"with a window": 0, "without a window": 1} {
 		t.Run(name, func(t *testing.T) {
 			c := newClusterWith(t, 50, informerhub.Options{WindowBytes: window})
-			followers := newTestFollowers(1 << 22)
+			followers := newTestFollowers()
 			f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer f.Leave()
+			defer f.Leave(ledger.Account{})
 			at := followRandomChanges(t, c, f)
 			if at.Epoch > 1 && window == 0 {
 				t.Errorf("the state was filled %d times", at.Epoch)
@@ -111,7 +112,7 @@ func followRandomChanges(t *testing.T, c *cluster, f *Follower[string, *versions
 
 func TestFollowers_ShareOneStateForOneQuestion(t *testing.T) {
 	c := newCluster(t, 3)
-	followers := newTestFollowers(1 << 20)
+	followers := newTestFollowers()
 	created := 0
 	create := func() *versions { created++; return newVersions() }
 	join := func(query informerhub.Query, state string) *Follower[string, *versions] {
@@ -119,7 +120,7 @@ func TestFollowers_ShareOneStateForOneQuestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(f.Leave)
+		t.Cleanup(func() { f.Leave(ledger.Account{}) })
 		return f
 	}
 	first := join(informerhub.Query{Namespace: "default"}, "a")
@@ -136,13 +137,13 @@ func TestFollowers_ShareOneStateForOneQuestion(t *testing.T) {
 
 func TestFollower_ContinuesForTheNextStream(t *testing.T) {
 	c := newCluster(t, 3)
-	followers := newTestFollowers(1 << 20)
+	followers := newTestFollowers()
 	question := Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
 	first, err := followers.Join(t.Context(), question, newVersions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.Leave()
+	first.Leave(ledger.Account{})
 	second, err := followers.Join(t.Context(), question, newVersions)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestFollower_ContinuesForTheNextStream(t *testing.T) {
 	if got, at := read(t, second); len(got) != 4 || at.Version != version {
 		t.Errorf("it has %v at %s, want 4 pods at %s", got, at.Version, version)
 	}
-	second.Leave()
+	second.Leave(ledger.Account{})
 	followers.endAllIdle()
 	<-second.ended
 	if err := second.Wait(t.Context(), Moment{}, nil); !errors.Is(err, errStopped) {
@@ -172,79 +173,118 @@ func TestFollower_ContinuesForTheNextStream(t *testing.T) {
 // after a restored backup.
 func TestFollower_ReachesNoVersionOfAnotherHistory(t *testing.T) {
 	c := newCluster(t, 3)
-	followers := newTestFollowers(1 << 20)
+	followers := newTestFollowers()
 	f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Leave()
+	defer f.Leave(ledger.Account{})
 	if err := f.Reach(t.Context(), "1000"); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// joining joins streams to followers of one selection, in a ledger.
+type joining struct {
+	t         *testing.T
+	cluster   *cluster
+	ledger    *ledger.Ledger
+	followers *Followers[string, *versions]
+}
+
+const (
+	objects    = 100
+	objectSize = 1000 // in a state
+	stateBytes = objects*objectSize + followerBytes
+)
+
+func newJoining(t *testing.T, total int) *joining {
+	j := &joining{t: t, cluster: newCluster(t, objects), ledger: ledger.New(ledger.Limits{Total: total})}
+	j.followers = NewFollowers[string, *versions](j.ledger)
+	t.Cleanup(j.followers.endAllIdle)
+	return j
+}
+
+// join joins a stream of a caller, with a credential for each stream, to the follower of a state.
+func (j *joining) join(state, caller string) (leave func(), err error) {
+	account := j.ledger.Account(caller, caller+"'s credential")
+	question := Question[string]{Cache: j.cluster.cache, Selection: j.cluster.selection(j.t, informerhub.Query{}), State: state, Account: account}
+	f, err := j.followers.Join(j.t.Context(), question, func() *versions { return &versions{make(map[string]string), objectSize} })
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.Leave(account) }, nil
+}
+
+func (j *joining) mustJoin(state, caller string) (leave func()) {
+	j.t.Helper()
+	leave, err := j.join(state, caller)
+	if err != nil {
+		j.t.Fatalf("%s joins %s: %v", caller, state, err)
+	}
+	return leave
+}
+
+// checkKept compares what is kept for callers.
+func (j *joining) checkKept(want map[string]int) {
+	j.t.Helper()
+	if got := j.ledger.Kept(); !maps.Equal(got, want) {
+		j.t.Errorf("%v is kept, want %v", got, want)
+	}
+}
+
 func TestFollowers_BoundTheMemoryOfACaller(t *testing.T) {
-	c := newCluster(t, 100)
-	const size = 1000                                       // of an object in a state
-	followers := newTestFollowers(150*size + followerBytes) // one state and a half
-	join := func(name, caller string) (*Follower[string, *versions], error) {
-		question := Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{}), State: name, Caller: caller}
-		return followers.Join(t.Context(), question, func() *versions { return &versions{make(map[string]string), size} })
+	j := newJoining(t, 15*stateBytes/2) // a credential can have a fifth: one state and a half
+	leaveFirst := j.mustJoin("a", "jane")
+	if _, err := j.join("b", "jane"); !errors.Is(err, ledger.ErrFull) {
+		t.Errorf("a second state of one caller: %v, want %v", err, ledger.ErrFull)
 	}
-	first, err := join("a", "jane")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := join("b", "jane"); !errors.Is(err, ErrMemory) {
-		t.Errorf("a second state of one caller: %v, want %v", err, ErrMemory)
-	}
-	other, err := join("c", "joe")
-	if err != nil {
-		t.Fatalf("another caller: %v", err)
-	}
-	other.Leave()
-	first.Leave()
-	second, err := join("b", "jane")
-	if err != nil {
-		t.Fatalf("after the first stream has left: %v", err)
-	}
-	second.Leave()
-	followers.endAllIdle()
+	j.mustJoin("c", "joe")()
+	leaveFirst()
+	j.mustJoin("b", "jane")() // ends the followers that no stream uses
 }
 
-func TestBudget_ReportsFollowersAndTheirMemory(t *testing.T) {
-	c := newCluster(t, 3)
-	reported := make(chan [2]int, 100)
-	budget := NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20, Changed: func(followers, bytes int) { reported <- [2]int{followers, bytes} }})
-	followers := NewFollowers[string, *versions](budget)
-	f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}, newVersions)
+// TestFollowers_ChargeOneOfTheirStreams lets streams of two callers join one follower, and leave it.
+func TestFollowers_ChargeOneOfTheirStreams(t *testing.T) {
+	j := newJoining(t, 100*stateBytes)
+	leaveJane := j.mustJoin("a", "jane")
+	leaveJoe := j.mustJoin("a", "joe")
+	leaveAgain := j.mustJoin("a", "jane")
+	j.checkKept(map[string]int{"jane": stateBytes})
+	leaveJane()
+	j.checkKept(map[string]int{"jane": stateBytes}) // still has a stream
+	leaveAgain()
+	j.checkKept(map[string]int{"joe": stateBytes})
+	leaveJoe()
+	j.checkKept(map[string]int{"joe": stateBytes}) // nobody has joined since
+	leaveJane = j.mustJoin("a", "jane")
+	j.checkKept(map[string]int{"jane": stateBytes})
+	if followers, bytes := j.followers.Use(); followers != 1 || bytes != stateBytes {
+		t.Errorf("%d followers use %d bytes, want one and %d", followers, bytes, stateBytes)
+	}
+	leaveJane()
+	j.followers.endAllIdle()
+	j.checkKept(map[string]int{})
+}
+
+// TestFollowers_EndWhenNoStreamCanBeCharged has a caller whose part is used otherwise.
+func TestFollowers_EndWhenNoStreamCanBeCharged(t *testing.T) {
+	j := newJoining(t, 15*stateBytes/2)
+	leaveJane := j.mustJoin("a", "jane")
+	account := j.ledger.Account("joe", "joe's credential")
+	question := Question[string]{Cache: j.cluster.cache, Selection: j.cluster.selection(t, informerhub.Query{}), State: "a", Account: account}
+	f, err := j.followers.Join(t.Context(), question, newVersions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Leave()
-	followers.endAllIdle()
+	if _, err := account.Charge(stateBytes); err != nil {
+		t.Fatal(err)
+	}
+	leaveJane()
 	<-f.ended
-	close(reported)
-	var most, last [2]int
-	for last = range reported {
-		most = [2]int{max(most[0], last[0]), max(most[1], last[1])}
+	if err := f.Wait(t.Context(), Moment{}, nil); !errors.Is(err, ledger.ErrFull) {
+		t.Errorf("the follower ended with %v, want %v", err, ledger.ErrFull)
 	}
-	if last != [2]int{} || most[0] != 1 || most[1] < followerBytes {
-		t.Errorf("at most %v were reported, and %v at the end", most, last)
-	}
-}
-
-func TestBudget_CallersWithMuchLeaveMemoryForOthers(t *testing.T) {
-	b := NewBudget(Limits{Total: 512 << 20, PerCaller: 256 << 20})
-	small := &charge{budget: b, caller: "small"}
-	if err := small.resize(1000); err != nil {
-		t.Fatal(err)
-	}
-	for _, caller := range []string{"large-1", "large-2", "large-3"} {
-		for (&charge{budget: b, caller: caller}).resize(1<<10) == nil {
-		}
-	}
-	if err := small.resize(1 << 20); err != nil {
-		t.Errorf("the follower of another caller ends: %v", err)
-	}
+	f.Leave(account)
+	j.checkKept(map[string]int{"joe": stateBytes})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // linger is the time for which a follower continues after its last stream has left it. It is enough
@@ -20,8 +21,8 @@ type Question[K comparable] struct {
 	Selection *informerhub.Selection
 	// State identifies what is computed from the selection.
 	State K
-	// Caller is charged for the memory of a state that is started for this question.
-	Caller string
+	// Account is that of the stream. It is charged for the state, unless another stream of the follower is.
+	Account ledger.Account
 	// Private reports that the cache belongs to one stream. Its follower ends when the stream leaves.
 	Private bool
 }
@@ -35,26 +36,35 @@ type key[K comparable] struct {
 
 // Followers are the running followers with one type of state, by what is computed.
 type Followers[K comparable, S State] struct {
-	budget *Budget
-
-	mu      sync.Mutex // guards running, and the streams of each follower; no other lock is taken while it is held
+	mu      sync.Mutex // guards running, and the streams of each follower; taken before the ledger's lock
 	running map[key[K]]*Follower[K, S]
 }
 
-// NewFollowers returns an empty set of followers, which share a budget with others.
-func NewFollowers[K comparable, S State](budget *Budget) *Followers[K, S] {
-	fs := &Followers[K, S]{budget: budget, running: make(map[key[K]]*Follower[K, S])}
-	budget.onShortage(fs.endAllIdle)
+// NewFollowers returns an empty set of followers. They end while no stream has joined them if the ledger,
+// which has the accounts of streams, is short of memory.
+func NewFollowers[K comparable, S State](l *ledger.Ledger) *Followers[K, S] {
+	fs := &Followers[K, S]{running: make(map[key[K]]*Follower[K, S])}
+	l.OnShortage(fs.endAllIdle)
 	return fs
 }
 
+// Use returns the number of running followers, and their memory in bytes.
+func (fs *Followers[K, S]) Use() (followers, bytes int) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, f := range fs.running {
+		bytes += int(f.bytes.Load())
+	}
+	return len(fs.running), bytes
+}
+
 // Join returns the follower of a question, after its first publication. It starts one with the state
-// that create returns, if there is none. The caller must call Leave. Join fails with the error of the
-// follower's watcher, [ErrMemory], an error of the state, or the cause of ctx.
+// that create returns, if there is none. The caller must call Leave with the same account. Join fails with the error
+// of the follower's watcher, [ledger.ErrFull], an error of the state, or the cause of ctx.
 func (fs *Followers[K, S]) Join(ctx context.Context, question Question[K], create func() S) (*Follower[K, S], error) {
 	f := fs.join(ctx, question, create)
 	if err := f.Wait(ctx, Moment{}, nil); err != nil {
-		f.Leave()
+		f.Leave(question.Account)
 		return nil, err
 	}
 	return f, nil
@@ -74,17 +84,20 @@ func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], creat
 		f.idle.Stop()
 		f.idle = nil
 	}
+	f.accounts[question.Account]++
+	fs.chargeStreamsLocked(f)
 	return f
 }
 
 // start starts a follower. It has the values of the context of the first stream, such as its processor
 // slots. It has neither its end nor the pace of its caller, because streams of other callers may join.
 func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Question[K], create func() S) *Follower[K, S] {
-	ctx, cancel := context.WithCancel(fairqueue.WithPace(context.WithoutCancel(ctx), nil))
+	ctx, cancel := context.WithCancelCause(fairqueue.WithPace(context.WithoutCancel(ctx), nil))
+	charge, _ := question.Account.Charge(0) // the goroutine resizes it: no memory can be released under the lock
 	f := &Follower[K, S]{
 		all: fs, key: k, private: question.Private, cancel: cancel, ended: make(chan struct{}),
 		published: make(chan struct{}), flush: make(chan struct{}, 1),
-		charge: charge{budget: fs.budget, caller: question.Caller},
+		charge: charge, charged: question.Account, accounts: make(map[ledger.Account]int),
 	}
 	r := &run[K, S]{
 		Follower: f, selection: question.Selection, create: create,
@@ -95,17 +108,37 @@ func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Questio
 }
 
 // leave removes a stream from a follower.
-func (fs *Followers[K, S]) leave(f *Follower[K, S]) {
+func (fs *Followers[K, S]) leave(f *Follower[K, S], account ledger.Account) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f.streams--
+	if f.accounts[account]--; f.accounts[account] == 0 {
+		delete(f.accounts, account)
+	}
 	switch {
-	case f.streams > 0 || f.idle != nil:
+	case f.streams > 0:
+		fs.chargeStreamsLocked(f)
+	case f.idle != nil:
 	case f.private:
-		fs.endLocked(f)
+		fs.endLocked(f, errStopped)
 	default:
 		f.idle = time.AfterFunc(linger, func() { fs.endIdle(f) })
 	}
+}
+
+// chargeStreamsLocked moves the charge of a follower to the account of one of its streams, unless it is
+// there. The follower ends if none of them can be charged.
+func (fs *Followers[K, S]) chargeStreamsLocked(f *Follower[K, S]) {
+	if f.accounts[f.charged] > 0 {
+		return
+	}
+	for account := range f.accounts {
+		if f.charge.Move(account) == nil {
+			f.charged = account
+			return
+		}
+	}
+	fs.endLocked(f, ledger.ErrFull)
 }
 
 // endIdle ends a follower unless a stream has joined it.
@@ -113,27 +146,27 @@ func (fs *Followers[K, S]) endIdle(f *Follower[K, S]) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f.streams == 0 {
-		fs.endLocked(f)
+		fs.endLocked(f, errStopped)
 	}
 }
 
-// endLocked ends a follower. It has ended when its channel ended is closed.
-func (fs *Followers[K, S]) endLocked(f *Follower[K, S]) {
+// endLocked ends a follower with an error for its streams. It has ended when its channel ended is closed.
+func (fs *Followers[K, S]) endLocked(f *Follower[K, S], err error) {
 	if fs.running[f.key] == f {
 		delete(fs.running, f.key)
 	}
 	if f.idle != nil {
 		f.idle.Stop()
 	}
-	f.cancel()
-	f.charge.release()
+	f.cancel(err)
+	f.charge.Release()
 }
 
 // forget removes a follower that has failed, so that the next stream starts another one.
 func (fs *Followers[K, S]) forget(f *Follower[K, S]) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	fs.endLocked(f)
+	fs.endLocked(f, errStopped) // its streams have the error with which it has failed
 }
 
 // endAllIdle ends the followers without streams, to release their memory.
@@ -142,7 +175,7 @@ func (fs *Followers[K, S]) endAllIdle() {
 	defer fs.mu.Unlock()
 	for _, f := range fs.running {
 		if f.streams == 0 {
-			fs.endLocked(f)
+			fs.endLocked(f, errStopped)
 		}
 	}
 }

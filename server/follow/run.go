@@ -36,19 +36,32 @@ var errStopped = errors.New("the follower has ended")
 func (r *run[K, S]) follow(ctx context.Context) {
 	defer close(r.ended)
 	defer r.watcher.Close()
-	if err := r.charge.resize(0); err != nil {
+	if err := r.hold(0); err != nil {
 		r.fail(err)
 		return
 	}
 	for {
 		if err := r.step(ctx); err != nil {
 			if ctx.Err() != nil {
-				err = errStopped
+				err = context.Cause(ctx)
 			}
 			r.fail(err)
 			return
 		}
 	}
+}
+
+// followerBytes estimates the memory of a follower without its state.
+const followerBytes = 32 << 10
+
+// hold charges a caller for a state of a number of bytes, before it is kept.
+func (r *run[K, S]) hold(bytes int) error {
+	bytes += followerBytes
+	err := r.charge.Resize(bytes)
+	if err == nil {
+		r.bytes.Store(int64(bytes))
+	}
+	return err
 }
 
 // fail ends the follower with an error.
@@ -153,7 +166,7 @@ func (r *run[K, S]) addToSnapshot(ctx context.Context, batch informerhub.Batch) 
 			return r.fill(ctx, event.ResourceVersion)
 		}
 	}
-	return r.charge.resize(len(r.snapshot) * snapshotEntryBytes)
+	return r.hold(len(r.snapshot) * snapshotEntryBytes)
 }
 
 // snapshotEntryBytes estimates the memory of an entry of a snapshot that is being read.
@@ -175,7 +188,7 @@ func (r *run[K, S]) fill(ctx context.Context, version string) error {
 			return err
 		}
 		if filled++; filled%stepsBetweenCharges == 0 {
-			if err := r.charge.resize(len(r.snapshot)*snapshotEntryBytes + state.Bytes()); err != nil {
+			if err := r.hold(len(r.snapshot)*snapshotEntryBytes + state.Bytes()); err != nil {
 				return err
 			}
 		}
@@ -183,7 +196,7 @@ func (r *run[K, S]) fill(ctx context.Context, version string) error {
 			return err
 		}
 	}
-	if err := r.charge.resize(state.Bytes()); err != nil {
+	if err := r.hold(state.Bytes()); err != nil {
 		return err
 	}
 	r.snapshot, r.filled, r.due = nil, &state, true
@@ -198,7 +211,7 @@ func (r *run[K, S]) publish(ctx context.Context) error {
 		return err
 	}
 	r.pending, r.filled, r.due, r.publishedAt = nil, nil, false, time.Now()
-	return r.charge.resize(r.state.Bytes())
+	return r.hold(r.state.Bytes())
 }
 
 // applyInSlot applies the pending changes in a processor slot. It waits for the slot before it takes

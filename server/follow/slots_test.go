@@ -11,6 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // observed is a state that calls a function at each change.
@@ -30,13 +31,13 @@ func TestFollower_ChangesItsStateInAProcessorSlot(t *testing.T) {
 	processors := fairqueue.New(fairqueue.Limits{Total: 1})
 	var held []string // slots in use at each change; written before the publication that is read
 	state := &observed{func(generation uint64) { held = append(held, fmt.Sprint(generation, ":", processors.Held())) }}
-	followers := NewFollowers[string, *observed](NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20}))
+	followers := NewFollowers[string, *observed](ledger.New(ledger.Limits{Total: 1 << 20}))
 	question := Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
 	f, err := followers.Join(fairqueue.With(t.Context(), processors, "jane"), question, func() *observed { return state })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Leave()
+	defer f.Leave(ledger.Account{})
 	version := c.apply("pod-9", false)
 	if err := c.cache.Await(t.Context(), version, 10*time.Second); err != nil {
 		t.Fatal(err)
@@ -65,8 +66,9 @@ func TestRun_FillPassesItsSlotOn(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}}
+		free, _ := ledger.Account{}.Charge(0)
 		r := &run[string, *observed]{
-			Follower: &Follower[string, *observed]{charge: charge{budget: NewBudget(Limits{Total: 1 << 20, PerCaller: 1 << 20})}},
+			Follower: &Follower[string, *observed]{charge: free},
 			create:   func() *observed { return state },
 			snapshot: map[string]*informerhub.Object{"a": nil, "b": nil, "c": nil},
 		}
