@@ -188,6 +188,19 @@ var kindIsPresent = check{
 	},
 }
 
+// kindIsNotRepeated judges streams whose permissions do not change. While a recreated resource is
+// awaited, its kind is repeated.
+var kindIsNotRepeated = check{
+	guarantee: Complete,
+	name:      "only the first response of a stream and a RESET name the kind",
+	broken: func(j *judge) string {
+		if j.evidence.Rights != nil || j.response.Kind == nil || j.response == &j.call.Responses[0] || j.response.has(kubeconnectv1.EventType_EVENT_TYPE_RESET) {
+			return ""
+		}
+		return "it names the kind again"
+	},
+}
+
 var recreatedIsDeletedFirst = check{
 	guarantee: Complete,
 	name:      "a recreated object is preceded by its deletion",

@@ -199,6 +199,12 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 		"RESET without the kind": {
 			correctRecording(), func(r *Recording) { r.Calls[0].Responses[0].Kind = nil }, Evidence{}, Complete, 3,
 		},
+		"the kind again, after a wait": {
+			resumed(), func(r *Recording) {
+				waitFirst(&r.Calls[1], Response{Token: "token at 5", Freshness: &kubeconnectv1.Freshness{Stale: true}})
+				r.Calls[1].Responses[1] = begins(r.Calls[1].Responses[1])
+			}, Evidence{}, Complete, 9,
+		},
 		"a response without a token": {
 			correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }, all(), Resumable, 4,
 		},
