@@ -91,7 +91,7 @@ func (w *Watcher) setCursorLocked() {
 	}
 	if seq, ok := feed.log.locate(since.Version, feed.last); ok {
 		counts.latestStates.Add(1)
-		w.cursor, w.catchUp = seq, &catchUp{since: since.Version, began: seq, end: feed.last}
+		w.cursor, w.catchUp = seq, &catchUp{since: since.Version, skipped: feed.log.skippedAt(since.Version), began: seq, end: feed.last}
 		return
 	}
 	counts.resets.Add(1)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -224,7 +225,8 @@ func split(r *Recording) *Recording {
 	var responses []Response
 	for _, event := range call.Responses[0].Events {
 		if event.GetObject().GetContent() == nil {
-			event.Object.Uid += string(make([]byte, fullResponse))
+			large := protowire.AppendBytes(protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType), make([]byte, fullResponse))
+			event.Object.ProtoReflect().SetUnknown(large)
 			continue
 		}
 		event.Object.Content = &kubeconnectv1.Object_Json{Json: make([]byte, fullResponse)}

@@ -176,6 +176,12 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 				r.Calls[1].Responses = append(r.Calls[1].Responses, after(23, "token at 14", full(object(modified, "d", "14"))))
 			}, Evidence{}, Complete, 10,
 		},
+		"DELETED of the predecessor of an object, in latest states": {
+			resumed(), func(r *Recording) {
+				events := r.Calls[1].Responses[0].Events
+				r.Calls[1].Responses[0].Events = append(events, withUID(newDeleted("b", "14", "14"), "before"))
+			}, Evidence{}, Complete, 9,
+		},
 		"DELETED without content, at the client's last version": {
 			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[1] = newDeleted("a", "6", "9") }, Evidence{}, Complete, 5,
 		},
