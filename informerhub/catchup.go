@@ -45,6 +45,9 @@ func (w *Watcher) readLatestLocked() readResult {
 	feed, from := w.cache.feed, w.cursor
 	part := feed.log.next(from, feed.limits)
 	feed.examined.Add(int64(part.examined))
+	for i := len(part.states) - 1; i >= 0 && object.Older(feed.closed, part.states[i].version); i-- {
+		part.states[i].open = part.states[i].deleted
+	}
 	result := readResult{
 		states: part.states, since: from, catchUp: w.catchUp, logPart: part, backfilled: feed.log.backfilled,
 	}

@@ -59,6 +59,23 @@ func TestBookmark_IsNeverAtAnOpenVersion(t *testing.T) {
 	})
 }
 
+// An object that was created and deleted since the position need not be sent, unless the bookmark behind
+// the latest states has a version at which it existed.
+func TestLatestStates_SayWhatIsDeletedAfterTheirBookmark(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := podCache(1)
+		must(t, c.Replace(items(pod(t, "a", 1)), "10"))
+		must(t, c.Update(pod(t, "between", 11)))
+		must(t, c.Delete(pod(t, "between", 12)))
+		must(t, c.Update(pod(t, "after", 13)))
+		must(t, c.Update(pod(t, "b", 14)))
+		must(t, c.Delete(pod(t, "after", 15)))
+		w := resumed(t, c, Query{}, Position{Version: "10"})
+		checkSame(t, []string{"ADDED default/b@14 at 14", "DELETED default/after@15 at 15"}, nextLines(t, w))
+		checkSame(t, []string{"BOOKMARK at 14"}, nextLines(t, w))
+	})
+}
+
 func TestClosedVersion_AdvancesWithNewerVersions(t *testing.T) {
 	newer := map[string]func(*Cache) error{
 		"a change":   func(c *Cache) error { return c.Update(pod(t, "b", 13)) },

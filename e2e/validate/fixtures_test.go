@@ -106,6 +106,15 @@ func goneAt(second int) *Writes {
 	return writes
 }
 
+// deletedAfterABookmark is history, with an object that was created before the bookmark at 13 and
+// deleted after it.
+func deletedAfterABookmark() *Writes {
+	writes, deletion := history(), deletedBy("d", "14")
+	deletion.Exact = true
+	writes.Add(written("d", "8"), deletion)
+	return writes
+}
+
 // all returns the complete evidence about correctRecording.
 func all() Evidence {
 	return Evidence{Writes: history(), EveryStep: true, Silence: 10 * time.Second}

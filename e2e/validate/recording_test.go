@@ -40,7 +40,11 @@ func TestRecording_CorrectOnesHaveNoViolations(t *testing.T) {
 		"a late deletion, whose version is unknown": {change(correctRecording(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[1].ResourceVersion = "8"
 		}), all()},
-		"a deletion that is sent again after a resume":  {deletedAgain(), all()},
+		"a deletion that is sent again after a resume": {deletedAgain(), all()},
+		"a deletion that the bookmark behind latest states is older than": {change(resumed(), func(r *Recording) {
+			states := &r.Calls[1].Responses[0]
+			states.Events = append(states.Events, newDeleted("d", "14", "14"))
+		}), Evidence{Writes: deletedAfterABookmark()}},
 		"a client that goes back to an earlier message": {wentBack(), all()},
 		"writes acknowledged before the last contact":   {correctRecording(), Evidence{Writes: ackedAt(13), Delivery: 2 * time.Second}},
 		"writes in transit at the last contact":         {correctRecording(), Evidence{Writes: ackedAt(10), Delivery: 2 * time.Second}},
@@ -175,6 +179,9 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 			resumed(), func(r *Recording) {
 				r.Calls[1].Responses = append(r.Calls[1].Responses, after(23, "token at 14", full(object(modified, "d", "14"))))
 			}, Evidence{}, Complete, 10,
+		},
+		"a bookmark older than a deletion that was not sent": {
+			resumed(), func(*Recording) {}, Evidence{Writes: deletedAfterABookmark()}, Complete, 9,
 		},
 		"DELETED of the predecessor of an object, in latest states": {
 			resumed(), func(r *Recording) {
