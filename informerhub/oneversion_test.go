@@ -157,7 +157,7 @@ func TestDeletionsAtOneVersion_AreNotRepeatedByAnotherReplica(t *testing.T) {
 func reaches(t *testing.T, c *Cache, version string) {
 	t.Helper()
 	for {
-		grown, err := c.unreached(version)
+		grown, err := c.notAt(version)
 		must(t, err)
 		if grown == nil {
 			return

@@ -262,6 +262,9 @@ func (c *replicas) progress(context.Context, string, func(watch.Event) bool) (st
 	return "", errNoProgress
 }
 
+// listed implements history.
+func (c *replicas) listed(context.Context) (listedState, error) { return listedState{}, errNoProgress }
+
 // relist implements history.
 func (c *replicas) relist() {}
 
