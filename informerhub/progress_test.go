@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,7 +95,7 @@ type bookmarkless struct {
 	history
 	version string
 	objects []*Object
-	lists   int
+	lists   atomic.Int32
 }
 
 func (s *bookmarkless) progress(context.Context, string, func(watch.Event) bool) (string, error) {
@@ -102,7 +103,7 @@ func (s *bookmarkless) progress(context.Context, string, func(watch.Event) bool)
 }
 
 func (s *bookmarkless) listed(context.Context) (listedState, error) {
-	s.lists++
+	s.lists.Add(1)
 	listed := listedState{version: s.version}
 	for _, object := range s.objects {
 		listed.add(object)
@@ -121,8 +122,8 @@ func TestAwait_ListsAResourceWithoutBookmarks(t *testing.T) {
 			readers.Go(func() { must(t, c.Await(t.Context(), "20", time.Minute)) })
 		}
 		readers.Wait()
-		if api.lists != 1 {
-			t.Errorf("ten readers caused %d lists", api.lists)
+		if api.lists.Load() != 1 {
+			t.Errorf("ten readers caused %d lists", api.lists.Load())
 		}
 		list := listOf(t, c, selectFrom(t, c, Query{}))
 		if list.ResourceVersion != "20" || !list.Complete || c.feed.position(time.Now()).Version != "10" {
@@ -138,8 +139,8 @@ func TestAwait_ListsAResourceWithoutBookmarks(t *testing.T) {
 			t.Fatalf("the cache lacks an object, and a reader does not wait: %v", err)
 		default:
 		}
-		if api.lists > 1+10 {
-			t.Errorf("in ten seconds there were %d lists", api.lists-1)
+		if api.lists.Load() > 1+10 {
+			t.Errorf("in ten seconds there were %d lists", api.lists.Load()-1)
 		}
 		must(t, c.Add(b))
 		must(t, <-waiting)
@@ -157,8 +158,8 @@ func TestAwait_ListsNothingOnceThereWereBookmarks(t *testing.T) {
 		api := &bookmarkless{version: "20"}
 		c.history = api
 		must(t, c.Bookmark("15"))
-		if err := c.Await(t.Context(), "20", time.Minute); err == nil || api.lists > 0 {
-			t.Errorf("there were %d lists: %v", api.lists, err)
+		if err := c.Await(t.Context(), "20", time.Minute); err == nil || api.lists.Load() > 0 {
+			t.Errorf("there were %d lists: %v", api.lists.Load(), err)
 		}
 	})
 }

@@ -62,8 +62,17 @@ func TestMinResourceVersion_OfAnotherResourceIsReachedByEvents(t *testing.T) {
 			return nil
 		},
 		"a Watch of a page": func(version string) error {
-			record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version, Limit: 5}).Synced(ctx)
-			return nil
+			stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version, Limit: 5})
+			if err != nil {
+				return err
+			}
+			defer stream.Close()
+			for stream.Receive() {
+				if stream.Msg().GetPage() != nil {
+					return nil
+				}
+			}
+			return stream.Err()
 		},
 		"WatchCounts": func(version string) error {
 			stream, err := client.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "events", Namespace: namespace, MinResourceVersion: version})
