@@ -33,18 +33,28 @@ func (c *activity) time() time.Time {
 	return c.last
 }
 
+// record records that data has arrived. After a pause, paused comes first: until it returns, nobody may
+// take the time of the arrival for one up to which everything has been received.
 func (c *activity) record() {
-	before, pings := c.advance(time.Now())
-	if c.paused != nil && pings && !before.IsZero() && time.Since(before) > maxQuiet {
+	now := time.Now()
+	if before, pings := c.before(); c.paused != nil && pings && !before.IsZero() && now.Sub(before) > maxQuiet {
 		c.paused(before)
 	}
+	c.advance(now)
 }
 
-func (c *activity) advance(now time.Time) (before time.Time, pings bool) {
+func (c *activity) before() (last time.Time, pings bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, c.last = c.last, now
-	return before, c.pings
+	return c.last, c.pings
+}
+
+func (c *activity) advance(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.After(c.last) {
+		c.last = now
+	}
 }
 
 // instrument makes the connections of a configuration record when data arrives.

@@ -50,7 +50,7 @@ func (c *Cache) Await(ctx context.Context, version string, patience time.Duratio
 // awaitWithoutAPIServer blocks until the cache has reached a version while the API server cannot be
 // asked for it. It fails with a discovery.UnavailableError after patience.
 func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, patience time.Duration, reason error) error {
-	reached, err := c.await(ctx, version, patience)
+	reached, err := c.awaitFeed(ctx, version, patience)
 	if err != nil || reached {
 		return err
 	}
@@ -62,14 +62,20 @@ func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, patie
 		"this replica has not reached version %s, and the API server cannot be asked for it: %w", version, reason)}
 }
 
+// await blocks until a reader sees everything up to a version, for at most patience.
 func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
-	return c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.unreached(version) })
+	return c.awaitUntil(ctx, patience, c.askState, func() (<-chan struct{}, error) { return c.unreached(version, (*feed).reached) })
+}
+
+// awaitFeed blocks until the feed is at a version, for at most patience.
+func (c *Cache) awaitFeed(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
+	return c.awaitUntil(ctx, patience, c.askProgress, func() (<-chan struct{}, error) { return c.notAt(version) })
 }
 
 // awaitUntil blocks until pending returns no channel. It calls pending again whenever the channel
-// is closed.
+// is closed, and meanwhile ask at an interval.
 func (c *Cache) awaitUntil(
-	ctx context.Context, patience time.Duration, pending func() (<-chan struct{}, error),
+	ctx context.Context, patience time.Duration, ask func(context.Context), pending func() (<-chan struct{}, error),
 ) (reached bool, err error) {
 	advanced, err := pending()
 	if advanced == nil || err != nil {
@@ -82,7 +88,7 @@ func (c *Cache) awaitUntil(
 	if c.history != nil {
 		pollCtx, stop := context.WithCancel(ctx)
 		var done sync.WaitGroup
-		done.Go(func() { c.keepAskingProgress(pollCtx) })
+		done.Go(func() { keepAsking(pollCtx, ask) })
 		defer done.Wait()
 		defer stop()
 	}
@@ -98,15 +104,21 @@ func (c *Cache) awaitUntil(
 	return err == nil, err
 }
 
-// unreached returns a channel that is closed when the cache advances; nil if it has already reached
-// the version.
-func (c *Cache) unreached(version string) (<-chan struct{}, error) {
+// notAt returns a channel that is closed when the cache advances; nil if its feed is already at the
+// version or a newer one.
+func (c *Cache) notAt(version string) (<-chan struct{}, error) {
+	return c.unreached(version, func(f *feed) string { return f.version })
+}
+
+// unreached returns a channel that is closed when the cache advances; nil if what its feed has reached
+// is not older than the version.
+func (c *Cache) unreached(version string, reached func(*feed) string) (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.ended != nil {
 		return nil, c.state.ended
 	}
-	if !object.Older(c.feed.version, version) {
+	if !object.Older(reached(c.feed), version) {
 		return nil, nil
 	}
 	return c.feed.nextVersion(), nil

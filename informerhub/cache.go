@@ -35,8 +35,11 @@ type Cache struct {
 	// time.
 	incompleteUntil atomic.Int64
 
-	historyMu  sync.Mutex // held while history is requested; taken before mu
-	progressMu sync.Mutex // held while progress is requested; taken before mu
+	progressBy atomic.Int32 // how the API server reports its progress
+
+	historyMu   sync.Mutex // held while history is requested; taken before mu
+	progressMu  sync.Mutex // held while progress is requested; taken before mu
+	listAgainAt time.Time  // when the API server may be asked for a list again; guarded by progressMu
 
 	// mu guards the fields below. No other lock than that of the feed's rewinds is taken while it is
 	// held.
@@ -141,8 +144,8 @@ func (c *Cache) candidates(sel *Selection) candidates {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	position := c.feed.position(time.Now())
-	position.Version = c.feed.version
-	return candidates{c.store.candidates(sel, nil), position, c.feed.closed == c.feed.version}
+	position.Version = c.feed.reached()
+	return candidates{c.store.candidates(sel, nil), position, c.feed.isComplete(position.Version)}
 }
 
 // watchFrom returns the version to watch from, given the last version that was seen. The API server
@@ -259,6 +262,7 @@ func (c *Cache) Delete(item any) error {
 
 // Bookmark implements cache.ReflectorBookmarkStore.
 func (c *Cache) Bookmark(version string) error {
+	c.progressBy.Store(byBookmarks)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feed.advance(version)

@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -17,6 +18,11 @@ type catchUp struct {
 	// including those that it returns while the states are being sent. It is empty for a watcher
 	// that has fallen behind the window.
 	since string
+	// skipped is the version up to which a relist has skipped versions, if since is among these; empty
+	// otherwise. The API server's history has all deletions since then, with their versions. In the
+	// log they have the version of the relist, or of the next object under that name, which the client
+	// may hold already.
+	skipped string
 	// deleted are the UIDs of objects whose deletion was sent, so that none is sent twice.
 	deleted map[string]bool
 	// began is the watcher's cursor at the beginning, and end the feed's end at that time.
@@ -39,6 +45,9 @@ func (w *Watcher) readLatestLocked() readResult {
 	feed, from := w.cache.feed, w.cursor
 	part := feed.log.next(from, feed.limits)
 	feed.examined.Add(int64(part.examined))
+	for i := len(part.states) - 1; i >= 0 && object.Older(feed.closed, part.states[i].version); i-- {
+		part.states[i].open = part.states[i].deleted
+	}
 	result := readResult{
 		states: part.states, since: from, catchUp: w.catchUp, logPart: part, backfilled: feed.log.backfilled,
 	}
@@ -62,7 +71,10 @@ func (c *catchUp) complete(part logPart, backfilled []latest) []latest {
 	if c.deleted == nil {
 		c.deleted = make(map[string]bool)
 	}
-	states, logged := part.states, len(part.states)
+	states := slices.DeleteFunc(part.states, func(state latest) bool {
+		return state.deleted && c.skipped != "" && !object.Older(c.skipped, state.version)
+	})
+	logged := len(states)
 	for _, state := range newerThan(backfilled, c.since) {
 		if !part.all && object.Older(part.version, state.version) {
 			break

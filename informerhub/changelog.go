@@ -108,7 +108,10 @@ type latest struct {
 	createdSeq uint64 // sequence number of its creation; 0 if unknown
 	seq        uint64 // sequence number of its last change; 0 if unknown
 	deleted    bool
-	version    string // of its last change
+	// open reports that more objects may have been deleted at the version of this deletion: the
+	// position behind the latest states is older.
+	open    bool
+	version string // of its last change
 }
 
 // logPart is a part of the latest states.

@@ -40,7 +40,7 @@
 //     In latest states, Modified may name an object of which no selected field has changed.
 //   - Bookmarked: a quiet stream sends a [Bookmark] at a fixed interval, and a resumed stream also as
 //     soon as no event is pending. Everything up to its
-//     version has been delivered, and no event at or below it follows. After a deletion, bookmarks
+//     version has been delivered, and no event at or below it follows. After a Deleted, bookmarks
 //     have the version before it until the deletion is known to be the last one at its version:
 //     when something newer arrives, or the API server confirms it on request.
 //   - Fresh or honest: [Cache.Freshness] reports whether the cache has lost the API server or still

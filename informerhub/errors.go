@@ -59,3 +59,6 @@ var errHistorySilent = errors.New("the API server has not reported how far its h
 var errUncacheable = errors.New("the resource is not cached")
 
 var errNoProgress = errors.New("the API server has not reported its progress")
+
+// errNoBookmarks is the error of a watch without a bookmark, although the API server was reachable.
+var errNoBookmarks = errors.New("the API server sends no bookmarks of the resource")

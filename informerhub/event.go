@@ -54,6 +54,9 @@ type Batch struct {
 	// has no value, in the snapshot or since the last warning.
 	Warnings []string
 
+	// deletion is the Deletion of the position after a Bookmark.
+	deletion Deletion
+
 	snapshot    bool // the events are a part of a snapshot
 	compacted   bool // the events are latest states, not steps
 	rescoped    bool // the events switch to another selection
@@ -68,7 +71,7 @@ type Batch struct {
 func (b Batch) PositionAfter(i int) (Position, bool) {
 	switch {
 	case i == len(b.Events)-1:
-		return b.Position, !b.unresumable
+		return b.withDeletion(b.Position, i), !b.unresumable
 	case b.snapshot || b.compacted || b.rescoped || b.Events[i].step == b.Events[i+1].step:
 		return Position{}, false
 	}
@@ -77,7 +80,18 @@ func (b Batch) PositionAfter(i int) (Position, bool) {
 	if b.Events[i+1].ResourceVersion == position.Version {
 		position.Version = b.Events[i].closes
 	}
-	return position, true
+	return b.withDeletion(position, i), true
+}
+
+// withDeletion adds what was deleted after the version of a position, up to an event of the batch.
+func (b Batch) withDeletion(position Position, i int) Position {
+	switch event := b.Events[i]; {
+	case event.Type == Bookmark:
+		position.Deletion = b.deletion
+	case event.Type == Deleted && b.HasSteps() && object.Older(position.Version, event.ResourceVersion):
+		position.Deletion = Deletion{event.ResourceVersion, event.Object.UID()}
+	}
+	return position
 }
 
 // Unresumable returns the batch as one after which a stream cannot be resumed.

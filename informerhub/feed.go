@@ -38,7 +38,11 @@ type feed struct {
 	version     string          // of the last change, or a newer version up to which there was no other change
 	// closed is the version up to which the feed has every change. It equals version, unless the
 	// last change was a deletion: more objects may have been deleted at the same version.
-	closed        string
+	closed string
+	// confirmed is a newer version, at which a list of the API server had exactly the objects of the
+	// store; empty if there is none. Objects that were created and deleted up to it may still be in
+	// transit, so the feed does not continue from there, and the next change makes it empty.
+	confirmed     string
 	versionOpened chan struct{} // has a value when closed has become older than version
 	limits        limits
 	window        window
@@ -113,7 +117,7 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 		f.log.changed(e, true, f.last, e.object.ResourceVersion())
 		e.createdSeq = 0 // the time of its creation is unknown
 	}
-	f.version, f.closed = version, version
+	f.version, f.closed, f.confirmed = version, version, ""
 	f.window.restart(f.last+1, version)
 	f.rewinds.trim(f)
 	f.watchers.wakeAll(now)
@@ -138,7 +142,7 @@ func (f *feed) end() feedEnd { return feedEnd{f.last, f.version, f.closed} }
 // is set. Watchers receive it when the feed settles.
 func (f *feed) append(c change, e *entry, isNew bool) {
 	f.last++
-	c.seq = f.last
+	c.seq, f.confirmed = f.last, ""
 	f.updateVersion(&c)
 	if c.after != nil {
 		f.log.changed(e, isNew, c.seq, c.version)
@@ -186,6 +190,25 @@ func (f *feed) advance(version string) {
 		f.version, f.closed = version, version
 	}
 	f.wakeWaiters()
+}
+
+// confirm records that a list of the API server had the objects of the store, at a version.
+func (f *feed) confirm(version string) {
+	f.confirmed = version
+	f.wakeWaiters()
+}
+
+// reached returns the newest version at which the API server had the objects of the store.
+func (f *feed) reached() string {
+	if f.confirmed != "" && object.Older(f.version, f.confirmed) {
+		return f.confirmed
+	}
+	return f.version
+}
+
+// isComplete reports whether every change at a version is known, and the version is reached.
+func (f *feed) isComplete(version string) bool {
+	return !object.Older(f.closed, version) || f.confirmed != "" && !object.Older(f.confirmed, version)
 }
 
 // completeList records that a list was applied, which contains everything at its version.

@@ -255,7 +255,7 @@ func (c *Cache) caughtUp(ctx context.Context) bool {
 		c.history.relist()
 		return true
 	}
-	reached, err := c.await(ctx, version, catchUpPatience)
+	reached, err := c.awaitFeed(ctx, version, catchUpPatience)
 	if err != nil {
 		return true
 	}

@@ -282,3 +282,26 @@ func TestFreshness_StalledLinkIsNoContact(t *testing.T) {
 		})
 	}
 }
+
+// TestFreshness_ArrivalAfterAPauseIsNoContactYet asks at the moment at which data has arrived after a pause,
+// and the caches do not know it yet: the changes of the pause may still be in transit.
+func TestFreshness_ArrivalAfterAPauseIsNoContactYet(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		c.following.current, c.activity.pings = true, true
+		c.activity.record()
+		last, asked := time.Now(), false
+		c.activity.paused = func(since time.Time) {
+			asked = true
+			if fresh := c.Freshness(); fresh.LastContact.After(last) {
+				t.Errorf("the last contact is %v after the pause began", fresh.LastContact.Sub(last))
+			}
+			c.markUncertain(since)
+		}
+		time.Sleep(2 * maxQuiet)
+		c.activity.record()
+		if fresh := c.Freshness(); !asked || fresh.LastContact.After(last) {
+			t.Errorf("after the pause: %+v", fresh)
+		}
+	})
+}

@@ -39,3 +39,11 @@ func (l *changeLog) gapAt(version string) *gap {
 	}
 	return &l.gaps[at]
 }
+
+// skippedAt returns the end of the gap that contains a version; empty if there is none.
+func (l *changeLog) skippedAt(version string) string {
+	if gap := l.gapAt(version); gap != nil {
+		return gap.to
+	}
+	return ""
+}

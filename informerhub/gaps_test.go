@@ -58,6 +58,25 @@ func TestGaps_WatcherFromAReplicaAheadGetsLatestStates(t *testing.T) {
 	}
 }
 
+// A pod was recreated while this replica was away, and changed afterwards. Another replica has
+// delivered the recreation. What this replica finds in a relist is a deletion of the first pod at the
+// version of the second one.
+func TestGaps_RecreatedObjectIsNotDeletedForAReaderThatHasIt(t *testing.T) {
+	recreated := func(uid, version string) *Object {
+		return podObject(t, traits{Namespace: "default", Name: "a", UID: uid, Version: version})
+	}
+	c := syncedPods(t, 10, recreated("first", "5"))
+	c.history = &replicas{version: 40, deleted: []traits{{Namespace: "default", Name: "a", UID: "first", Version: "20"}}}
+	must(t, c.Replace(items(recreated("second", "30")), "40"))
+	for since, want := range map[string][]string{
+		"25": {"MODIFIED default/a@30 at 30"},
+		"15": {"DELETED default/a@20 at 20", "MODIFIED default/a@30 at 30"},
+		"10": {"DELETED default/a@5 at 30", "ADDED default/a@30 at 30"}, // every step
+	} {
+		checkSame(t, want, nextLines(t, resumed(t, c, Query{}, Position{Version: since})))
+	}
+}
+
 func TestGaps_PositionInsideResyncsWithoutHistory(t *testing.T) {
 	c := relistedOver(t, false)
 	leap(t, c)

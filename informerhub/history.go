@@ -31,8 +31,10 @@ type history interface {
 	// deletions returns the deletions between two versions, oldest first.
 	deletions(ctx context.Context, since, until string) ([]latest, error)
 	// progress returns a version up to which there were only known events since another version. It
-	// fails if there were others.
+	// fails if there were others, and with errNoBookmarks if the API server sends no bookmarks.
 	progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error)
+	// listed returns what the API server has now, without the contents.
+	listed(ctx context.Context) (listedState, error)
 	// relist makes the cache compare its state with a new list.
 	relist()
 }
@@ -135,7 +137,7 @@ func (c *Cache) takeWantedRange(version string) (since, until string) {
 // hasReached reports whether the API server has reached a version that this cache has not, so that
 // another replica may have issued it. Otherwise the version belongs to a history that was undone.
 func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
-	if advanced, err := c.unreached(version); advanced == nil || err != nil {
+	if advanced, err := c.notAt(version); advanced == nil || err != nil {
 		return false, err
 	}
 	if c.history == nil {

@@ -34,7 +34,7 @@ func (p *pastState) pendingLocked() ([]change, error) {
 		return nil, ErrUndone
 	case p.rewind == nil:
 		seq, ok := feed.locateStep(p.at.Version)
-		if !ok || object.Older(feed.version, p.at.Version) {
+		if !ok || object.Older(feed.reached(), p.at.Version) {
 			return nil, ErrForgotten
 		}
 		p.rewind = p.cache.feed.rewinds.get(feed.epoch.id, seq)
@@ -233,7 +233,7 @@ func (c *Cache) Holds(at Position) error {
 	switch _, known := c.feed.locateStep(at.Version); {
 	case c.feed.undone(at):
 		return ErrUndone
-	case !known || object.Older(c.feed.version, at.Version):
+	case !known || object.Older(c.feed.reached(), at.Version):
 		return ErrForgotten
 	}
 	return nil
@@ -251,7 +251,7 @@ func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time
 		advanced, err := c.incomplete(version)
 		return advanced == nil && err == nil, err
 	}
-	complete, err := c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.incomplete(version) })
+	complete, err := c.awaitUntil(ctx, patience, c.askState, func() (<-chan struct{}, error) { return c.incomplete(version) })
 	if !complete && err == nil {
 		c.incompleteUntil.Store(time.Now().Add(incompletePause).UnixNano())
 	}
@@ -266,7 +266,7 @@ func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
 	if c.state.ended != nil {
 		return nil, c.state.ended
 	}
-	if !object.Older(c.feed.closed, version) {
+	if c.feed.isComplete(version) {
 		return nil, nil
 	}
 	return c.feed.nextVersion(), nil
@@ -285,7 +285,7 @@ func (c *Cache) AwaitPosition(ctx context.Context, at Position, patience time.Du
 		return err
 	}
 	been, err := c.hasReached(ctx, at.Version)
-	if advanced, _ := c.unreached(at.Version); err == nil && !been && advanced != nil {
+	if advanced, _ := c.notAt(at.Version); err == nil && !been && advanced != nil {
 		return ErrUndone
 	}
 	return c.Await(ctx, at.Version, patience)

@@ -2,8 +2,11 @@ package informerhub
 
 import (
 	"context"
+	"errors"
+	"hash/maphash"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -12,23 +15,114 @@ import (
 // A cache receives its own resource's changes at once. That there were none, it learns only from
 // the API server's bookmarks, once a minute. A caller that waits for the version of another
 // resource's change would wait that long. So the API server is asked: if a second watch from the
-// feed's version has no events up to the awaited version, the feed has reached it.
+// feed's version has no events up to the awaited version, the feed has reached it. It says so by a
+// bookmark. Of some resources, such as events, it sends no bookmarks. These are listed instead, for
+// callers that wait: if the list has the objects of the cache, the cache has reached its version.
 
 // askProgressAfter is the time to wait for the Reflector's own watch before asking. A change of
 // this resource arrives through that watch.
 const askProgressAfter = 100 * time.Millisecond
 
-// keepAskingProgress asks repeatedly until the context ends.
-func (c *Cache) keepAskingProgress(ctx context.Context) {
+// keepAsking calls ask repeatedly until the context ends.
+func keepAsking(ctx context.Context, ask func(context.Context)) {
 	for pause(ctx, askProgressAfter) {
-		c.askProgress(ctx)
+		ask(ctx)
 	}
 }
+
+// askState asks for the API server's progress, or for a list if it does not send bookmarks of the
+// resource. Only one request runs at a time, for all waiting callers.
+func (c *Cache) askState(ctx context.Context) {
+	c.askProgress(ctx)
+	if !c.lacksBookmarks() || !c.progressMu.TryLock() {
+		return
+	}
+	defer c.progressMu.Unlock()
+	if time.Now().Before(c.listAgainAt) {
+		return
+	}
+	began := time.Now()
+	listed, err := c.history.listed(ctx)
+	took := time.Since(began)
+	c.listAgainAt = time.Now().Add(max(minListPause-took, took))
+	if err == nil {
+		c.compareList(ctx, listed)
+	}
+}
+
+// minListPause is the time from the beginning of a list until the next one may begin, and lists take
+// half of the time at most.
+const minListPause = time.Second
+
+// maxListWait bounds the time for which a list is compared again after changes of the cache.
+const maxListWait = time.Second
+
+// compareList confirms the version of a list as soon as the cache has its objects: the watch may still
+// have to deliver some of them.
+func (c *Cache) compareList(ctx context.Context, listed listedState) {
+	ctx, cancel := context.WithTimeout(ctx, maxListWait)
+	defer cancel()
+	for {
+		advanced, err := c.notAt(listed.version)
+		if advanced == nil || err != nil || c.confirm(listed) {
+			return
+		}
+		select {
+		case <-advanced:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// confirm records that the feed has reached the version of a list, if the cache has its objects.
+func (c *Cache) confirm(listed listedState) bool {
+	c.mu.RLock()
+	from, objects := c.feed.end(), c.store.all()
+	c.mu.RUnlock()
+	cached := listedState{version: listed.version}
+	for _, object := range objects {
+		cached.add(object)
+	}
+	if cached != listed {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.feed.end() != from {
+		return false
+	}
+	c.feed.confirm(listed.version)
+	return true
+}
+
+// listedState identifies the objects of a list, and their versions, whatever their order.
+type listedState struct {
+	version string
+	objects int
+	sum     uint64 // of the hashes of the objects
+}
+
+var listedSeed = maphash.MakeSeed()
+
+func (l *listedState) add(object *Object) {
+	l.objects++
+	l.sum += maphash.Comparable(listedSeed, [...]string{object.Namespace(), object.Name(), object.UID(), object.ResourceVersion()})
+}
+
+// How the API server reports its progress, as far as a cache knows.
+const (
+	unknownProgress int32 = iota
+	byBookmarks
+	withoutBookmarks
+)
+
+func (c *Cache) lacksBookmarks() bool { return c.progressBy.Load() == withoutBookmarks }
 
 // askProgress advances the feed if the API server reports that there were no changes since. Only
 // one request runs at a time, for all waiting callers.
 func (c *Cache) askProgress(ctx context.Context) {
-	if !c.progressMu.TryLock() {
+	if c.lacksBookmarks() || !c.progressMu.TryLock() {
 		return
 	}
 	defer c.progressMu.Unlock()
@@ -36,9 +130,14 @@ func (c *Cache) askProgress(ctx context.Context) {
 	from := c.feed.end()
 	c.mu.RUnlock()
 	version, err := c.history.progress(ctx, from.closed, c.hasApplied)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoBookmarks):
+		c.progressBy.CompareAndSwap(unknownProgress, withoutBookmarks)
+		return
+	case err != nil:
 		return // callers keep waiting, and time out in the end
 	}
+	c.progressBy.Store(byBookmarks)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A list that is in progress may be of an older version, and would look like one of another
@@ -101,14 +200,18 @@ func (c *Cache) isOpen() bool {
 	return c.feed.closed != c.feed.version
 }
 
+// bookmarkPatience is the time to wait for the bookmark of a watch of historySeconds. It is due after
+// one second.
+const bookmarkPatience = 2 * time.Second
+
 // progress implements history.
 func (u *upstream) progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
-	defer cancel()
 	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
 		return "", err
 	}
-	events, err := u.watchSince(ctx, since)
+	watchCtx, cancel := context.WithTimeout(ctx, bookmarkPatience)
+	defer cancel()
+	events, err := u.watchSince(watchCtx, since)
 	if err != nil {
 		return "", err
 	}
@@ -122,5 +225,33 @@ func (u *upstream) progress(ctx context.Context, since string, known func(watch.
 			return "", errNoProgress
 		}
 	}
+	if ctx.Err() == nil && watchCtx.Err() != nil {
+		return "", errNoBookmarks
+	}
 	return "", errNoProgress
+}
+
+// listedObjects is the number of objects in a part of a list whose objects are compared.
+const listedObjects = 250
+
+// listed implements history.
+func (u *upstream) listed(ctx context.Context) (state listedState, err error) {
+	options := metav1.ListOptions{Limit: listedObjects}
+	for {
+		got, err := object.RequestMetadata(u.request(options), u.cache.resource, object.PartialListKind).Do(ctx).Get()
+		if err != nil {
+			return listedState{}, err
+		}
+		list, ok := got.(*object.List)
+		if !ok {
+			return listedState{}, errNoProgress
+		}
+		state.version = list.ResourceVersion
+		for _, listed := range list.Items {
+			state.add(listed)
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return state, nil
+		}
+	}
 }

@@ -2,6 +2,8 @@ package informerhub
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,6 +85,81 @@ func TestCache_WaitsOnceForAnUnresponsiveAPIServer(t *testing.T) {
 		c.history = &quiet{until: "20"}
 		if complete, err := c.AwaitComplete(t.Context(), "12", 3*time.Second); !complete || err != nil {
 			t.Errorf("the version is complete: %v, %v", complete, err)
+		}
+	})
+}
+
+// bookmarkless is an API server that sends no bookmarks of the resource. Its lists have some objects, at a
+// version.
+type bookmarkless struct {
+	history
+	version string
+	objects []*Object
+	lists   atomic.Int32
+}
+
+func (s *bookmarkless) progress(context.Context, string, func(watch.Event) bool) (string, error) {
+	return "", errNoBookmarks
+}
+
+func (s *bookmarkless) listed(context.Context) (listedState, error) {
+	s.lists.Add(1)
+	listed := listedState{version: s.version}
+	for _, object := range s.objects {
+		listed.add(object)
+	}
+	return listed, nil
+}
+
+func TestAwait_ListsAResourceWithoutBookmarks(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		a, b := pod(t, "a", 5), pod(t, "b", 12)
+		c := syncedPods(t, 10, a)
+		api := &bookmarkless{version: "20", objects: []*Object{a}}
+		c.history = api
+		var readers sync.WaitGroup
+		for range 10 {
+			readers.Go(func() { must(t, c.Await(t.Context(), "20", time.Minute)) })
+		}
+		readers.Wait()
+		if api.lists.Load() != 1 {
+			t.Errorf("ten readers caused %d lists", api.lists.Load())
+		}
+		list := listOf(t, c, selectFrom(t, c, Query{}))
+		if list.ResourceVersion != "20" || !list.Complete || c.feed.position(time.Now()).Version != "10" {
+			t.Errorf("lists have version %s, and streams continue from %s", list.ResourceVersion, c.feed.position(time.Now()).Version)
+		}
+		// The list has an object that the watch has not sent yet.
+		api.version, api.objects = "30", []*Object{a, b}
+		waiting := make(chan error, 1)
+		go func() { waiting <- c.Await(t.Context(), "30", time.Minute) }()
+		time.Sleep(10 * time.Second)
+		select {
+		case err := <-waiting:
+			t.Fatalf("the cache lacks an object, and a reader does not wait: %v", err)
+		default:
+		}
+		if api.lists.Load() > 1+10 {
+			t.Errorf("in ten seconds there were %d lists", api.lists.Load()-1)
+		}
+		must(t, c.Add(b))
+		must(t, <-waiting)
+		// A change between them, which a list does not show, was in transit.
+		must(t, c.Add(pod(t, "between", 25)))
+		if advanced, err := c.unreached("30", (*feed).reached); advanced == nil || err != nil {
+			t.Errorf("the cache is at 25, and says that it has reached 30: %v", err)
+		}
+	})
+}
+
+func TestAwait_ListsNothingOnceThereWereBookmarks(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		api := &bookmarkless{version: "20"}
+		c.history = api
+		must(t, c.Bookmark("15"))
+		if err := c.Await(t.Context(), "20", time.Minute); err == nil || api.lists.Load() > 0 {
+			t.Errorf("there were %d lists: %v", api.lists.Load(), err)
 		}
 	})
 }

@@ -220,7 +220,8 @@ func (r *reader) applyObject(event Event) string {
 		if event.Type == Deleted {
 			delete(r.held, place)
 		}
-		return r.when(ok && numberOf(event.ResourceVersion) <= numberOf(held.ResourceVersion()), "the object went back, or came twice")
+		return r.when(ok && numberOf(event.ResourceVersion) <= numberOf(held.ResourceVersion()), "the object went back, or came twice") +
+			r.when(ok && event.Type == Deleted && held.UID() != object.UID(), "DELETED is of another object than the one that is held")
 	}
 	switch event.Type {
 	case Added:

@@ -232,10 +232,10 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 	}
 	want := c.worlds[at].describeSelected(t, r.query)
 	held := r.holds()
-	// It may have received some of the deletions at the next version, and not others.
+	// It may have received some of the deletions at the next version, and not others. The events say so.
 	for place, state := range c.worlds[at] {
 		_, holds := r.held[place]
-		if holds || !c.deletedUpTo(state.UID, max(numberOf(r.cache.feed.version), r.version)) {
+		if holds || !c.deletedUpTo(state.UID, r.version) {
 			continue
 		}
 		gone := r.query.describe(podObject(t, state))
@@ -261,6 +261,9 @@ func (c *replicas) hasReached(_ context.Context, version string) (bool, error) {
 func (c *replicas) progress(context.Context, string, func(watch.Event) bool) (string, error) {
 	return "", errNoProgress
 }
+
+// listed implements history.
+func (c *replicas) listed(context.Context) (listedState, error) { return listedState{}, errNoProgress }
 
 // relist implements history.
 func (c *replicas) relist() {}

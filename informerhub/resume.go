@@ -52,12 +52,23 @@ func (w *Watcher) prepare(ctx context.Context, version string) error {
 	return nil
 }
 
+// noteDeletion records up to which deletion of several at one version a batch has delivered them, and
+// sets that in a Bookmark.
+func (w *Watcher) noteDeletion(batch *Batch) {
+	if last := len(batch.Events) - 1; batch.Events[last].Type != Bookmark {
+		position, _ := batch.PositionAfter(last)
+		w.deletion = position.Deletion
+	} else if w.deletion.Version != "" && object.Older(batch.Position.Version, w.deletion.Version) {
+		batch.deletion = w.deletion
+	}
+}
+
 // join sets the watcher's first cursor and its group.
 func (w *Watcher) join() {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w.snapshot, w.catchUp, w.pending, w.needsResync = nil, nil, nil, false
+	w.snapshot, w.catchUp, w.pending, w.needsResync, w.deletion = nil, nil, nil, false, Deletion{}
 	w.epoch, w.cursor = c.feed.epoch.id, c.feed.last
 	w.setCursorLocked()
 	w.joinGroupLocked()
@@ -86,12 +97,14 @@ func (w *Watcher) setCursorLocked() {
 	}
 	if seq, ok := feed.locateStep(since.Version); ok {
 		counts.resumed.Add(1)
-		w.cursor = seq
+		if w.cursor = feed.window.afterDeletion(seq, since.Deletion); w.cursor > seq {
+			w.deletion = since.Deletion
+		}
 		return
 	}
 	if seq, ok := feed.log.locate(since.Version, feed.last); ok {
 		counts.latestStates.Add(1)
-		w.cursor, w.catchUp = seq, &catchUp{since: since.Version, began: seq, end: feed.last}
+		w.cursor, w.catchUp = seq, &catchUp{since: since.Version, skipped: feed.log.skippedAt(since.Version), began: seq, end: feed.last}
 		return
 	}
 	counts.resets.Add(1)

@@ -27,7 +27,8 @@ func (s *Selection) transition(step change, unvalued *unvaluedCount) (Event, boo
 // object that has changed after it; false if the client cannot hold the object before or after. The
 // content of the selection at that cursor is no longer known. So Modified may name an object that
 // the client did not hold, or one that is unchanged under the selection's mask. Deleted may name an
-// object that the client did not hold, too, and has no content.
+// object that the client did not hold, too, and has no content. An open deletion is always sent: the
+// Bookmark that follows has an older version, at which the object existed.
 func (s *Selection) latestStateEvent(state latest, cursor uint64, unvalued *unvaluedCount) (Event, bool) {
 	createdSince := state.createdSeq > cursor
 	held := !state.deleted && s.matchesCounting(state.object, unvalued)
@@ -37,7 +38,7 @@ func (s *Selection) latestStateEvent(state latest, cursor uint64, unvalued *unva
 		event.Type = Added
 	case held:
 		event.Type = Modified
-	case createdSince || !s.canContain(state.object):
+	case createdSince && !state.open, !s.canContain(state.object):
 		return Event{}, false
 	default:
 		event.Type, event.Object = Deleted, state.object.Tombstone(state.object.UID(), state.version)

@@ -42,7 +42,9 @@ type Watcher struct {
 	// delivered
 	// everything to the caller; empty if there is none.
 	deliveredThrough string
-	needsResync      bool // it must resync from its options' position
+	// deletion is the last deletion that was delivered, if the position is older; see Position.
+	deletion    Deletion
+	needsResync bool // it must resync from its options' position
 
 	// pending is what was read when the context ended, with the batch that was begun for it; nil if
 	// there is none.
@@ -104,6 +106,7 @@ func (w *Watcher) NextUntil(ctx context.Context, interrupt <-chan struct{}) (Bat
 	if err != nil {
 		return Batch{}, err
 	}
+	w.noteDeletion(&batch)
 	w.lastBatchAt, w.unresumable = time.Now(), batch.unresumable
 	w.bookmarkDue = w.bookmarkDue && !batch.hasSyncedOrBookmark()
 	batch.Warnings = w.warner.warnings(batch, w.options.Bookmarks)

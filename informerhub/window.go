@@ -101,3 +101,17 @@ func (w *window) locate(version string) (seq uint64, ok bool) {
 	})
 	return w.first + uint64(later) - 1, true
 }
+
+// afterDeletion returns the sequence number of a deletion among those that follow a sequence number at
+// one version; that number itself if the deletion is not among them. A relist does not know the order.
+func (w *window) afterDeletion(seq uint64, deletion Deletion) uint64 {
+	for _, c := range w.after(seq) {
+		switch {
+		case c.version != deletion.Version || c.after != nil || c.relisted:
+			return seq
+		case c.before.UID() == deletion.UID:
+			return c.seq
+		}
+	}
+	return seq
+}

@@ -27,8 +27,8 @@ type countsSender struct {
 
 	total     counts.Group // the total that was sent last
 	warnings  []string     // those of the moment that was sent last
-	sentAt    time.Time    // when the last response was sent
-	changedAt time.Time    // when the last response with changes was sent
+	sentAt    time.Time    // when the last response began to be sent
+	changedAt time.Time    // when the last response with changes had been sent
 }
 
 // errRescoped ends the use of counts whose scope is no longer that of the lease. It is never returned
@@ -182,7 +182,7 @@ func (s *countsSender) sendNext(ctx context.Context, c *liveCounts) error {
 	s.part.NoteBegun(ctx)
 	c.at, s.total, s.warnings = update.at, update.Total, update.at.Warnings
 	if update.changed {
-		s.changedAt = s.sentAt
+		s.changedAt = time.Now() // sending may have taken a while
 	}
 	return s.part.Settle(true)
 }
@@ -225,7 +225,7 @@ func (s *countsSender) next(c *liveCounts) (update countsUpdate, err error) {
 	return update, err
 }
 
-// encode returns an update as a response.
+// encode returns an update as a response, which the client must receive: it has the groups then.
 func (s *countsSender) encode(c *liveCounts, update countsUpdate) *kubeconnectv1.WatchCountsResponse {
 	response := &kubeconnectv1.WatchCountsResponse{
 		Reset_:          update.Reset,
@@ -234,8 +234,13 @@ func (s *countsSender) encode(c *liveCounts, update countsUpdate) *kubeconnectv1
 		ResourceVersion: update.at.Version,
 		Freshness:       encode.Freshness(update.at.Freshness),
 	}
+	if update.Reset {
+		c.held = counts.Held{}
+	}
 	for _, group := range update.Groups {
-		response.Groups = append(response.Groups, s.plan.Encode(group))
+		if encoded := s.plan.Encode(group); c.held.Take(group, encoded) {
+			response.Groups = append(response.Groups, encoded)
+		}
 	}
 	if update.Reset {
 		resource := c.lease.request.resource

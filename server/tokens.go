@@ -38,8 +38,9 @@ const newestFormat = 2
 // served state, see served; a position (informerhub.Position); and a checksum. The served state
 // contains a hash of the operator's generation, if there is one; the API version; a hash of the
 // namespaces that the caller could read, if these were not all; a hash of the result of a relation,
-// if there is one; and the encoding of the objects that patches apply to, if there are patches. In
-// the token of a watch with a page, the objects of the page follow the position. A
+// if there is one; the encoding of the objects that patches apply to, if there are patches; and the
+// last deletion of the position, if it has one: a version of the service that does not know deletions
+// begins with a snapshot. In the token of a watch with a page, the objects of the page follow the position. A
 // token contains no secret and needs none: it says where to continue, never what its bearer can
 // read.
 const (
@@ -134,7 +135,7 @@ func (t tokens) Key() string { return string(t.selection) + t.served() }
 // Write implements encode.Tokens.
 func (t tokens) Write(position informerhub.Position) string {
 	token := append([]byte{tokenFormat}, t.selection...)
-	token = appendText(token, t.served())
+	token = appendText(token, t.served()+deletionText(position.Deletion))
 	token = appendText(token, position.Version)
 	token = binary.BigEndian.AppendUint64(token, position.Epoch)
 	token = binary.BigEndian.AppendUint64(token, uint64(position.Issued))
@@ -179,13 +180,15 @@ func (t tokens) readPage(token string) (position *informerhub.Position, page []b
 	if !slices.Equal(selection, t.selection) {
 		return nil, nil, errOtherWatch
 	}
+	served, deletion := cutDeletion(served)
 	if !t.canResumeFrom(served) {
 		return nil, fields[16:], nil
 	}
 	return &informerhub.Position{
-		Version: version,
-		Epoch:   binary.BigEndian.Uint64(fields),
-		Issued:  int64(binary.BigEndian.Uint64(fields[8:])),
+		Version:  version,
+		Deletion: deletion,
+		Epoch:    binary.BigEndian.Uint64(fields),
+		Issued:   int64(binary.BigEndian.Uint64(fields[8:])),
 	}, fields[16:], nil
 }
 
@@ -195,6 +198,29 @@ func isOfNewerFormat(token string) bool {
 	const encodedFormat = 2 // letters
 	first, err := base64.RawURLEncoding.DecodeString(token[:min(encodedFormat, len(token))])
 	return err == nil && len(first) > 0 && first[0] > newestFormat
+}
+
+// deletionPrefix precedes the last deletion of a position: its version, a slash and the UID.
+const deletionPrefix = "/deletion/"
+
+func deletionText(deletion informerhub.Deletion) string {
+	if deletion == (informerhub.Deletion{}) {
+		return ""
+	}
+	return deletionPrefix + deletion.Version + "/" + deletion.UID
+}
+
+// cutDeletion returns what precedes the last deletion in a served state, and the deletion.
+func cutDeletion(served string) (rest string, deletion informerhub.Deletion) {
+	at := strings.LastIndex(served, deletionPrefix)
+	if at < 0 {
+		return served, informerhub.Deletion{}
+	}
+	version, uid, ok := strings.Cut(served[at+len(deletionPrefix):], "/")
+	if !ok || version == "" {
+		return served, informerhub.Deletion{}
+	}
+	return served[:at], informerhub.Deletion{Version: version, UID: uid}
 }
 
 // openToken returns the bytes between a token's format and its checksum. It returns false if either

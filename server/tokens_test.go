@@ -47,6 +47,19 @@ func TestToken_ReturnsItsPosition(t *testing.T) {
 	}
 }
 
+func TestToken_HasTheLastDeletion(t *testing.T) {
+	want := somePosition()
+	want.Deletion = informerhub.Deletion{Version: "300", UID: "0d6f5ba4-6b8c-4a3c-8a8b-5a5f6b9f1c11"}
+	for name, own := range map[string]tokens{
+		"of objects": tokensOf(deployments, watchOf(unchanged)),
+		"of patches": tokensOf(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.PatchFormat = kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE })),
+	} {
+		if position, err := own.read(own.Write(want)); err != nil || position == nil || *position != want {
+			t.Errorf("%s: resolves to %+v, %v", name, position, err)
+		}
+	}
+}
+
 func TestToken_OrderOfFieldsDoesNotMatter(t *testing.T) {
 	token := tokensOf(deployments, watchOf(withFields("spec", "metadata.name"))).Write(somePosition())
 	same := tokensOf(deployments, watchOf(withFields("{.metadata.name}", "spec", "spec.replicas")))
@@ -127,6 +140,9 @@ func TestToken_EmptyOrOfAnotherAPIVersionHasNoPosition(t *testing.T) {
 func FuzzResumeToken(f *testing.F) {
 	own := tokensOf(deployments, watchOf(unchanged))
 	f.Add(own.Write(somePosition()))
+	deleting := somePosition()
+	deleting.Deletion = informerhub.Deletion{Version: "300", UID: "uid"}
+	f.Add(own.Write(deleting))
 	f.Add("")
 	f.Add("AdM5-faHri3JAnYx")
 	f.Add(own.Write(somePosition()) + "\n")

@@ -68,7 +68,8 @@ func whileWaiting[S interface{ close() }](ctx context.Context, sendWaiting func(
 	}
 }
 
-// whileWaiting calls begin, and sends messages at an interval until begin returns.
+// whileWaiting calls begin, and sends messages at an interval until begin returns. The first message,
+// or the first one of the watch, has the kind.
 func (s *eventSender) whileWaiting(ctx context.Context, starting *startingWatch, begin func() (*watch, error)) (*watch, error) {
 	s.setKind(starting.params.metadataOnly, starting.lease)
 	return whileWaiting(ctx, func(ctx context.Context) error { return s.sendWaiting(ctx, starting) }, begin)

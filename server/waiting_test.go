@@ -53,7 +53,6 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 	_ = stream.Close()
 
 	api, send := slowAPI()
-	defer send()
 	second := newService(t, api, auth.KubeconfigAuthenticator{})
 	if stream, err = second.resources.Watch(t.Context(), request); err != nil {
 		t.Fatal(err)
@@ -61,6 +60,10 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	if waiting := receiveAny(t, stream); eventsOf(waiting) != "BOOKMARK" || waiting.GetResumeToken() != request.GetResumeToken() || request.GetResumeToken() == "" {
 		t.Errorf("it starts with %v", waiting)
+	}
+	send()
+	if resumed := receive(t, stream); eventsOf(resumed) != "BOOKMARK" || resumed.GetResource() != nil || resumed.GetSource() != 0 {
+		t.Errorf("it continues with %v: the first response has named the resource", resumed)
 	}
 }
 

@@ -119,7 +119,6 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.close()
 	s.part.Follow(w.cache.Resource())
 	s.sent = s.metrics.SentMessages(w.cache.Resource().String())
-	s.setKind(w.metadataOnly, w.lease)
 	for {
 		if err := s.followScope(ctx, w); err != nil {
 			return err

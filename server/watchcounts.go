@@ -119,7 +119,8 @@ type liveCounts struct {
 	account  ledger.Account
 	follower *follow.Follower[counts.PlanKey, *counts.State]
 
-	at follow.Moment // the moment of the counts that the client has; zero if it has none
+	at   follow.Moment // the moment of the counts that the client has; zero if it has none
+	held counts.Held   // the groups that the client has
 }
 
 // close releases everything that belongs to this stream alone.

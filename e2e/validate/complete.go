@@ -23,7 +23,7 @@ var hasObjectsOfCluster = check{
 			return ""
 		}
 		shown := differences[:min(len(differences), shownDifferences)]
-		return fmt.Sprintf("at version %s %d objects are wrong: %s", j.model.Version, len(differences), strings.Join(shown, "; "))
+		return fmt.Sprintf("at version %s %d objects are wrong: %s", j.model.Newest, len(differences), strings.Join(shown, "; "))
 	},
 }
 
@@ -42,24 +42,16 @@ func (j *judge) closesVersion() bool {
 	return j.evidence.EveryStep && j.response.Token != "" && !j.isAmidCatchUp()
 }
 
-// isOpen reports whether more events may follow at the model's version: several objects may be
-// deleted at the version of a DELETED.
-func (j *judge) isOpen() bool {
-	last := j.response.last()
-	return last != nil && mayShareVersion(last.GetType()) && !j.model.isClosed(j.model.Version)
-}
-
-// mayShareVersion reports whether an event may have the version of one of several deletions.
-func mayShareVersion(eventType kubeconnectv1.EventType) bool {
-	return eventType == kubeconnectv1.EventType_EVENT_TYPE_DELETED || eventType == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
-}
+// isOpen reports whether more events may follow at the newest version that was sent: several objects
+// may be deleted at the version of a DELETED. A BOOKMARK behind it has an older version.
+func (j *judge) isOpen() bool { return !j.model.isClosed(j.model.Newest) }
 
 // differences describes the objects that the client lacks, and those that it should not have.
 func (j *judge) differences() []string {
 	var differences []string
 	for _, key := range j.evidence.Writes.keys() {
 		held := j.model.Objects[key]
-		version := j.model.Version
+		version := j.model.Newest
 		if held != nil && j.isOpen() {
 			version = newerOf(j.model.Closed, held.GetResourceVersion()) // its DELETED may follow
 		}
@@ -185,6 +177,19 @@ var kindIsPresent = check{
 			return "it does not name a kind"
 		}
 		return ""
+	},
+}
+
+// kindIsNotRepeated judges streams whose permissions do not change. While a recreated resource is
+// awaited, its kind is repeated.
+var kindIsNotRepeated = check{
+	guarantee: Complete,
+	name:      "only the first response of a stream and a RESET name the kind",
+	broken: func(j *judge) string {
+		if j.evidence.Rights != nil || j.response.Kind == nil || j.response == &j.call.Responses[0] || j.response.has(kubeconnectv1.EventType_EVENT_TYPE_RESET) {
+			return ""
+		}
+		return "it names the kind again"
 	},
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
@@ -70,6 +72,23 @@ func (c *Counts) Apply(response *kubeconnectv1.WatchCountsResponse) string {
 	return problem
 }
 
+// repeats describes a group of a response that the client has already, or a removed group that it does
+// not have.
+func (c *Counts) repeats(response *kubeconnectv1.WatchCountsResponse) string {
+	for _, group := range response.GetGroups() {
+		key := groupKey(group.GetValues())
+		held := c.Groups[key]
+		switch {
+		case response.GetReset_():
+		case held == nil && group.GetCount() == 0:
+			return "the client has no group " + key
+		case held != nil && proto.Equal(held, group):
+			return "the client has the group " + key + " with these numbers"
+		}
+	}
+	return ""
+}
+
 func isWaitingForCounts(response *kubeconnectv1.WatchCountsResponse) bool {
 	return response.GetResourceVersion() == "" && !response.GetReset_()
 }
@@ -119,6 +138,7 @@ func (r *CountsRecording) Violations(evidence Evidence) (violations []Violation)
 				}
 			}
 			note(Ordered, "the version of counts never decreases without a reset", olderCounts(held.Last, response.Message))
+			note(Unique, "a group is sent when its numbers have changed", held.repeats(response.Message))
 			note(Complete, "counts apply to the client's counts", held.Apply(response.Message))
 			note(Fresh, "counts have freshness", lacksFreshness(response.Message))
 			note(Complete, "counts are those of the cluster at their version", j.differences(response))

@@ -54,14 +54,20 @@ func TestCountsRecording_FaultsAreViolations(t *testing.T) {
 		edit func(call *CountsCall)
 		want string
 	}{
-		"no reset first":            {func(call *CountsCall) { call.Responses[1].Message.Reset_ = false }, "the first response has no reset"},
-		"an older version":          {func(call *CountsCall) { call.Responses[3].Message.ResourceVersion = "4" }, "never decreases without a reset"},
-		"no freshness":              {func(call *CountsCall) { call.Responses[2].Message.Freshness = nil }, "freshness"},
-		"another total":             {func(call *CountsCall) { call.Responses[3].Message.TotalCount = 4 }, "in total the count is 4, not 3 to 3"},
-		"another sum of all":        {func(call *CountsCall) { call.Responses[2].Message.Aggregates[0].Exact = "12" }, `in total sum 0 is "12", not 13`},
-		"a group that stays":        {func(call *CountsCall) { call.Responses[3].Message.Groups = nil }, "of the group [3]"},
-		"a group that is missing":   {func(call *CountsCall) { call.Responses[2].Message.Groups = call.Responses[2].Message.Groups[:1] }, "of the group [4]"},
-		"another sum of a group":    {func(call *CountsCall) { call.Responses[2].Message.Groups[1].Aggregates[0].Exact = "0.4" }, "of the group [4] sum 0"},
+		"no reset first":          {func(call *CountsCall) { call.Responses[1].Message.Reset_ = false }, "the first response has no reset"},
+		"an older version":        {func(call *CountsCall) { call.Responses[3].Message.ResourceVersion = "4" }, "never decreases without a reset"},
+		"no freshness":            {func(call *CountsCall) { call.Responses[2].Message.Freshness = nil }, "freshness"},
+		"another total":           {func(call *CountsCall) { call.Responses[3].Message.TotalCount = 4 }, "in total the count is 4, not 3 to 3"},
+		"another sum of all":      {func(call *CountsCall) { call.Responses[2].Message.Aggregates[0].Exact = "12" }, `in total sum 0 is "12", not 13`},
+		"a group that stays":      {func(call *CountsCall) { call.Responses[3].Message.Groups = nil }, "of the group [3]"},
+		"a group that is missing": {func(call *CountsCall) { call.Responses[2].Message.Groups = call.Responses[2].Message.Groups[:1] }, "of the group [4]"},
+		"another sum of a group":  {func(call *CountsCall) { call.Responses[2].Message.Groups[1].Aggregates[0].Exact = "0.4" }, "of the group [4] sum 0"},
+		"a group without a change": {func(call *CountsCall) {
+			call.Responses[2].Message.Groups = append(call.Responses[2].Message.Groups, countOf(1, 1, "1"))
+		}, "the client has the group [1] with these numbers"},
+		"a removed group that was not sent": {func(call *CountsCall) {
+			call.Responses[3].Message.Groups = append(call.Responses[3].Message.Groups, countOf(7, 0, ""))
+		}, "the client has no group [7]"},
 		"an error for the client":   {func(call *CountsCall) { call.Err = connect.NewWireError(connect.CodeInternal, errors.New("fault")) }, "it ended with"},
 		"an end without any reason": {func(call *CountsCall) { call.Err = nil }, "it ended with success"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -102,6 +103,15 @@ func ackedAt(second int) *Writes {
 func goneAt(second int) *Writes {
 	writes := history()
 	writes.byKey[Key{"ns", "a"}][2].Acked = began.Add(time.Duration(second) * time.Second)
+	return writes
+}
+
+// deletedAfterABookmark is history, with an object that was created before the bookmark at 13 and
+// deleted after it.
+func deletedAfterABookmark() *Writes {
+	writes, deletion := history(), deletedBy("d", "14")
+	deletion.Exact = true
+	writes.Add(written("d", "8"), deletion)
 	return writes
 }
 
@@ -224,7 +234,8 @@ func split(r *Recording) *Recording {
 	var responses []Response
 	for _, event := range call.Responses[0].Events {
 		if event.GetObject().GetContent() == nil {
-			event.Object.Uid += string(make([]byte, fullResponse))
+			large := protowire.AppendBytes(protowire.AppendTag(nil, protowire.MaxValidNumber, protowire.BytesType), make([]byte, fullResponse))
+			event.Object.ProtoReflect().SetUnknown(large)
 			continue
 		}
 		event.Object.Content = &kubeconnectv1.Object_Json{Json: make([]byte, fullResponse)}

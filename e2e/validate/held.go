@@ -31,17 +31,37 @@ var changedIsHeld = rule{
 	},
 }
 
-var changedIsTheSame = rule{
+var modifiedIsTheSame = rule{
 	guarantee: Complete,
-	name:      "MODIFIED and DELETED have the UID that the client has",
+	name:      "MODIFIED has the UID that the client has",
 	exact:     true,
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
-		held, ok := model.Objects[KeyOf(event.GetObject())]
-		if !ok || !isChange(event) || held.GetUid() == event.GetObject().GetUid() {
+		if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
 			return ""
 		}
-		return fmt.Sprintf("the client has UID %s under that name, not %s", held.GetUid(), event.GetObject().GetUid())
+		return otherUID(model, event)
 	},
+}
+
+// deletedIsTheSame applies to latest states too: a client that identifies objects by their names must
+// not lose one that was created after the deletion.
+var deletedIsTheSame = rule{
+	guarantee: Complete,
+	name:      "DELETED has the UID that the client has, or none",
+	broken: func(model *Model, event *kubeconnectv1.Event) string {
+		if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_DELETED || event.GetObject().GetUid() == "" {
+			return ""
+		}
+		return otherUID(model, event)
+	},
+}
+
+func otherUID(model *Model, event *kubeconnectv1.Event) string {
+	held, ok := model.Objects[KeyOf(event.GetObject())]
+	if !ok || held.GetUid() == event.GetObject().GetUid() {
+		return ""
+	}
+	return fmt.Sprintf("the client has UID %s under that name, not %s", held.GetUid(), event.GetObject().GetUid())
 }
 
 func isChange(event *kubeconnectv1.Event) bool {

@@ -211,7 +211,7 @@ func (j *judge) note(guarantee Guarantee, rule, problem string) {
 var (
 	eventChecks    = []check{deliveredOnceBetweenResets, changeIsVisible, bookmarkCloses, recreatedIsDeletedFirst, contentIsPresent, resetIsFirst, isAsWritten, contentIsAsWritten, everyStepIsSent, versionIsPresent, sentWithPermission, changeFollowsPermissions}
 	responseChecks = []check{
-		hasObjectsOfCluster, kindIsPresent,
+		hasObjectsOfCluster, kindIsPresent, kindIsNotRepeated,
 		tokenIsPresent, noTokenInSnapshot,
 		neverSilent,
 		freshIsCurrent, freshHasNothingDeleted, freshnessIsPresent, contactIsPast, contactGoesForward, outageIsReported, recoveryIsReported,

@@ -40,7 +40,11 @@ func TestRecording_CorrectOnesHaveNoViolations(t *testing.T) {
 		"a late deletion, whose version is unknown": {change(correctRecording(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[1].ResourceVersion = "8"
 		}), all()},
-		"a deletion that is sent again after a resume":  {deletedAgain(), all()},
+		"a deletion that is sent again after a resume": {deletedAgain(), all()},
+		"a deletion that the bookmark behind latest states is older than": {change(resumed(), func(r *Recording) {
+			states := &r.Calls[1].Responses[0]
+			states.Events = append(states.Events, newDeleted("d", "14", "14"))
+		}), Evidence{Writes: deletedAfterABookmark()}},
 		"a client that goes back to an earlier message": {wentBack(), all()},
 		"writes acknowledged before the last contact":   {correctRecording(), Evidence{Writes: ackedAt(13), Delivery: 2 * time.Second}},
 		"writes in transit at the last contact":         {correctRecording(), Evidence{Writes: ackedAt(10), Delivery: 2 * time.Second}},
@@ -176,6 +180,15 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 				r.Calls[1].Responses = append(r.Calls[1].Responses, after(23, "token at 14", full(object(modified, "d", "14"))))
 			}, Evidence{}, Complete, 10,
 		},
+		"a bookmark older than a deletion that was not sent": {
+			resumed(), func(*Recording) {}, Evidence{Writes: deletedAfterABookmark()}, Complete, 9,
+		},
+		"DELETED of the predecessor of an object, in latest states": {
+			resumed(), func(r *Recording) {
+				events := r.Calls[1].Responses[0].Events
+				r.Calls[1].Responses[0].Events = append(events, withUID(newDeleted("b", "14", "14"), "before"))
+			}, Evidence{}, Complete, 9,
+		},
 		"DELETED without content, at the client's last version": {
 			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[1] = newDeleted("a", "6", "9") }, Evidence{}, Complete, 5,
 		},
@@ -198,6 +211,12 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 		},
 		"RESET without the kind": {
 			correctRecording(), func(r *Recording) { r.Calls[0].Responses[0].Kind = nil }, Evidence{}, Complete, 3,
+		},
+		"the kind again, after a wait": {
+			resumed(), func(r *Recording) {
+				waitFirst(&r.Calls[1], Response{Token: "token at 5", Freshness: &kubeconnectv1.Freshness{Stale: true}})
+				r.Calls[1].Responses[1] = begins(r.Calls[1].Responses[1])
+			}, Evidence{}, Complete, 9,
 		},
 		"a response without a token": {
 			correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }, all(), Resumable, 4,

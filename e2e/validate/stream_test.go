@@ -133,11 +133,11 @@ func TestStream_FaultsAreFoundWithTheirRule(t *testing.T) {
 		},
 		"a recreated object as MODIFIED": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), withUID(object(modified, "a", "4"), "second")},
-			rule:   changedIsTheSame.name, index: 3,
+			rule:   modifiedIsTheSame.name, index: 3,
 		},
 		"a deletion with the new object's UID": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), withUID(newDeleted("a", "1", "4"), "second")},
-			rule:   changedIsTheSame.name, index: 3,
+			rule:   deletedIsTheSame.name, index: 3,
 		},
 		"a change sent twice": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), object(modified, "a", "4"), object(modified, "a", "4")},

@@ -25,6 +25,7 @@ type group struct {
 	changed uint64        // the generation of the last change
 	place   *list.Element // in State.live, or in State.removed if the group has no objects; nil in neither
 	size    int           // estimated bytes in a message; 0 if it is not in State.live
+	slot    int           // its number, unique among the groups of the State at a time
 }
 
 // groupBytes estimates the memory of a group and its place in maps and lists, without its key, values
@@ -81,6 +82,7 @@ func (g *group) compare(other *group) int {
 // Group is the number and the aggregates of the objects with the same values. It is a copy, and does
 // not change.
 type Group struct {
+	slot    int // see group
 	values  []scalar.Value
 	count   int64
 	columns []tally.Summary
@@ -88,7 +90,7 @@ type Group struct {
 
 // copied returns a copy of the group.
 func (g *group) copied() Group {
-	copied := Group{values: g.values, count: g.count}
+	copied := Group{slot: g.slot, values: g.values, count: g.count}
 	if g.count > 0 {
 		copied.columns = make([]tally.Summary, len(g.columns))
 	}

@@ -40,6 +40,9 @@ type State struct {
 	forgotten    uint64 // removed groups up to this generation may be missing in removed
 	changed      uint64 // the generation of the last change that was counted
 
+	slots int   // number of slots in use or free
+	free  []int // slots of groups that were dropped
+
 	touched []*group // by the change that is being made
 }
 
@@ -119,7 +122,7 @@ func (s *State) settle(g *group, generation uint64) {
 	g.changed = generation
 	switch {
 	case isNew:
-		g.created = generation
+		g.created, g.slot = generation, s.takeSlot()
 	case g.count == 0 && g.created == generation: // no reader has seen it
 		s.drop(g)
 		return
@@ -149,7 +152,20 @@ func (s *State) takeOut(g *group) {
 	g.place = nil
 }
 
+// takeSlot returns a slot for a new group. No reader has a group of a free slot: its removal is older
+// than what the reader has read, or the reader is sent all groups.
+func (s *State) takeSlot() int {
+	if last := len(s.free) - 1; last >= 0 {
+		slot := s.free[last]
+		s.free = s.free[:last]
+		return slot
+	}
+	s.slots++
+	return s.slots - 1
+}
+
 func (s *State) drop(g *group) {
+	s.free = append(s.free, g.slot)
 	delete(s.counter.groups, g.key)
 	s.counter.bytes -= g.bytes()
 }
@@ -176,12 +192,12 @@ func (s *State) check() error {
 
 // Bytes implements follow.State.
 func (s *State) Bytes() int {
-	return s.counter.bytes + s.counter.bufferBytes() + cap(s.touched)*pointerBytes
+	return s.counter.bytes + s.counter.bufferBytes() + (cap(s.touched)+cap(s.free))*pointerBytes
 }
 
 // Difference is what a reader needs to follow a state.
 type Difference struct {
-	// Reset reports that Groups are all groups. Otherwise they are those that have changed.
+	// Reset reports that Groups are all groups. Otherwise they are the ones that were changed.
 	Reset  bool
 	Groups []Group
 	Total  Group
@@ -196,8 +212,8 @@ func (s *State) All() Difference {
 	return all
 }
 
-// Since returns the groups that have changed after a generation of the same state; all groups if
-// these are no longer known.
+// Since returns the groups that were changed after a generation of the same state; all groups if
+// these are no longer known. A reader may have some of them as they are now: see [Held].
 func (s *State) Since(generation uint64) Difference {
 	if generation < s.forgotten {
 		return s.All()

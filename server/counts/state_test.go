@@ -75,6 +75,7 @@ func TestPlan_KeyIsThatOfTheSameCounts(t *testing.T) {
 // reader is a client: the groups that it has, by their values, and the generation that it has read.
 type reader struct {
 	generation uint64
+	held       Held
 	groups     map[string]string
 	total      string
 }
@@ -86,12 +87,18 @@ func (r *reader) read(t *rapid.T, state *State, generation uint64) {
 		difference = state.All()
 	}
 	if difference.Reset {
-		r.groups = map[string]string{}
+		r.groups, r.held = map[string]string{}, Held{}
 	}
 	plan := state.counter.plan
 	for _, g := range difference.Groups {
 		encoded := plan.Encode(g)
 		key := text(encoded.GetValues())
+		if !r.held.Take(g, encoded) {
+			continue
+		}
+		if known, ok := r.groups[key]; ok && known == text(encoded) || !ok && encoded.GetCount() == 0 {
+			t.Fatalf("the reader has %v, and gets %s of %s", r.groups, text(encoded), key)
+		}
 		if encoded.GetCount() == 0 {
 			if difference.Reset {
 				t.Fatalf("removed group %s is sent with a reset", key)

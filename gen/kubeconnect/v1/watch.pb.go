@@ -33,7 +33,9 @@ const (
 	// The object has changed, and matches the selection as before.
 	EventType_EVENT_TYPE_MODIFIED EventType = 2
 	// The object was deleted, or has stopped matching the selection. The object is its last
-	// state that matched. Ignore the deletion of an object that you do not have.
+	// state that matched. Ignore the deletion of an object that you do not have. If the event has
+	// a UID, compare it: an object that you have under the same name with another UID is another
+	// object.
 	EventType_EVENT_TYPE_DELETED EventType = 3
 	// Discard all objects: a snapshot follows as ADDED events, up to SYNCED. The snapshot
 	// is sent in parts, each with the cluster's state at the time when it is sent. Changes
@@ -46,14 +48,15 @@ const (
 	// one version.
 	EventType_EVENT_TYPE_SYNCED EventType = 5
 	// No change: everything up to the event's resource version has been delivered, and
-	// nothing at or below it follows. After a deletion the version can be older than one that
-	// was sent before, until the service knows that no other object was deleted at the same
-	// version. Of Events it knows that only when another Event changes. The time between two
-	// responses of a stream is never more than ten seconds, because BOOKMARK is sent if there
-	// is nothing else to send. A BOOKMARK without a version means that the stream waits for
-	// the service's first snapshot of the resource (freshness is then stale), or for
-	// min_resource_version or the version of the resume token, which this replica has not
-	// reached. It does not change your objects, and has the resume token of the request.
+	// nothing at or below it follows. After a DELETED the version can be older than the one of
+	// the DELETED, until the service knows that no other object was deleted at the same
+	// version: your objects are then those at the version of the DELETED. Of Events it knows
+	// that only when another Event changes. The time between two responses of a stream is never
+	// more than ten seconds, because BOOKMARK is sent if there is nothing else to send. A BOOKMARK
+	// without a version means that the stream waits for the service's first snapshot of the
+	// resource (freshness is then stale), or for min_resource_version or the version of the
+	// resume token, which this replica has not reached. It does not change your objects, and has
+	// the resume token of the request.
 	EventType_EVENT_TYPE_BOOKMARK EventType = 6
 	// Only in a page (see WatchRequest.limit): the object has another place, and is otherwise
 	// unchanged. The object has no content.
@@ -194,7 +197,9 @@ type WatchRequest struct {
 	// The encoding of the objects. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	// As in GetRequest, also for a resource that is not cached. The stream begins when the
-	// version is reached; after five seconds it ends with DEADLINE_EXCEEDED.
+	// version is reached; after five seconds it ends with DEADLINE_EXCEEDED. Of a resource
+	// without bookmarks, such as events, SYNCED can have an older version: that of the last
+	// change of the resource. The snapshot has everything up to min_resource_version nevertheless.
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// The name of a single object, for which a permission for that name is sufficient. A
 	// namespaced resource needs the namespace too. If there is no such object, the snapshot
@@ -594,7 +599,8 @@ type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource and kind of the objects. Set in the first response of a stream, in each
 	// response that begins with RESET, and in the response that follows a change of the
-	// caller's permissions. It applies until it is set again.
+	// caller's permissions; also in a BOOKMARK without a version, while the stream waits for a
+	// resource that was recreated. It applies until it is set again.
 	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The events, in order. Apply them one after another.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`

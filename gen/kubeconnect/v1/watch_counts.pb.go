@@ -46,9 +46,12 @@ type WatchCountsRequest struct {
 	RequireAllNamespaces bool `protobuf:"varint,11,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
 	// As in CountRequest.
 	Aggregates []*Aggregate `protobuf:"bytes,12,rep,name=aggregates,proto3" json:"aggregates,omitempty"`
-	// The minimum time between two responses with changes. From 100 ms to 60 s; other values
-	// are INVALID_ARGUMENT. Default: 1 s. The first change after a quiet time is sent
-	// without this delay.
+	// The minimum time between two responses with changes, from the end of sending one to the
+	// beginning of sending the next: if the network delays the first one, they can arrive closer
+	// together. From 100 ms to 60 s; other values are INVALID_ARGUMENT. Default: 1 s. The first
+	// change after a quiet time is sent without this delay, and so is a response with reset
+	// after a change of the caller's permissions. Responses without changes are sent in between
+	// if freshness changes.
 	MinInterval   *durationpb.Duration `protobuf:"bytes,13,opt,name=min_interval,json=minInterval,proto3" json:"min_interval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -170,7 +173,9 @@ type WatchCountsResponse struct {
 	// Discard all groups: this response has all of them. True for the first response, and
 	// later if the service has to count again, or if the caller's permissions change.
 	Reset_ bool `protobuf:"varint,2,opt,name=reset,proto3" json:"reset,omitempty"`
-	// The groups that have changed, in no order. A group with the count 0 no longer exists.
+	// The groups whose numbers are not the ones that this stream sent last, in no order. A group
+	// with the count 0 no longer exists. Groups that have changed and changed back are omitted, so
+	// that a response can have a newer version and no groups.
 	Groups []*ObjectGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
 	// The number of objects that match. Set in every response.
 	TotalCount int64 `protobuf:"varint,4,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`

@@ -86,7 +86,9 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
    * five seconds, or shortly before the call's own deadline, the call fails with
    * DEADLINE_EXCEEDED and retry_after_seconds. "0" and what is not a version are
    * INVALID_ARGUMENT. A read from the API server does not wait: it includes all earlier
-   * writes.
+   * writes. The version can be that of another resource's write. The API server sends no
+   * bookmarks of some resources, such as events: the service then lists their metadata, at
+   * most once a second for all readers together, and the first time after two seconds.
    *
    * @generated from field: string min_resource_version = 7;
    */

@@ -100,9 +100,12 @@ export type WatchCountsRequest = Message<"kubeconnect.v1.WatchCountsRequest"> & 
   aggregates: Aggregate[];
 
   /**
-   * The minimum time between two responses with changes. From 100 ms to 60 s; other values
-   * are INVALID_ARGUMENT. Default: 1 s. The first change after a quiet time is sent
-   * without this delay.
+   * The minimum time between two responses with changes, from the end of sending one to the
+   * beginning of sending the next: if the network delays the first one, they can arrive closer
+   * together. From 100 ms to 60 s; other values are INVALID_ARGUMENT. Default: 1 s. The first
+   * change after a quiet time is sent without this delay, and so is a response with reset
+   * after a change of the caller's permissions. Responses without changes are sent in between
+   * if freshness changes.
    *
    * @generated from field: google.protobuf.Duration min_interval = 13;
    */
@@ -139,7 +142,9 @@ export type WatchCountsResponse = Message<"kubeconnect.v1.WatchCountsResponse"> 
   reset: boolean;
 
   /**
-   * The groups that have changed, in no order. A group with the count 0 no longer exists.
+   * The groups whose numbers are not the ones that this stream sent last, in no order. A group
+   * with the count 0 no longer exists. Groups that have changed and changed back are omitted, so
+   * that a response can have a newer version and no groups.
    *
    * @generated from field: repeated kubeconnect.v1.ObjectGroup groups = 3;
    */

@@ -91,7 +91,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
 
   /**
    * As in GetRequest, also for a resource that is not cached. The stream begins when the
-   * version is reached; after five seconds it ends with DEADLINE_EXCEEDED.
+   * version is reached; after five seconds it ends with DEADLINE_EXCEEDED. Of a resource
+   * without bookmarks, such as events, SYNCED can have an older version: that of the last
+   * change of the resource. The snapshot has everything up to min_resource_version nevertheless.
    *
    * @generated from field: string min_resource_version = 8;
    */
@@ -338,7 +340,8 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   /**
    * The resource and kind of the objects. Set in the first response of a stream, in each
    * response that begins with RESET, and in the response that follows a change of the
-   * caller's permissions. It applies until it is set again.
+   * caller's permissions; also in a BOOKMARK without a version, while the stream waits for a
+   * resource that was recreated. It applies until it is set again.
    *
    * @generated from field: kubeconnect.v1.Resource resource = 1;
    */
@@ -778,7 +781,9 @@ export enum EventType {
 
   /**
    * The object was deleted, or has stopped matching the selection. The object is its last
-   * state that matched. Ignore the deletion of an object that you do not have.
+   * state that matched. Ignore the deletion of an object that you do not have. If the event has
+   * a UID, compare it: an object that you have under the same name with another UID is another
+   * object.
    *
    * @generated from enum value: EVENT_TYPE_DELETED = 3;
    */
@@ -806,14 +811,15 @@ export enum EventType {
 
   /**
    * No change: everything up to the event's resource version has been delivered, and
-   * nothing at or below it follows. After a deletion the version can be older than one that
-   * was sent before, until the service knows that no other object was deleted at the same
-   * version. Of Events it knows that only when another Event changes. The time between two
-   * responses of a stream is never more than ten seconds, because BOOKMARK is sent if there
-   * is nothing else to send. A BOOKMARK without a version means that the stream waits for
-   * the service's first snapshot of the resource (freshness is then stale), or for
-   * min_resource_version or the version of the resume token, which this replica has not
-   * reached. It does not change your objects, and has the resume token of the request.
+   * nothing at or below it follows. After a DELETED the version can be older than the one of
+   * the DELETED, until the service knows that no other object was deleted at the same
+   * version: your objects are then those at the version of the DELETED. Of Events it knows
+   * that only when another Event changes. The time between two responses of a stream is never
+   * more than ten seconds, because BOOKMARK is sent if there is nothing else to send. A BOOKMARK
+   * without a version means that the stream waits for the service's first snapshot of the
+   * resource (freshness is then stale), or for min_resource_version or the version of the
+   * resume token, which this replica has not reached. It does not change your objects, and has
+   * the resume token of the request.
    *
    * @generated from enum value: EVENT_TYPE_BOOKMARK = 6;
    */
