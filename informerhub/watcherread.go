@@ -20,7 +20,8 @@ type readResult struct {
 	part       *snapshotPart
 	position   Position
 	through    string // see Batch
-	// freshness is the cache's freshness at the time of the read.
+	// freshness is the cache's freshness at the time of the read. Its LastContact is not later than the
+	// time of the first change after those that were read.
 	freshness   Freshness
 	oldest      int64       // the time of the oldest change, in Unix nanoseconds; 0 if there is none
 	more        bool        // there is more to read
@@ -123,6 +124,10 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 	result.position.Version = last.closes
 	if object.Older(last.version, feed.window.at(last.seq+1).version) {
 		result.position.Version = last.version
+	}
+	result.freshness = w.cache.freshnessLocked()
+	if pending := time.Unix(0, feed.window.at(last.seq+1).at); pending.Before(result.freshness.LastContact) {
+		result.freshness.LastContact = pending
 	}
 	w.cursor = last.seq
 	return result
