@@ -52,7 +52,7 @@ func NewClusterAuthenticator(client kubernetes.Interface, options ClusterAuthent
 		follows = newDependencies(client, options.Metadata, options.FollowedTTL)
 	}
 	return &ClusterAuthenticator{
-		tokens:       newTokens(client.AuthenticationV1().TokenReviews(), options.Audiences, follows),
+		tokens:       newTokens(client.AuthenticationV1(), options.Audiences, follows),
 		clientCA:     authorities,
 		certificates: newCertificates(authorities),
 		keepTokens:   options.KeepTokens,

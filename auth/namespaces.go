@@ -81,7 +81,7 @@ func (a *Authorizer) candidatesFor(ctx context.Context, caller caller, attribute
 	case state == synced:
 		return a.rbac.namespaces(caller.subjects, attributes), nil
 	}
-	return nil, unavailable(ctx, "for its roles and bindings")
+	return nil, unavailable(ctx, "for its roles and bindings", nil)
 }
 
 // runNamespaces keeps the names of all namespaces from when they are first needed. If RBAC provides
@@ -104,7 +104,7 @@ func (a *Authorizer) allNamespaces(ctx, waitCtx context.Context) ([]string, erro
 			"nor namespaces, so it cannot find the namespaces that you can read: name one, " +
 			"or ask the service's operator to grant the permission"))
 	}
-	return nil, unavailable(ctx, "for its namespaces")
+	return nil, unavailable(ctx, "for its namespaces", nil)
 }
 
 // confirm reviews each candidate.

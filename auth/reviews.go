@@ -9,10 +9,11 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	userinfo "k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
 )
 
 // maxReviews bounds the cached decisions, separately for allowed and denied ones; the least
@@ -21,7 +22,7 @@ const maxReviews = 32768
 
 // reviews authorizes callers by SubjectAccessReview, and caches the decisions.
 type reviews struct {
-	client     authorizationclient.AuthorizationV1Interface
+	client     rest.Interface // of the authorization API
 	changes    *changeNotifier
 	extra      []string // the keys of credentialExtra that authorizers use
 	lookups    *lookups[Decision]
@@ -38,7 +39,7 @@ func newReviews(
 	client authorizationclient.AuthorizationV1Interface, changes *changeNotifier, options AuthorizerOptions,
 ) *reviews {
 	return &reviews{
-		client:     client,
+		client:     client.RESTClient(),
 		changes:    changes,
 		extra:      options.Extra,
 		lookups:    newLookups[Decision]("SubjectAccessReview"),
@@ -94,7 +95,7 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 	case errors.Is(err, errNoSlot):
 		return Decision{}, throttledError(err)
 	case err != nil && !aboutTheQuestion(err):
-		return Decision{}, unavailable(ctx, "what "+caller.String()+" may do")
+		return Decision{}, unavailable(ctx, "what "+caller.String()+" may do", err)
 	}
 	return decision, err
 }
@@ -166,18 +167,17 @@ func (r *reviews) review(
 	ctx context.Context, identity Identity, attributes Attributes,
 ) (authorizationv1.SubjectAccessReviewStatus, error) {
 	if identity.own {
-		review, err := r.client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		reviewed := &authorizationv1.SelfSubjectAccessReview{}
+		err := sendReview(ctx, r.client, "selfsubjectaccessreviews", &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes:    attributes.resource(),
 				NonResourceAttributes: attributes.nonResource(),
 			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			return authorizationv1.SubjectAccessReviewStatus{}, err
-		}
-		return review.Status, nil
+		}, reviewed)
+		return reviewed.Status, err
 	}
-	review, err := r.client.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+	reviewed := &authorizationv1.SubjectAccessReview{}
+	err := sendReview(ctx, r.client, "subjectaccessreviews", &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:                  identity.Username,
 			UID:                   identity.UID,
@@ -186,11 +186,15 @@ func (r *reviews) review(
 			ResourceAttributes:    attributes.resource(),
 			NonResourceAttributes: attributes.nonResource(),
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return authorizationv1.SubjectAccessReviewStatus{}, err
-	}
-	return review.Status, nil
+	}, reviewed)
+	return reviewed.Status, err
+}
+
+// sendReview sends a review, and decodes the response into another object. Unlike the typed clients
+// it does not repeat the request when the API server says when to try again: the breaker decides when
+// the API server is asked again.
+func sendReview(ctx context.Context, client rest.Interface, resource string, review, into runtime.Object) error {
+	return client.Post().Resource(resource).Body(review).MaxRetries(0).Do(ctx).Into(into)
 }
 
 func extraOf(identity Identity) map[string]authorizationv1.ExtraValue {

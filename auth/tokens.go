@@ -13,9 +13,9 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
 )
 
@@ -36,7 +36,7 @@ const (
 // tokens authenticates bearer tokens by TokenReview. It stores no token: results are cached by a
 // keyed hash, whose key only this process knows (after k8s.io/apiserver's token cache).
 type tokens struct {
-	reviews        authenticationclient.TokenReviewInterface
+	reviews        rest.Interface // of the authentication API
 	audiences      []string
 	key            []byte
 	lookups        *lookups[tokenResult]
@@ -60,12 +60,12 @@ type tokenResult struct {
 }
 
 func newTokens(
-	reviews authenticationclient.TokenReviewInterface, audiences []string, dependencies *dependencies,
+	client authenticationclient.AuthenticationV1Interface, audiences []string, dependencies *dependencies,
 ) *tokens {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never returns an error
 	return &tokens{
-		reviews:        reviews,
+		reviews:        client.RESTClient(),
 		audiences:      audiences,
 		key:            key,
 		lookups:        newLookups[tokenResult]("TokenReview"),
@@ -89,7 +89,7 @@ func (t *tokens) authenticate(ctx context.Context, token string) (Identity, erro
 		case errors.Is(err, errNoSlot):
 			return Identity{}, throttledError(err)
 		case err != nil:
-			return Identity{}, unavailable(ctx, "who is calling")
+			return Identity{}, unavailable(ctx, "who is calling", err)
 		}
 	}
 	return result.identity, result.rejected
@@ -169,11 +169,11 @@ func (t *tokens) cacheResult(key, token string, result tokenResult) {
 
 func (t *tokens) review(ctx context.Context, token string) (tokenResult, error) {
 	t.lookups.counts.requested.Add(1)
-	review, err := t.reviews.Create(ctx, &authenticationv1.TokenReview{
+	review := &authenticationv1.TokenReview{}
+	if err := sendReview(ctx, t.reviews, "tokenreviews", &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return tokenResult{}, errors.New(withoutToken(err.Error(), token))
+	}, review); err != nil {
+		return tokenResult{}, &tokenReviewError{withoutToken(err.Error(), token), err}
 	}
 	if text := review.Status.Error; text != "" {
 		slog.DebugContext(ctx, "the API server rejected a bearer token", "error", withoutToken(text, token))
