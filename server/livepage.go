@@ -192,6 +192,9 @@ func (p *livePage) Close() {
 	}
 }
 
+// RequestBookmark implements watcher.
+func (p *livePage) RequestBookmark() { p.bookmarkAt = time.Time{} }
+
 // NextUntil implements watcher: see [informerhub.Watcher.NextUntil].
 func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (informerhub.Batch, error) {
 	if p.follower == nil {
