@@ -185,6 +185,7 @@ func (b *breaker) failLocked(probe bool, err error) {
 	b.problem = problemOf(err)
 	switch {
 	case !b.open && b.failures >= tripAfter:
+		slog.Warn("the API server does not answer reviews of callers: calls fail, and streams are stale", "review", b.name, "problem", b.problem)
 		b.pause = wait.Backoff{Duration: minProbePause, Factor: 2, Steps: 10, Cap: maxProbePause, Jitter: probeJitter}
 		b.setLocked(true, false)
 	case !probe:

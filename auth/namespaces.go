@@ -48,7 +48,7 @@ func (n Namespaces) Equal(other Namespaces) bool {
 func (a *Authorizer) Namespaces(ctx context.Context, identity Identity, attributes Attributes) (Namespaces, error) {
 	caller := a.reviews.caller(identity)
 	attributes.Namespace = ""
-	everywhere, err := a.reviews.decide(ctx, caller, attributes)
+	everywhere, err := a.reviews.decideOrLast(ctx, caller, attributes)
 	if err != nil || everywhere.Allowed {
 		return Namespaces{All: everywhere.Allowed}, err
 	}

@@ -46,6 +46,7 @@ type tokens struct {
 	acceptedBefore *lru.Cache // the users of the tokens that were accepted in their last review
 
 	dependencies *dependencies
+	grace        time.Duration // see ClusterAuthenticatorOptions
 }
 
 // tokenResult is the result of a token's review.
@@ -56,11 +57,13 @@ type tokenResult struct {
 	reviewed      time.Time
 	validUntil    time.Time // the end of the validity of an accepted token's review, in any case
 	followedUntil time.Time // the end of its validity while the token's dependencies exist
+	graceUntil    time.Time // the end of its validity while the API server does not review it
 	bound         boundTo
 }
 
 func newTokens(
 	client authenticationclient.AuthenticationV1Interface, audiences []string, dependencies *dependencies,
+	grace time.Duration,
 ) *tokens {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never returns an error
@@ -75,6 +78,7 @@ func newTokens(
 		acceptedBefore: lru.New(maxKnown),
 
 		dependencies: dependencies,
+		grace:        grace,
 	}
 }
 
@@ -85,6 +89,9 @@ func (t *tokens) authenticate(ctx context.Context, token string) (Identity, erro
 	if !ok {
 		var err error
 		result, err = t.find(ctx, key, token)
+		if last, ok := t.last(key); ok && err != nil {
+			return last.identity, nil
+		}
 		switch {
 		case errors.Is(err, errNoSlot):
 			return Identity{}, throttledError(err)
@@ -131,6 +138,14 @@ func (t *tokens) cached(key string) (tokenResult, bool) {
 	return tokenResult{}, false
 }
 
+// last returns the last review of an accepted token if it counts while the API server does not review
+// the token. Nothing that the token depends on was seen to be deleted.
+func (t *tokens) last(key string) (tokenResult, bool) {
+	value, _ := t.accepted.Get(key)
+	result, ok := value.(tokenResult)
+	return result, ok && time.Now().Before(result.graceUntil) && !t.dependencies.isGone(result.bound)
+}
+
 func (t *tokens) isValid(result tokenResult) bool {
 	now := time.Now()
 	return result.rejected != nil || now.Before(result.validUntil) ||
@@ -153,6 +168,7 @@ func (t *tokens) lookUp(ctx context.Context, key, token string) (tokenResult, er
 func (t *tokens) cacheResult(key, token string, result tokenResult) {
 	if result.rejected != nil {
 		t.acceptedBefore.Remove(key)
+		t.accepted.Remove(key)
 		t.rejected.Add(key, result, refusedTTL)
 		return
 	}
@@ -162,9 +178,24 @@ func (t *tokens) cacheResult(key, token string, result tokenResult) {
 		result.validUntil = expires
 	}
 	result.bound, result.followedUntil = t.dependencies.dependenciesOf(token, result.identity, result.reviewed)
-	if ttl := max(time.Until(result.validUntil), time.Until(result.followedUntil)); ttl > 0 {
+	until := later(result.validUntil, result.followedUntil)
+	if t.grace > 0 {
+		until = until.Add(t.grace)
+		if expires := result.identity.Expires; !expires.IsZero() && expires.Before(until) {
+			until = expires
+		}
+		result.graceUntil = until
+	}
+	if ttl := time.Until(until); ttl > 0 {
 		t.accepted.Add(key, result, ttl)
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (t *tokens) review(ctx context.Context, token string) (tokenResult, error) {
