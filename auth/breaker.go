@@ -144,8 +144,9 @@ func awaitRecovery(ctx context.Context, recovering *rate.Limiter, patient bool) 
 	}
 }
 
-// done records the outcome of a review that has passed. context.Canceled means that it has none.
-func (b *breaker) done(probe bool, err error) {
+// done records the outcome of a review that has passed. context.Canceled means that it has none, and so
+// does a timeout unless blamesTimeouts is set. A canceled probe is followed by another.
+func (b *breaker) done(probe bool, err error, blamesTimeouts bool) {
 	var hidden *tokenReviewError
 	if errors.As(err, &hidden) {
 		err = hidden.cause
@@ -153,7 +154,7 @@ func (b *breaker) done(probe bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), !probe && !blamesTimeouts && errors.Is(err, context.DeadlineExceeded):
 	case err == nil || aboutTheQuestion(err):
 		b.closeLocked()
 		return

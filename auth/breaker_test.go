@@ -148,7 +148,7 @@ func TestBreaker_OneCallersFailuresConcernOnlyItself(t *testing.T) {
 			if i%tripAfter == 0 {
 				err = nil
 			}
-			b.done(false, err)
+			b.done(false, err, true)
 			if b.refuse() != nil {
 				t.Fatalf("open after %d reviews", i)
 			}
@@ -161,17 +161,17 @@ func TestBreaker_ProbeWithoutAnOutcomeIsFollowedByAnother(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		b := newBreaker("review")
 		for range tripAfter {
-			b.done(false, errors.New("no decision"))
+			b.done(false, errors.New("no decision"), true)
 		}
 		for range 2 {
 			probe, err := b.pass(t.Context(), true)
 			if !probe || err != nil {
 				t.Fatal(probe, err)
 			}
-			b.done(probe, context.Canceled)
+			b.done(probe, context.Canceled, true)
 		}
 		probe, _ := b.pass(t.Context(), true)
-		b.done(probe, nil)
+		b.done(probe, nil, true)
 		if probe, err := b.pass(t.Context(), false); probe || err != nil {
 			t.Errorf("after a decision: %t, %v", probe, err)
 		}

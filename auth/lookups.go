@@ -157,7 +157,7 @@ func (l *lookups[A]) lookUp(
 	probe, err := l.admit(ctx, f)
 	if err == nil {
 		defer f.slot.end()
-		defer func() { l.breaker.done(probe, err) }()
+		defer func() { l.breaker.done(probe, err, f.slot.blamesTimeouts()) }()
 		if !l.start(f) {
 			return answer, context.Canceled // no caller receives it
 		}

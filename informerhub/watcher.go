@@ -54,8 +54,8 @@ type Watcher struct {
 	// is zero until the first Synced or Bookmark: the first Bookmark of a watcher that resumes shows
 	// that the watcher has caught up.
 	bookmarkBy     time.Time
-	following      Batch     // the Bookmark that follows the last batch; without events if there is none
-	flushing       bool      // see Flush
+	following      Batch // the Bookmark that follows the last batch; without events if there is none
+	flushing       bool  // see Flush
 	warner         warner
 	unresumable    bool       // the stream cannot be resumed after the last returned batch
 	nextSelection  *Selection // the selection to switch to; nil if there is none

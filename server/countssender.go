@@ -89,7 +89,7 @@ func (s *countsSender) keepLease(ctx context.Context, c *liveCounts) error {
 		return err
 	}
 	if withheld {
-		s.sentAt = time.Time{} // the client is told at once that the counts are current again
+		s.sentAt = time.Time{} // a response reports at once that the counts are current again
 	}
 	if !c.lease.scope.Equal(c.scope) {
 		return errRescoped

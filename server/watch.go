@@ -172,7 +172,7 @@ func (s *eventSender) setKind(metadataOnly bool, lease *accessLease) {
 }
 
 // renew renews the stream's lease if that is due. While the cluster cannot be asked, only stale
-// bookmarks are sent. After that the client is told that the stream is current again.
+// bookmarks are sent. After that a bookmark reports that the stream is current again.
 func (s *eventSender) renew(ctx context.Context, w *watch) error {
 	withheld, err := w.lease.keep(ctx, func() error { return s.withhold(ctx, w) })
 	if withheld && err == nil {

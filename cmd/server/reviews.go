@@ -33,7 +33,7 @@ func (s *reviewSettings) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.permissionInterval, "permission-review-interval", minReviewInterval,
 		"how long a permission decision is cached at most; 10s to 5m")
 	flags.DurationVar(&s.grace, "permission-grace", 0,
-		"how much longer the last decision about a caller counts while the API server gives no other one; 0s to 5m")
+		"how much longer the last decision counts while the API server gives no other one; 0s to 5m")
 	flags.StringSliceVar(&s.extra, "authorizer-extra", nil,
 		"a `key` of a user's extra that an authorizer other than RBAC uses; repeatable")
 }

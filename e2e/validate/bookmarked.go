@@ -16,10 +16,10 @@ var neverSilent = check{
 	},
 }
 
-// tellsFreshness applies to a stream that is busy, and therefore never silent.
-var tellsFreshness = check{
+// reportsFreshness applies to a stream that is busy, and therefore never silent.
+var reportsFreshness = check{
 	guarantee: Bookmarked,
-	name:      "a stream that has begun tells how current it is, and where it can be resumed",
+	name:      "a stream that has begun reports how current it is, and where it can be resumed",
 	broken: func(j *judge) string {
 		if j.freshAt.IsZero() || j.response.Freshness != nil {
 			return ""

@@ -223,7 +223,7 @@ var (
 		hasObjectsOfCluster, kindIsPresent,
 		tokenIsPresent, noTokenInSnapshot,
 		neverSilent,
-		tellsFreshness,
+		reportsFreshness,
 		freshIsCurrent, freshHasNothingDeleted, freshnessIsPresent, contactIsPast, contactGoesForward, outageIsReported, recoveryIsReported,
 		lossEndsInDeleted,
 	}
