@@ -25,6 +25,9 @@ type AuthorizerOptions struct {
 	// cluster: another authorizer can change its decisions independently of RBAC. Default: none;
 	// AllowedTTL and DeniedTTL apply.
 	FollowedTTL time.Duration
+	// Grace is how much longer than it is cached a decision counts while the API server gives no other
+	// one: it fails, or it is slow. A change of RBAC that is seen ends it. Default: none.
+	Grace time.Duration
 }
 
 const (

@@ -30,6 +30,9 @@ type ClusterAuthenticatorOptions struct {
 	// needs the permission to list and watch both; without the permission, tokens are reviewed
 	// every 10 s.
 	Metadata metadata.Interface
+	// Grace is how much longer than it is cached the review of an accepted token counts while the API
+	// server does not review it, but not beyond the token's expiration. Default: none.
+	Grace time.Duration
 }
 
 // ClusterAuthenticator authenticates callers by the bearer token of the request or, without a
@@ -52,7 +55,7 @@ func NewClusterAuthenticator(client kubernetes.Interface, options ClusterAuthent
 		follows = newDependencies(client, options.Metadata, options.FollowedTTL)
 	}
 	return &ClusterAuthenticator{
-		tokens:       newTokens(client.AuthenticationV1().TokenReviews(), options.Audiences, follows),
+		tokens:       newTokens(client.AuthenticationV1(), options.Audiences, follows, options.Grace),
 		clientCA:     authorities,
 		certificates: newCertificates(authorities),
 		keepTokens:   options.KeepTokens,

@@ -23,6 +23,12 @@ type ReviewStats struct {
 	Waiting int64 `json:"waiting"`
 	// Waited is the time that all reviews have waited for their slot.
 	Waited time.Duration `json:"waitedNanoseconds"`
+	// FailingSince is the time since which the API server has given no decision; zero unless the
+	// breaker of these reviews is open. Problem is then the reason.
+	FailingSince time.Time `json:"failingSince,omitzero"`
+	Problem      string    `json:"problem,omitempty"`
+	// DecidedAt is the time of the last decision of the API server; zero if there was none.
+	DecidedAt time.Time `json:"decidedAt,omitzero"`
 	// Took is the time that all reviews have taken at the API server.
 	Took time.Duration `json:"tookNanoseconds"`
 }
@@ -59,10 +65,11 @@ func (c *counts) wait(ctx context.Context, slot slot) error {
 
 // count records the outcome of a review.
 func (c *counts) count(err error) {
+	var blocked *blockedError
 	switch {
 	case errors.Is(err, errNoSlot):
 		c.rejected.Add(1)
-	case errors.Is(err, context.Canceled): // no caller waits for it any longer
+	case errors.Is(err, context.Canceled), errors.As(err, &blocked): // no caller waits for it any longer, or it was not sent
 	case err != nil && !aboutTheQuestion(err):
 		c.failed.Add(1)
 	}
@@ -73,8 +80,10 @@ func (c *ClusterAuthenticator) ReviewStats() ReviewStats {
 	if c.tokens == nil {
 		return ReviewStats{}
 	}
-	return c.tokens.lookups.counts.stats()
+	return c.tokens.lookups.stats()
 }
 
 // ReviewStats returns the statistics of SubjectAccessReviews.
-func (a *Authorizer) ReviewStats() ReviewStats { return a.reviews.lookups.counts.stats() }
+func (a *Authorizer) ReviewStats() ReviewStats { return a.reviews.lookups.stats() }
+
+func (l *lookups[A]) stats() ReviewStats { return l.breaker.addTo(l.counts.stats()) }

@@ -81,3 +81,9 @@ func (d *dependencies) allExist(bound boundTo, reviewed time.Time) bool {
 	return d.issuer.has(bound.key) && d.accounts.has(bound.account, reviewed) &&
 		(bound.pod == "" || d.pods.has(bound.pod, reviewed))
 }
+
+// isGone reports whether something that a token depends on was seen to be deleted. It returns false if
+// the dependencies are not known.
+func (d *dependencies) isGone(bound boundTo) bool {
+	return bound.account != "" && (d.accounts.isGone(bound.account) || bound.pod != "" && d.pods.isGone(bound.pod))
+}

@@ -37,6 +37,14 @@
 //   - Few reviews: concurrent callers with the same question share one review, and the
 //     namespaces that a caller can read are searched for only where a binding of RBAC names the
 //     caller. Permissions in 2 of 1,000 namespaces cost 3 reviews.
+//   - An API server that gives no decisions is asked at a bounded rate, whatever the number of
+//     callers: after 5 failed reviews of one kind in a row, one at a time is sent as a probe, with
+//     an exponential, random pause of up to 6 seconds between them. Meanwhile reviews of new calls
+//     fail at once with the time to call again, and those of open streams wait. After the first
+//     decision, 100 reviews a second pass, and twice as many after each 5 seconds, until fewer are
+//     requested. With AuthorizerOptions.Grace and ClusterAuthenticatorOptions.Grace, the last
+//     decision counts for longer meanwhile, unless a change of RBAC that affects the caller, or a
+//     deleted service account or pod, was seen.
 //   - Isolation of callers: a review belongs to none of the callers that wait for it, rejected
 //     credentials are cached separately from accepted ones, and a change wakes all waiters but
 //     causes reviews only for the affected callers.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // errShutDown is returned by reviews after the service has shut down.
@@ -20,6 +22,15 @@ var errNoSlotForUnknownToken = fmt.Errorf("%w of unknown tokens", errNoSlot)
 
 // errNoSlotForVerification is the errNoSlot of client certificates.
 var errNoSlotForVerification = fmt.Errorf("%w of client certificates", errNoSlot)
+
+// tokenReviewError is the error of a TokenReview. The cause may contain the token: it is only for the
+// breaker, and is neither returned nor logged.
+type tokenReviewError struct {
+	text  string // without the token
+	cause error
+}
+
+func (e *tokenReviewError) Error() string { return e.text }
 
 // maxRetryAfter bounds the Retry-After of rejected callers, in seconds.
 const maxRetryAfter = 5
@@ -46,10 +57,18 @@ func unauthenticated(format string, args ...any) error {
 // unavailable returns the error for a question that the cluster could not be asked. It does not
 // contain the API server's status: a 401 or 403 would concern the service, and callers would apply
 // it to themselves. If the caller's own context is done, it returns the cause of that. The details
-// are only in the log, because they contain addresses inside the cluster.
-func unavailable(ctx context.Context, question string) error {
-	if ctx.Err() != nil {
+// are only in the log, because they contain addresses inside the cluster. If the review was not sent,
+// because the breaker is open, the error contains the time to call again.
+func unavailable(ctx context.Context, question string, err error) error {
+	var blocked *blockedError
+	switch {
+	case ctx.Err() != nil:
 		return fmt.Errorf("asking the cluster %s: %w", question, context.Cause(ctx))
+	case !errors.As(err, &blocked):
+		return apierrors.NewServiceUnavailable("the cluster could not be asked " + question + "; try again")
 	}
-	return apierrors.NewServiceUnavailable("the cluster could not be asked " + question + "; try again")
+	seconds := int(blocked.retryIn/time.Second) + 1
+	failed := apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster cannot be asked %s: %s; call again in %d s", question, blocked, seconds))
+	failed.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
+	return failed
 }

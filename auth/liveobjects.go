@@ -88,6 +88,14 @@ func (l *liveObjects) has(uid string, since time.Time) bool {
 	return exists
 }
 
+// isGone reports whether the objects that were followed last do not include an object.
+func (l *liveObjects) isGone(uid string) bool {
+	l.mu.Lock()
+	_, exists := l.uids[types.UID(uid)]
+	l.mu.Unlock()
+	return !exists && l.currentState() == synced
+}
+
 // Add implements [cache.ReflectorStore].
 func (l *liveObjects) Add(object any) error { return l.Update(object) }
 

@@ -122,22 +122,8 @@ func TestLookupQueue_FloodFromAllPeersDoesNotDelayKnownTokens(t *testing.T) {
 	})
 }
 
-func TestLookupQueue_LimitsTheRateOfAPeersFailures(t *testing.T) {
-	for name, test := range map[string]struct {
-		fails error
-		want  answers
-	}{
-		"tokens that are refused":        {nil, answers{rejected: 3 * maxLookupsOfPeer}},
-		"an API server that fails":       {errors.New("connection refused"), answers{unavailable: 3 * maxLookupsOfPeer}},
-		"an API server that has no time": {apierrors.NewTooManyRequests("later", 0), answers{unavailable: 3 * maxLookupsOfPeer}},
-	} {
-		t.Run(name, func(t *testing.T) { comeAtARate(t, test.fails, test.want) })
-	}
-}
-
-func comeAtARate(t *testing.T, fails error, want answers) {
+func TestLookupQueue_LimitsTheRateOfAPeersRejections(t *testing.T) {
 	underFlood(t, 0, func(t *testing.T, api *fakeAPI, cluster *ClusterAuthenticator) {
-		api.set(func() { api.fails = fails })
 		wait := flood(t, cluster, 3*maxLookupsOfPeer, invalidPrefix, func(int) context.Context { return calledFrom(t, 1) })
 		for turns := 1; turns <= 3; turns++ {
 			if asked := api.asked(); asked != turns*maxLookupsOfPeer {
@@ -146,7 +132,7 @@ func comeAtARate(t *testing.T, fails error, want answers) {
 			time.Sleep(rejectionPenalty)
 			synctest.Wait()
 		}
-		if got := wait(); got != want {
+		if got, want := wait(), (answers{rejected: 3 * maxLookupsOfPeer}); got != want {
 			t.Errorf("they got %+v, want %+v", got, want)
 		}
 	})
@@ -226,6 +212,9 @@ func TestLookupQueue_TimedOutLookupsReleaseTheirSlots(t *testing.T) {
 		want := answers{unavailable: 2 * maxUnknownLookups, throttled: maxUnknownLookups}
 		if got := wait(); got != want || api.most != maxUnknownLookups {
 			t.Errorf("they got %+v, with %d reviews at one time", got, api.most)
+		}
+		if err := cluster.tokens.lookups.breaker.refuse(); err != nil {
+			t.Errorf("unknown callers can block known ones: %v", err)
 		}
 	})
 }

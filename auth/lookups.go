@@ -18,9 +18,10 @@ const lookupTimeout = 10 * time.Second
 // belongs to none of them, so a caller that leaves does not affect the others; it is canceled if
 // all callers have left before it got a slot. Its methods are safe for concurrent use.
 type lookups[A any] struct {
-	name  string        // of a review in traces; set once, with slots
-	slots fairSlots     // for reviews without a slot of their own
-	stop  chan struct{} // closed to cancel the reviews in progress
+	name    string        // of a review in traces; set once, with those below
+	slots   fairSlots     // for reviews without a slot of their own
+	breaker *breaker      // of all reviews
+	stop    chan struct{} // closed to cancel the reviews in progress
 
 	counts counts
 
@@ -33,9 +34,10 @@ type lookups[A any] struct {
 
 // flight is one review, shared by all callers with the same question.
 type flight[A any] struct {
-	key  string // set once, with slot
-	slot slot
-	done chan struct{} // closed when answer and err are set
+	key     string // set once, with slot and patient
+	slot    slot
+	patient bool          // it waits while the breaker is open, because its callers are open streams
+	done    chan struct{} // closed when answer and err are set
 
 	answer A
 	err    error
@@ -46,7 +48,9 @@ type flight[A any] struct {
 }
 
 func newLookups[A any](name string) *lookups[A] {
-	return &lookups[A]{name: name, slots: newFairSlots(), stop: make(chan struct{}), flights: map[string]*flight[A]{}}
+	return &lookups[A]{
+		name: name, slots: newFairSlots(), breaker: newBreaker(name), stop: make(chan struct{}), flights: map[string]*flight[A]{},
+	}
 }
 
 // ask waits for a slot of the caller, and returns the result of do, or of another caller's do for
@@ -66,6 +70,11 @@ func (l *lookups[A]) join(
 ) (none A, err error) {
 	ctx, span := tracing.Begin(ctx, l.name)
 	defer func() { tracing.End(span, err) }()
+	if !isRecheck(ctx) {
+		if err := l.breaker.refuse(); err != nil {
+			return none, err
+		}
+	}
 	f := l.joinFlight(ctx, key, slot, do)
 	if f == nil {
 		return none, errShutDown
@@ -98,7 +107,7 @@ func (l *lookups[A]) joinFlight(ctx context.Context, key string, slot slot, do f
 // beginLocked starts a flight. In a trace its requests are those of the first caller that waits for it.
 func (l *lookups[A]) beginLocked(first context.Context, key string, slot slot, do func(context.Context) (A, error)) *flight[A] {
 	ctx, cancel := context.WithCancel(tracing.Continue(first, wait.ContextForChannel(l.stop)))
-	f := &flight[A]{key: key, slot: slot, done: make(chan struct{}), cancel: cancel}
+	f := &flight[A]{key: key, slot: slot, patient: isRecheck(first), done: make(chan struct{}), cancel: cancel}
 	l.flights[key] = f
 	l.running.Go(func() {
 		defer cancel()
@@ -141,12 +150,14 @@ func (l *lookups[A]) removeLocked(f *flight[A]) {
 	}
 }
 
-// lookUp waits for the slot in ctx, and then runs do with a timeout of its own.
+// lookUp waits for the slot and for the breaker in ctx, and then runs do with a timeout of its own.
 func (l *lookups[A]) lookUp(
 	ctx context.Context, f *flight[A], do func(context.Context) (A, error),
 ) (answer A, err error) {
-	if err = l.counts.wait(ctx, f.slot); err == nil {
+	probe, err := l.admit(ctx, f)
+	if err == nil {
 		defer f.slot.end()
+		defer func() { l.breaker.done(probe, err, f.slot.blamesTimeouts()) }()
 		if !l.start(f) {
 			return answer, context.Canceled // no caller receives it
 		}
@@ -159,6 +170,17 @@ func (l *lookups[A]) lookUp(
 	}
 	l.counts.count(err)
 	return answer, err
+}
+
+// admit waits for the flight's slot, and then for the breaker.
+func (l *lookups[A]) admit(ctx context.Context, f *flight[A]) (probe bool, err error) {
+	if err := l.counts.wait(ctx, f.slot); err != nil {
+		return false, err
+	}
+	if probe, err = l.breaker.pass(ctx, f.patient); err != nil {
+		f.slot.end()
+	}
+	return probe, err
 }
 
 // logFailure logs a review's error.

@@ -48,7 +48,7 @@ func (n Namespaces) Equal(other Namespaces) bool {
 func (a *Authorizer) Namespaces(ctx context.Context, identity Identity, attributes Attributes) (Namespaces, error) {
 	caller := a.reviews.caller(identity)
 	attributes.Namespace = ""
-	everywhere, err := a.reviews.decide(ctx, caller, attributes)
+	everywhere, err := a.reviews.decideOrLast(ctx, caller, attributes)
 	if err != nil || everywhere.Allowed {
 		return Namespaces{All: everywhere.Allowed}, err
 	}
@@ -81,7 +81,7 @@ func (a *Authorizer) candidatesFor(ctx context.Context, caller caller, attribute
 	case state == synced:
 		return a.rbac.namespaces(caller.subjects, attributes), nil
 	}
-	return nil, unavailable(ctx, "for its roles and bindings")
+	return nil, unavailable(ctx, "for its roles and bindings", nil)
 }
 
 // runNamespaces keeps the names of all namespaces from when they are first needed. If RBAC provides
@@ -104,7 +104,7 @@ func (a *Authorizer) allNamespaces(ctx, waitCtx context.Context) ([]string, erro
 			"nor namespaces, so it cannot find the namespaces that you can read: name one, " +
 			"or ask the service's operator to grant the permission"))
 	}
-	return nil, unavailable(ctx, "for its namespaces")
+	return nil, unavailable(ctx, "for its namespaces", nil)
 }
 
 // confirm reviews each candidate.

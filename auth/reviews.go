@@ -9,10 +9,11 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	userinfo "k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
 )
 
 // maxReviews bounds the cached decisions, separately for allowed and denied ones; the least
@@ -21,7 +22,7 @@ const maxReviews = 32768
 
 // reviews authorizes callers by SubjectAccessReview, and caches the decisions.
 type reviews struct {
-	client     authorizationclient.AuthorizationV1Interface
+	client     rest.Interface // of the authorization API
 	changes    *changeNotifier
 	extra      []string // the keys of credentialExtra that authorizers use
 	lookups    *lookups[Decision]
@@ -32,13 +33,15 @@ type reviews struct {
 
 	followedTTL time.Duration
 	hasFollowed func(since time.Time) bool // whether every change of RBAC since then is known
+
+	grace time.Duration // see AuthorizerOptions
 }
 
 func newReviews(
 	client authorizationclient.AuthorizationV1Interface, changes *changeNotifier, options AuthorizerOptions,
 ) *reviews {
 	return &reviews{
-		client:     client,
+		client:     client.RESTClient(),
 		changes:    changes,
 		extra:      options.Extra,
 		lookups:    newLookups[Decision]("SubjectAccessReview"),
@@ -49,6 +52,8 @@ func newReviews(
 
 		followedTTL: options.FollowedTTL,
 		hasFollowed: func(time.Time) bool { return false },
+
+		grace: options.Grace,
 	}
 }
 
@@ -76,6 +81,7 @@ type cachedDecision struct {
 	requested     time.Time
 	validUntil    time.Time
 	followedUntil time.Time // the end of its validity while RBAC is followed; not after until if that does not apply
+	graceUntil    time.Time // the end of its validity while the API server gives no decision
 }
 
 // decide returns the decision about an action of a caller. It uses the cache only for exactly the
@@ -90,11 +96,29 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 	}
 	review := func(ctx context.Context) (Decision, error) { return r.reviewAndCache(ctx, caller, attributes, changed) }
 	decision, err := r.lookups.ask(ctx, key.flightKey(changed), caller.userKey(), review)
+	if err != nil && !aboutTheQuestion(err) {
+		if last, ok := r.last(key, changed); ok && last.Allowed {
+			return last, nil
+		}
+	}
 	switch {
 	case errors.Is(err, errNoSlot):
 		return Decision{}, throttledError(err)
 	case err != nil && !aboutTheQuestion(err):
-		return Decision{}, unavailable(ctx, "what "+caller.String()+" may do")
+		return Decision{}, unavailable(ctx, "what "+caller.String()+" may do", err)
+	}
+	return decision, err
+}
+
+// decideOrLast is like decide, but also returns a denial that counts while the API server gives no
+// other decision. It is for a question whose denial leads to others.
+func (r *reviews) decideOrLast(ctx context.Context, caller caller, attributes Attributes) (Decision, error) {
+	changed := r.changes.lastOf(caller.subjects)
+	decision, err := r.decide(ctx, caller, attributes)
+	if err != nil && !aboutTheQuestion(err) {
+		if last, ok := r.last(cacheKey{caller.key, attributes}, changed); ok {
+			return last, nil
+		}
 	}
 	return decision, err
 }
@@ -112,6 +136,19 @@ func (r *reviews) get(cache *utilcache.LRUExpireCache, key cacheKey, changed tim
 	value, _ := cache.Get(key)
 	found, ok := value.(cachedDecision)
 	return found.decision, ok && found.requested.After(changed) && r.isValid(found)
+}
+
+// last returns the last decision about a question if it counts while the API server gives no other
+// one. No change of RBAC that affects the caller was seen since.
+func (r *reviews) last(key cacheKey, changed time.Time) (Decision, bool) {
+	var last cachedDecision
+	for _, cache := range []*utilcache.LRUExpireCache{r.denied, r.allowed} {
+		value, _ := cache.Get(key)
+		if found, ok := value.(cachedDecision); ok && found.requested.After(last.requested) {
+			last = found
+		}
+	}
+	return last.decision, last.requested.After(changed) && time.Now().Before(last.graceUntil)
 }
 
 func (r *reviews) isValid(found cachedDecision) bool {
@@ -145,14 +182,22 @@ func (r *reviews) reviewAndCache(
 	if decision.Allowed {
 		cache, usual = r.allowed, r.allowedTTL
 	}
-	decided := cachedDecision{decision, requested, time.Now().Add(ttl(usual, requested, changed)), requested}
+	decided := cachedDecision{decision: decision, requested: requested, validUntil: time.Now().Add(ttl(usual, requested, changed))}
 	// With an evaluation error the API server has not evaluated all rules, and no change of RBAC
 	// says when it can.
 	if caller.isFollowed(attributes) && status.EvaluationError == "" {
 		decided.followedUntil = requested.Add(followedTTL(r.followedTTL, requested, changed))
 	}
 	lifetime := max(time.Until(decided.validUntil), time.Until(decided.followedUntil))
-	cache.Add(cacheKey{caller.key, attributes}, decided, lifetime)
+	if r.grace > 0 && requested.Sub(changed) >= propagationGrace { // before that it may be from before the change
+		lifetime += r.grace
+		decided.graceUntil = time.Now().Add(lifetime)
+	}
+	key := cacheKey{caller.key, attributes}
+	if !decision.Allowed {
+		r.allowed.Remove(key)
+	}
+	cache.Add(key, decided, lifetime)
 	return decision, nil
 }
 
@@ -166,18 +211,17 @@ func (r *reviews) review(
 	ctx context.Context, identity Identity, attributes Attributes,
 ) (authorizationv1.SubjectAccessReviewStatus, error) {
 	if identity.own {
-		review, err := r.client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		reviewed := &authorizationv1.SelfSubjectAccessReview{}
+		err := sendReview(ctx, r.client, "selfsubjectaccessreviews", &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes:    attributes.resource(),
 				NonResourceAttributes: attributes.nonResource(),
 			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			return authorizationv1.SubjectAccessReviewStatus{}, err
-		}
-		return review.Status, nil
+		}, reviewed)
+		return reviewed.Status, err
 	}
-	review, err := r.client.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+	reviewed := &authorizationv1.SubjectAccessReview{}
+	err := sendReview(ctx, r.client, "subjectaccessreviews", &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:                  identity.Username,
 			UID:                   identity.UID,
@@ -186,11 +230,15 @@ func (r *reviews) review(
 			ResourceAttributes:    attributes.resource(),
 			NonResourceAttributes: attributes.nonResource(),
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return authorizationv1.SubjectAccessReviewStatus{}, err
-	}
-	return review.Status, nil
+	}, reviewed)
+	return reviewed.Status, err
+}
+
+// sendReview sends a review, and decodes the response into another object. Unlike the typed clients
+// it does not repeat the request when the API server says when to try again: the breaker decides when
+// the API server is asked again.
+func sendReview(ctx context.Context, client rest.Interface, resource string, review, into runtime.Object) error {
+	return client.Post().Resource(resource).Body(review).MaxRetries(0).Do(ctx).Into(into)
 }
 
 func extraOf(identity Identity) map[string]authorizationv1.ExtraValue {

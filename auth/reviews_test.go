@@ -349,3 +349,73 @@ func TestAuthorizer_ReturnsTheCancellationOfTheCaller(t *testing.T) {
 		time.Sleep(2 * time.Second)
 	})
 }
+
+// TestAuthorizer_GraceExtendsTheLastDecision reviews a permission, and asks again after a time at which
+// the API server gives no decision.
+func TestAuthorizer_GraceExtendsTheLastDecision(t *testing.T) {
+	away := func(api *fakeAPI) { api.fails = errors.New("away") }
+	for name, test := range map[string]struct {
+		grace   time.Duration
+		between func(*testing.T, *fakeAPI, *Authorizer)
+		fails   func(*fakeAPI)
+		after   time.Duration
+		allowed bool
+	}{
+		"it is away":                     {time.Minute, nil, away, time.Minute, true},
+		"it is slow":                     {time.Minute, nil, func(api *fakeAPI) { api.takes = time.Hour }, 30 * time.Second, true},
+		"it is away for longer":          {time.Minute, nil, away, 2 * time.Minute, false},
+		"there is no grace":              {0, nil, away, 11 * time.Second, false},
+		"the permission was lost before": {time.Minute, deniedOnce, away, 11 * time.Second, false},
+		"a change was seen":              {time.Minute, func(_ *testing.T, _ *fakeAPI, a *Authorizer) { a.changes.note(subject{name: "carol"}) }, away, 11 * time.Second, false},
+		"a change of others was seen":    {time.Minute, func(_ *testing.T, _ *fakeAPI, a *Authorizer) { a.changes.note(subject{name: "dave"}) }, away, 11 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("a")
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				a.reviews.grace = test.grace
+				wantAnswer(t, api, a, in("a"), true, 1)
+				if test.between != nil {
+					test.between(t, api, a)
+				}
+				time.Sleep(test.after)
+				api.set(func() { test.fails(api) })
+				recheck, cancel := context.WithTimeout(WithRecheck(t.Context()), 3*time.Second)
+				defer cancel()
+				for range 2 * tripAfter { // also when the breaker is open
+					decision, err := a.Authorize(recheck, carol, in("a"))
+					if decision.Allowed != test.allowed || (err == nil) != test.allowed {
+						t.Fatalf("got %+v, %v", decision, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func deniedOnce(t *testing.T, api *fakeAPI, a *Authorizer) {
+	time.Sleep(11 * time.Second)
+	api.set(func() { api.may = allowing().may })
+	wantAnswer(t, api, a, in("a"), false, 1)
+}
+
+// TestAuthorizer_GraceKeepsTheNamespacesOfACaller is for a caller that may not list all namespaces: the
+// denial for all of them counts too.
+func TestAuthorizer_GraceKeepsTheNamespacesOfACaller(t *testing.T) {
+	api := allowing("a")
+	faketime.Test(t, func(t *testing.T) {
+		a := NewAuthorizer(api.client(t), AuthorizerOptions{Grace: time.Minute})
+		t.Cleanup(a.reviews.lookups.end)
+		caller := a.reviews.caller(carol)
+		for range 2 {
+			all, err := a.reviews.decideOrLast(t.Context(), caller, in(""))
+			if err != nil || all.Allowed {
+				t.Fatalf("got %+v, %v", all, err)
+			}
+			time.Sleep(11 * time.Second)
+			api.set(func() { api.fails = errors.New("away") })
+		}
+		if decision, err := a.Authorize(t.Context(), carol, in("")); err == nil {
+			t.Errorf("the last denial is returned to a caller: %+v", decision)
+		}
+	})
+}

@@ -30,6 +30,8 @@ type slot interface {
 	wait(ctx context.Context) error
 	// end releases the slot.
 	end()
+	// blamesTimeouts reports whether a review that times out shows that the API server fails.
+	blamesTimeouts() bool
 	// keepsWaiting reports whether the review continues to wait when no caller waits for its
 	// result.
 	keepsWaiting() bool
@@ -85,6 +87,9 @@ func (s *fairSlot) end() { s.release() }
 
 // keepsWaiting implements slot.
 func (*fairSlot) keepsWaiting() bool { return false }
+
+// blamesTimeouts implements slot.
+func (*fairSlot) blamesTimeouts() bool { return true }
 
 type recheckKey struct{}
 

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
 )
 
@@ -36,7 +36,7 @@ const (
 // tokens authenticates bearer tokens by TokenReview. It stores no token: results are cached by a
 // keyed hash, whose key only this process knows (after k8s.io/apiserver's token cache).
 type tokens struct {
-	reviews        authenticationclient.TokenReviewInterface
+	reviews        rest.Interface // of the authentication API
 	audiences      []string
 	key            []byte
 	lookups        *lookups[tokenResult]
@@ -46,6 +46,7 @@ type tokens struct {
 	acceptedBefore *lru.Cache // the users of the tokens that were accepted in their last review
 
 	dependencies *dependencies
+	grace        time.Duration // see ClusterAuthenticatorOptions
 }
 
 // tokenResult is the result of a token's review.
@@ -56,16 +57,18 @@ type tokenResult struct {
 	reviewed      time.Time
 	validUntil    time.Time // the end of the validity of an accepted token's review, in any case
 	followedUntil time.Time // the end of its validity while the token's dependencies exist
+	graceUntil    time.Time // the end of its validity while the API server does not review it
 	bound         boundTo
 }
 
 func newTokens(
-	reviews authenticationclient.TokenReviewInterface, audiences []string, dependencies *dependencies,
+	client authenticationclient.AuthenticationV1Interface, audiences []string, dependencies *dependencies,
+	grace time.Duration,
 ) *tokens {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never returns an error
 	return &tokens{
-		reviews:        reviews,
+		reviews:        client.RESTClient(),
 		audiences:      audiences,
 		key:            key,
 		lookups:        newLookups[tokenResult]("TokenReview"),
@@ -75,6 +78,7 @@ func newTokens(
 		acceptedBefore: lru.New(maxKnown),
 
 		dependencies: dependencies,
+		grace:        grace,
 	}
 }
 
@@ -85,11 +89,14 @@ func (t *tokens) authenticate(ctx context.Context, token string) (Identity, erro
 	if !ok {
 		var err error
 		result, err = t.find(ctx, key, token)
+		if last, ok := t.last(key); ok && err != nil {
+			return last.identity, nil
+		}
 		switch {
 		case errors.Is(err, errNoSlot):
 			return Identity{}, throttledError(err)
 		case err != nil:
-			return Identity{}, unavailable(ctx, "who is calling")
+			return Identity{}, unavailable(ctx, "who is calling", err)
 		}
 	}
 	return result.identity, result.rejected
@@ -131,6 +138,14 @@ func (t *tokens) cached(key string) (tokenResult, bool) {
 	return tokenResult{}, false
 }
 
+// last returns the last review of an accepted token if it counts while the API server does not review
+// the token. Nothing that the token depends on was seen to be deleted.
+func (t *tokens) last(key string) (tokenResult, bool) {
+	value, _ := t.accepted.Get(key)
+	result, ok := value.(tokenResult)
+	return result, ok && time.Now().Before(result.graceUntil) && !t.dependencies.isGone(result.bound)
+}
+
 func (t *tokens) isValid(result tokenResult) bool {
 	now := time.Now()
 	return result.rejected != nil || now.Before(result.validUntil) ||
@@ -153,6 +168,7 @@ func (t *tokens) lookUp(ctx context.Context, key, token string) (tokenResult, er
 func (t *tokens) cacheResult(key, token string, result tokenResult) {
 	if result.rejected != nil {
 		t.acceptedBefore.Remove(key)
+		t.accepted.Remove(key)
 		t.rejected.Add(key, result, refusedTTL)
 		return
 	}
@@ -162,18 +178,33 @@ func (t *tokens) cacheResult(key, token string, result tokenResult) {
 		result.validUntil = expires
 	}
 	result.bound, result.followedUntil = t.dependencies.dependenciesOf(token, result.identity, result.reviewed)
-	if ttl := max(time.Until(result.validUntil), time.Until(result.followedUntil)); ttl > 0 {
+	until := later(result.validUntil, result.followedUntil)
+	if t.grace > 0 {
+		until = until.Add(t.grace)
+		if expires := result.identity.Expires; !expires.IsZero() && expires.Before(until) {
+			until = expires
+		}
+		result.graceUntil = until
+	}
+	if ttl := time.Until(until); ttl > 0 {
 		t.accepted.Add(key, result, ttl)
 	}
 }
 
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 func (t *tokens) review(ctx context.Context, token string) (tokenResult, error) {
 	t.lookups.counts.requested.Add(1)
-	review, err := t.reviews.Create(ctx, &authenticationv1.TokenReview{
+	review := &authenticationv1.TokenReview{}
+	if err := sendReview(ctx, t.reviews, "tokenreviews", &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return tokenResult{}, errors.New(withoutToken(err.Error(), token))
+	}, review); err != nil {
+		return tokenResult{}, &tokenReviewError{withoutToken(err.Error(), token), err}
 	}
 	if text := review.Status.Error; text != "" {
 		slog.DebugContext(ctx, "the API server rejected a bearer token", "error", withoutToken(text, token))

@@ -273,3 +273,40 @@ func TestClusterAuthenticator_KeepsTokensOnlyWithKeepTokens(t *testing.T) {
 		})
 	}
 }
+
+// TestClusterAuthenticator_GraceExtendsTheLastAcceptance reviews a token, and calls again at a time at
+// which the API server reviews none.
+func TestClusterAuthenticator_GraceExtendsTheLastAcceptance(t *testing.T) {
+	for name, test := range map[string]struct {
+		token   string
+		between func(*fakeAPI)
+		after   time.Duration
+		want    bool
+	}{
+		"within the grace":            {"a", nil, time.Minute, true},
+		"after it":                    {"a", nil, 2 * time.Minute, false},
+		"it was rejected before that": {"a", func(api *fakeAPI) { api.refuses = "a" }, 12 * time.Second, false},
+		"another token":               {"b", nil, time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := accepting()
+			withCluster(t, api, ClusterAuthenticatorOptions{Grace: time.Minute}, func(t *testing.T, cluster *ClusterAuthenticator) {
+				if _, err := cluster.Authenticate(t.Context(), bearer("a")); err != nil {
+					t.Fatal(err)
+				}
+				if test.between != nil {
+					api.set(func() { test.between(api) })
+					time.Sleep(11 * time.Second)
+					if _, err := cluster.Authenticate(t.Context(), bearer("a")); !errors.Is(err, ErrUnauthenticated) {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(test.after)
+				api.set(func() { api.fails = errors.New("away") })
+				if identity, err := cluster.Authenticate(t.Context(), bearer(test.token)); (err == nil) != test.want {
+					t.Errorf("got %+v, %v", identity, err)
+				}
+			})
+		})
+	}
+}

@@ -59,7 +59,7 @@ func newCertificates(authorities *clientCA) *certificates {
 func (c *certificates) authenticate(ctx context.Context, from peer) (Identity, error) {
 	authorities, read := c.authorities.authorities()
 	if !read {
-		return Identity{}, unavailable(ctx, "for its authorities of client certificates")
+		return Identity{}, unavailable(ctx, "for its authorities of client certificates", nil)
 	}
 	if authorities == nil {
 		return Identity{}, unauthenticated("the cluster accepts no client certificates: " +

@@ -50,6 +50,7 @@ func TestLatestStates_HaveNoBeforeUnlikeLaterSteps(t *testing.T) {
 	must(t, c.Update(pod(t, "a", 11)))
 	w := resumed(t, c, Query{}, Position{Version: "10"})
 	checkSame(t, []string{"11"}, nextBefore(t, w))
+	expect(t, w, "BOOKMARK at 11")
 	c.feed.window.limit = 1 << 20
 	must(t, c.Update(pod(t, "a", 12)))
 	checkSame(t, []string{"12<11"}, nextBefore(t, w))

@@ -10,8 +10,9 @@ import (
 
 // WatchOptions configure a watcher.
 type WatchOptions struct {
-	// Bookmarks is the quiet period after which Next returns a Bookmark. Zero is the default, 5
-	// seconds.
+	// Bookmarks is the time after a Bookmark or a Synced at which Next returns the next Bookmark: at
+	// once if no event is pending, and otherwise behind the next batch after which the stream can be
+	// resumed. Zero is the default, 5 seconds.
 	Bookmarks time.Duration
 	// Since is the position to resume from; nil to begin with a snapshot.
 	Since *Position
@@ -50,9 +51,13 @@ type Watcher struct {
 	// there is none.
 	pending *pendingBatch
 
-	lastBatchAt    time.Time // when Next last returned
-	bookmarkDue    bool      // a Bookmark follows as soon as there is nothing else
-	flushing       bool      // see Flush
+	bookmarkDue bool // a Bookmark follows as soon as there is nothing else
+	// bookmarkBy is the time from which a Bookmark follows the next batch, also if there is more. It
+	// is zero until the first Synced or Bookmark: the first Bookmark of a watcher that resumes shows
+	// that the watcher has caught up.
+	bookmarkBy     time.Time
+	following      Batch // the Bookmark that follows the last batch; without events if there is none
+	flushing       bool  // see Flush
 	warner         warner
 	unresumable    bool       // the stream cannot be resumed after the last returned batch
 	nextSelection  *Selection // the selection to switch to; nil if there is none
@@ -72,6 +77,15 @@ func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
 // also those that are held back during a burst, and then, if there were none, a Bookmark. After
 // that, IsFlushing reports false and Next waits again.
 func (w *Watcher) Flush() { w.flushing = true }
+
+// RequestBookmark makes Next return a Bookmark as if the time for it had come; see
+// WatchOptions.Bookmarks.
+func (w *Watcher) RequestBookmark() {
+	w.bookmarkDue = true
+	if !w.bookmarkBy.IsZero() {
+		w.bookmarkBy = time.Now()
+	}
+}
 
 // IsFlushing reports whether changes that were there at the last call of Flush may be pending.
 func (w *Watcher) IsFlushing() bool { return w.flushing }
@@ -107,8 +121,10 @@ func (w *Watcher) NextUntil(ctx context.Context, interrupt <-chan struct{}) (Bat
 		return Batch{}, err
 	}
 	w.noteDeletion(&batch)
-	w.lastBatchAt, w.unresumable = time.Now(), batch.unresumable
-	w.bookmarkDue = w.bookmarkDue && !batch.hasSyncedOrBookmark()
+	w.unresumable = batch.unresumable
+	if batch.hasSyncedOrBookmark() {
+		w.bookmarkDue, w.bookmarkBy = false, time.Now().Add(w.options.Bookmarks)
+	}
 	batch.Warnings = w.warner.warnings(batch, w.options.Bookmarks)
 	return batch, nil
 }
@@ -119,16 +135,21 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 	}
 	switch {
 	case w.nextSelection != nil:
+		w.following = Batch{} // its position is of the selection before
 		if batch, ok, err := w.switchSelection(ctx); ok || err != nil {
 			return batch, err
 		}
+	case len(w.following.Events) > 0:
+		following := w.following
+		w.following = Batch{}
+		return following, nil
 	case w.group == nil || w.needsResync:
 		if err := w.begin(ctx); err != nil {
 			return Batch{}, err
 		}
-		w.bookmarkDue = true
+		w.bookmarkDue, w.bookmarkBy = true, time.Time{}
 	}
-	bookmarkTimer := time.NewTimer(time.Until(w.lastBatchAt.Add(w.options.Bookmarks)))
+	bookmarkTimer := time.NewTimer(time.Until(w.bookmarkBy))
 	defer bookmarkTimer.Stop()
 	endTurn := func() {} // ends the turn in which changes are read and matched, at the pace of the caller
 	defer func() { endTurn() }()
@@ -147,6 +168,9 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 			return Batch{}, err
 		case len(batch.Events) > 0:
 			w.flushing = w.flushing && next.more
+			if w.owesBookmark(next.more) && !batch.unresumable && !batch.hasSyncedOrBookmark() {
+				w.following = batch.bookmark()
+			}
 			return batch, nil
 		case next.more && ctx.Err() == nil:
 			continue // nothing for this selection; there is more
@@ -174,4 +198,10 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 			return Batch{}, context.Cause(ctx)
 		}
 	}
+}
+
+// owesBookmark reports whether a Bookmark is due behind a batch of events; more reports whether other
+// events are pending.
+func (w *Watcher) owesBookmark(more bool) bool {
+	return w.bookmarkDue && !more || !w.bookmarkBy.IsZero() && !time.Now().Before(w.bookmarkBy)
 }

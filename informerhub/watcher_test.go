@@ -110,6 +110,95 @@ func TestWatcher_SendsBookmarksWhileOtherObjectsChange(t *testing.T) {
 	})
 }
 
+// TestWatcher_SendsBookmarksWhileItsOwnObjectsChange has a change ten times in each interval, so that
+// the watcher is never quiet for an interval; and more changes than a batch takes, so that there is
+// always more to read. Each bookmark is at the version of the last batch, and as of the time of the
+// oldest change that is still pending.
+func TestWatcher_SendsBookmarksWhileItsOwnObjectsChange(t *testing.T) {
+	for name, changes := range map[string]int{"every change is read at once": 1, "there is always more": 3} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				limits := defaultLimits(1 << 20)
+				limits.batch = 1
+				c := cacheWithin(pods, limits)
+				must(t, c.Replace(nil, "10"))
+				w := startedWatcher(t, c, Query{})
+				ctx, stop := context.WithCancel(t.Context())
+				var writer sync.WaitGroup
+				defer writer.Wait()
+				defer stop()
+				began := time.Now()
+				writtenAt := func(version int) time.Time { return began.Add(interval / 10 * time.Duration((version-11)/changes)) }
+				writer.Go(func() {
+					for version := 11; ctx.Err() == nil; time.Sleep(interval / 10) {
+						for range changes {
+							_ = c.Update(pod(t, "busy", version))
+							version++
+						}
+					}
+				})
+				last, version := time.Now(), 10
+				for bookmarks := 0; bookmarks < 5; {
+					batch, err := w.Next(ctx)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if event := batch.Events[0]; event.Type != Bookmark {
+						version++ // a batch has one change
+						time.Sleep(interval / 10)
+						if waited := time.Since(last); waited > interval+interval/5 {
+							t.Fatalf("no bookmark for %s", waited)
+						}
+						continue
+					}
+					bookmarks, last = bookmarks+1, time.Now()
+					if position, ok := batch.PositionAfter(0); !ok || position.Version != fmt.Sprint(version) {
+						t.Errorf("a bookmark at %+v behind %d", position, version)
+					}
+					if pending := writtenAt(version + 1); batch.Freshness.LastContact.IsZero() || batch.Freshness.LastContact.After(pending) {
+						t.Errorf("as of %s, but lacks a change of %s", batch.Freshness.LastContact, pending)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestWatcher_RequestedBookmarkFollowsTheNextBatch requests a bookmark before a change and in silence.
+func TestWatcher_RequestedBookmarkFollowsTheNextBatch(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		w := startedWatcher(t, c, Query{})
+		began := time.Now()
+		w.RequestBookmark()
+		expect(t, w, "BOOKMARK at 10")
+		must(t, c.Add(pod(t, "a", 11)))
+		w.RequestBookmark()
+		expect(t, w, "ADDED default/a@11 at 11")
+		must(t, c.Update(pod(t, "a", 12)))
+		expect(t, w, "BOOKMARK at 11")
+		expect(t, w, "MODIFIED default/a@12 at 12")
+		if waited := time.Since(began); waited > interval/2 {
+			t.Errorf("waited %s", waited)
+		}
+	})
+}
+
+// TestWatcher_RescopeDropsAPendingBookmark switches to other namespaces between a batch and the
+// bookmark behind it, whose position is of the old selection.
+func TestWatcher_RescopeDropsAPendingBookmark(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		w := startedWatcher(t, c, Query{Namespaces: []string{"default"}})
+		must(t, c.Add(pod(t, "a", 11)))
+		w.RequestBookmark()
+		expect(t, w, "ADDED default/a@11 at 11")
+		w.Rescope(selectFrom(t, c, Query{Namespaces: []string{}}))
+		expect(t, w, "DELETED default/a@11 at 11")
+		expect(t, w, "BOOKMARK at 11")
+	})
+}
+
 // TestWatcher_SendsABookmarkOnlyAfterItsEvents has a change that arrives at the very moment of the
 // bookmark.
 func TestWatcher_SendsABookmarkOnlyAfterItsEvents(t *testing.T) {

@@ -20,7 +20,7 @@ type readResult struct {
 	part       *snapshotPart
 	position   Position
 	through    string // see Batch
-	// freshness is the cache's freshness at the time of the read.
+	// freshness is how current the watcher is after it; zero within latest states.
 	freshness   Freshness
 	oldest      int64       // the time of the oldest change, in Unix nanoseconds; 0 if there is none
 	more        bool        // there is more to read
@@ -124,8 +124,21 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 	if object.Older(last.version, feed.window.at(last.seq+1).version) {
 		result.position.Version = last.version
 	}
+	result.freshness = w.freshnessAtLocked(last.seq)
 	w.cursor = last.seq
 	return result
+}
+
+// freshnessAtLocked returns the freshness of a watcher that has read up to a sequence number: its
+// LastContact is not later than the time at which the cache has taken over the next change.
+func (w *Watcher) freshnessAtLocked(seq uint64) Freshness {
+	feed, freshness := w.cache.feed, w.cache.freshnessLocked()
+	if seq < feed.last && feed.window.covers(seq) {
+		if next := time.Unix(0, feed.window.at(seq+1).at); next.Before(freshness.LastContact) {
+			freshness.LastContact = next
+		}
+	}
+	return freshness
 }
 
 // pendingLocked returns the changes after the watcher's cursor, up to an end, that concern it.
@@ -163,7 +176,7 @@ func (w *Watcher) advanceLocked(result readResult, end feedEnd) readResult {
 	w.epoch, w.cursor = feed.epoch.id, end.seq
 	result.position = feed.position(time.Now())
 	result.position.Version, result.through = end.closed, end.version
-	result.freshness = w.cache.freshnessLocked()
+	result.freshness = w.freshnessAtLocked(end.seq)
 	result.advanced = w.group.batches.done
 	result.ended = w.cache.state.ended
 	return result

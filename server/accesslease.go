@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -22,8 +23,10 @@ const (
 	// confirmPatience is the time that a stream waits for a review before it reports to its client
 	// that it waits.
 	confirmPatience = 3 * time.Second
-	// confirmPause is the time until the next attempt.
-	confirmPause = time.Second
+	// confirmPause is the time until the second attempt. It doubles with each further one, up to
+	// maxConfirmPause, with which the stream still sends a message at least every ten seconds.
+	confirmPause    = time.Second
+	maxConfirmPause = 5 * time.Second
 	// unconfirmedUnread is how long a message may stay unread after the lease that it was sent
 	// under should have been renewed, while the cluster cannot be asked.
 	unconfirmedUnread = 10 * time.Second
@@ -43,6 +46,7 @@ type accessLease struct {
 	renewedAt time.Time
 	changed   <-chan struct{} // closed when permissions may have changed
 	due       time.Time       // when the lease must be renewed; zero if only when permissions change
+	attempts  int             // to renew the lease, in vain, since it was renewed
 }
 
 // relatedRead is a read of related objects that a stream makes too, if the caller has the permission
@@ -120,18 +124,18 @@ func (l *accessLease) period(ctx context.Context) (period context.Context, cance
 func (l *accessLease) renew(ctx context.Context) error { return l.renewIn(ctx, ctx) }
 
 // keep renews the lease if that is due. While the cluster cannot be asked, it calls withhold before
-// each further attempt.
-func (l *accessLease) keep(ctx context.Context, withhold func() error) error {
+// each further attempt. It reports whether it has called withhold.
+func (l *accessLease) keep(ctx context.Context, withhold func() error) (withheld bool, err error) {
 	for l.isDue() {
 		err := l.renew(ctx)
 		if errors.Is(err, errUnconfirmed) {
-			err = withhold()
+			withheld, err = true, withhold()
 		}
 		if err != nil {
-			return err
+			return withheld, err
 		}
 	}
-	return nil
+	return withheld, nil
 }
 
 // renewIn renews the lease like renew, and gives up when reviewCtx is done.
@@ -228,7 +232,7 @@ func (l *accessLease) coversRelated(before []relatedRead) bool {
 
 // extend extends the lease for a scope that an identity has the permission for.
 func (l *accessLease) extend(identity auth.Identity, scope auth.Namespaces, now time.Time) {
-	l.caller.Identity, l.scope, l.renewedAt = identity, scope, now
+	l.caller.Identity, l.scope, l.renewedAt, l.attempts = identity, scope, now, 0
 	if !identity.IsKubeconfigUser() {
 		l.due = l.renewalTime(now, identity)
 	}
@@ -236,19 +240,29 @@ func (l *accessLease) extend(identity auth.Identity, scope auth.Namespaces, now 
 
 // pause waits until the next attempt to renew.
 func (l *accessLease) pause(ctx context.Context) error {
+	pause := min(confirmPause<<min(l.attempts, 10), maxConfirmPause)
+	l.attempts++
 	select {
-	case <-time.After(confirmPause):
+	case <-time.After(pause - rand.N(pause/5)):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// renewalTime returns the time at which the lease must be renewed: when the credential expires, or
-// a little before the interval ends, with jitter so that streams that began together do not renew
-// together.
+// renewalSeed makes the times at which the callers' leases are renewed differ from replica to replica.
+var renewalSeed = maphash.MakeSeed()
+
+// renewalTime returns the time at which the lease must be renewed: when the credential expires, or at
+// the next of the caller's times, which are a little closer than the interval. All streams of a caller
+// are renewed within a twentieth of the interval, so that they share the reviews. Decisions are cached
+// for ten seconds: with the default interval, the streams of a caller need one review of a permission
+// in every second period.
 func (l *accessLease) renewalTime(now time.Time, identity auth.Identity) time.Time {
-	until := now.Add(l.recheck - rand.N(l.recheck/10+1))
+	period := l.recheck - l.recheck/10
+	phase := time.Duration(maphash.String(renewalSeed, edge.CallerKey(identity)) % uint64(period))
+	next := now.Add(-phase).Truncate(period).Add(phase + period)
+	until := next.Add(rand.N(l.recheck/20 + 1))
 	if expires := identity.Expires; !expires.IsZero() && expires.Before(until) {
 		return expires
 	}

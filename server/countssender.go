@@ -84,8 +84,12 @@ func (s *countsSender) followPeriod(ctx context.Context, c *liveCounts) error {
 // keepLease renews the lease if that is due. It returns errRescoped if the lease then has another
 // scope. While the cluster cannot be asked, only stale responses without changes are sent.
 func (s *countsSender) keepLease(ctx context.Context, c *liveCounts) error {
-	if err := c.lease.keep(ctx, func() error { return s.withhold(ctx, c) }); err != nil {
+	withheld, err := c.lease.keep(ctx, func() error { return s.withhold(ctx, c) })
+	if err != nil {
 		return err
+	}
+	if withheld {
+		s.sentAt = time.Time{} // a response reports at once that the counts are current again
 	}
 	if !c.lease.scope.Equal(c.scope) {
 		return errRescoped

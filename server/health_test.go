@@ -123,6 +123,18 @@ func TestHealth_WatchOfUnknownServicesStaysOpen(t *testing.T) {
 	}
 }
 
+// TestUpstreamHealth_ReportsFailingReviews has reviews that fail for a while.
+func TestUpstreamHealth_ReportsFailingReviews(t *testing.T) {
+	var failing error
+	s := newServiceOf(t, podsAPI(), Config{Authenticator: &auth.ClusterAuthenticator{}, Reviews: func() error { return failing }})
+	for _, failing = range []error{nil, errors.New("reviews have failed since noon: the API server returns InternalError"), nil} {
+		want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[failing == nil]
+		if status, body := fetch(t, s, "/upstreamz"); status != want || failing != nil && body != failing.Error()+"\n" {
+			t.Errorf("%v: /upstreamz returned %d %q", failing, status, body)
+		}
+	}
+}
+
 func TestUpstreamHealth_ReportsMissingPermissions(t *testing.T) {
 	var lacking error
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: &auth.ClusterAuthenticator{}, Lacking: func() error { return lacking }})

@@ -34,5 +34,6 @@ func (s *leasedSender) sendPermitted(ctx context.Context, logs int, send func() 
 
 // renew renews the lease if that is due. While the cluster cannot be asked, nothing is sent.
 func (s *leasedSender) renew(ctx context.Context) error {
-	return s.lease.keep(ctx, func() error { return s.lease.pause(ctx) })
+	_, err := s.lease.keep(ctx, func() error { return s.lease.pause(ctx) })
+	return err
 }

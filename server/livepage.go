@@ -194,6 +194,9 @@ func (p *livePage) Close() {
 	p.release()
 }
 
+// RequestBookmark implements watcher.
+func (p *livePage) RequestBookmark() { p.bookmarkAt = time.Time{} }
+
 // NextUntil implements watcher: see [informerhub.Watcher.NextUntil].
 func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (informerhub.Batch, error) {
 	if p.follower == nil {

@@ -330,6 +330,37 @@ func standStill(t *testing.T, unknown func(*fakeRights)) {
 	}
 }
 
+// TestStream_IsCurrentAgainWhileItIsBusy changes a pod after each message, so that the stream is never
+// quiet: after the cluster can be asked again, a message says that the stream is not stale.
+func TestStream_IsCurrentAgainWhileItIsBusy(t *testing.T) {
+	for name, request := range map[string]*kubeconnectv1.WatchRequest{
+		"of objects": {Resource: "pods"},
+		"of a page":  {Resource: "pods", Limit: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rights, api := newFakeRights(some("default")), twoNamespaces()
+			stream, err := withRights(t, api, rights).resources.Watch(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = stream.Close() })
+			f := &follower{t: t, stream: stream}
+			f.next()
+			rights.change(func() { rights.away = true })
+			for f.next(); !f.last.GetFreshness().GetStale(); f.next() {
+			}
+			rights.change(func() { rights.away = false })
+			for version := 11; version < 41; version++ {
+				api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", version)}
+				if f.next(); f.last.GetFreshness() != nil && !f.last.GetFreshness().GetStale() {
+					return
+				}
+			}
+			t.Errorf("30 messages after the renewal it is still stale: %v", f.last)
+		})
+	}
+}
+
 func TestStream_LastContactDoesNotDecreaseWhilePaused(t *testing.T) {
 	early, late := time.Unix(1, 0), time.Unix(2, 0)
 	for name, test := range map[string]struct{ said, confirmed, complete, want time.Time }{

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
 // permissionAPI responds to reviews of permissions, but blocks those of some users.
@@ -51,11 +56,29 @@ func (p *permissionAPI) authorizer(t *testing.T) *auth.Authorizer {
 	t.Helper()
 	api := httptest.NewServer(p)
 	t.Cleanup(api.Close)
-	clients, err := auth.NewClientFactory(&rest.Config{Host: api.URL}, nil)
+	return authorizerOf(t, &rest.Config{Host: api.URL}, auth.AuthorizerOptions{AllowedTTL: time.Millisecond})
+}
+
+// inMemory returns an authorizer without a network, for fake time.
+func (p *permissionAPI) inMemory(t *testing.T) *auth.Authorizer {
+	t.Helper()
+	return authorizerOf(t, &rest.Config{Host: "http://api.example", Transport: p}, auth.AuthorizerOptions{})
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *permissionAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	response := httptest.NewRecorder()
+	p.ServeHTTP(response, r)
+	return response.Result(), nil
+}
+
+func authorizerOf(t *testing.T, config *rest.Config, options auth.AuthorizerOptions) *auth.Authorizer {
+	t.Helper()
+	clients, err := auth.NewClientFactory(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return auth.NewAuthorizer(clients.ForService().Typed, auth.AuthorizerOptions{AllowedTTL: time.Millisecond})
+	return auth.NewAuthorizer(clients.ForService().Typed, options)
 }
 
 // TestAccessLease_IsRenewedWhileCallsTakeAllSlots has as many calls wait for reviews as can run at
@@ -82,6 +105,49 @@ func TestAccessLease_IsRenewedWhileCallsTakeAllSlots(t *testing.T) {
 	until(t, "all turns are taken", func() bool { return permissions.open.Load() == 64 })
 	before := permissions.answered.Load()
 	until(t, "the stream is confirmed", func() bool { return permissions.answered.Load() >= before+4 })
+}
+
+// TestAccessLease_StreamsOfACallerShareReviews keeps the leases of 40 streams of each of three callers
+// for ten minutes. A decision is cached for ten seconds, so that a permission would need up to 60
+// reviews if each stream was renewed at a time of its own.
+func TestAccessLease_StreamsOfACallerShareReviews(t *testing.T) {
+	const callers, lasts = 3, 10 * time.Minute
+	for name, streams := range map[string]int{"one stream each": 1, "40 streams each": 40} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				permissions := &permissionAPI{}
+				leases := newLeases(Config{Authorizer: permissions.inMemory(t)})
+				ctx, stop := context.WithTimeout(t.Context(), lasts)
+				defer stop()
+				var all sync.WaitGroup
+				for i := range callers * streams {
+					who := auth.Identity{Username: fmt.Sprint("caller-", i%callers)}
+					caller := edge.Caller{Identity: who, Authenticator: &fakeRights{who: who}}
+					all.Go(func() {
+						time.Sleep(rand.N(20 * time.Second))
+						lease, err := leases.grant(edge.WithCaller(ctx, caller), toWatch(informerhub.Resource{Version: "v1", Name: "nodes"}, "", "", ""))
+						for ; err == nil; _, err = lease.keep(ctx, func() error { return nil }) {
+							if left := time.Until(lease.due); left > defaultRecheck {
+								t.Errorf("the lease is valid for %s", left)
+							}
+							period, cancel := lease.period(ctx)
+							<-period.Done()
+							cancel()
+							if ctx.Err() != nil {
+								return
+							}
+						}
+						t.Error(err)
+					})
+				}
+				all.Wait()
+				reviews := float64(permissions.answered.Load()) / (2 * callers) / lasts.Minutes()
+				if reviews < 3 || reviews > 4 {
+					t.Errorf("%.1f reviews of a permission each minute", reviews)
+				}
+			})
+		})
+	}
 }
 
 func until(t *testing.T, what string, is func() bool) {

@@ -25,7 +25,7 @@ const (
 )
 
 // Config configures a server. All fields but Adjuster, Compression, CORSOrigins, Lacking, Limits, LogClients,
-// LogSample, Metrics, Recheck, Replica, Streams, TokenGeneration, Tracer and Usage are required.
+// LogSample, Metrics, Recheck, Replica, Reviews, Streams, TokenGeneration, Tracer and Usage are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -42,6 +42,9 @@ type Config struct {
 	// Lacking returns an error that names the permissions that the service lacks to serve any call;
 	// nil if there are none. A nil function disables the check.
 	Lacking func() error
+	// Reviews returns an error that describes why the API server answers no reviews of callers, or nil.
+	// Default: it always does.
+	Reviews func() error
 	// TokenGeneration is part of every resume token: a token of another generation leads to a
 	// snapshot. All replicas must have the same value. Default: none.
 	TokenGeneration string
@@ -113,7 +116,7 @@ func New(config Config) http.Handler {
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
-	chain.HandleHealth(mux, config.Readiness, edge.UpstreamHealth{Freshness: config.Hub.Freshness, Lacking: config.Lacking}, serviceNames())
+	chain.HandleHealth(mux, config.Readiness, edge.UpstreamHealth{Freshness: config.Hub.Freshness, Lacking: config.Lacking, Reviews: config.Reviews}, serviceNames())
 	mux.Handle("/", config.Console)
 	return chain.Handler(mux)
 }

@@ -31,6 +31,7 @@ type watch struct {
 // are described there.
 type watcher interface {
 	NextUntil(ctx context.Context, interrupt <-chan struct{}) (informerhub.Batch, error)
+	RequestBookmark()
 	Rescope(next *informerhub.Selection)
 	Restart(next *informerhub.Selection)
 	Close()
@@ -170,9 +171,13 @@ func (s *eventSender) setKind(metadataOnly bool, lease *accessLease) {
 }
 
 // renew renews the stream's lease if that is due. While the cluster cannot be asked, only stale
-// bookmarks are sent.
+// bookmarks are sent. After that a bookmark reports that the stream is current again.
 func (s *eventSender) renew(ctx context.Context, w *watch) error {
-	return w.lease.keep(ctx, func() error { return s.withhold(ctx, w) })
+	withheld, err := w.lease.keep(ctx, func() error { return s.withhold(ctx, w) })
+	if withheld && err == nil {
+		w.watcher.RequestBookmark()
+	}
+	return err
 }
 
 // withhold sends a stale bookmark: the stream has not advanced since its lease was last renewed.

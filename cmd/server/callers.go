@@ -25,7 +25,7 @@ type callers struct {
 	// configureTLS configures TLS to request a client certificate.
 	configureTLS func(*tls.Config) *tls.Config
 	// reviews are the statistics of reviews, by their type.
-	reviews map[string]edge.ReviewSource
+	reviews edge.Reviews
 	// run keeps the data about callers up to date until the context is done.
 	run func(context.Context)
 }
@@ -36,6 +36,7 @@ func newCallers(s settings, clients *auth.ClientFactory) callers {
 	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{
 		Extra:       s.reviews.extra,
 		FollowedTTL: followedTTL(s.reviews.permissionInterval),
+		Grace:       s.reviews.grace,
 	})
 	if s.auth == authNone {
 		return callers{
@@ -43,7 +44,7 @@ func newCallers(s settings, clients *auth.ClientFactory) callers {
 			authorizer:    authorizer, // not run: RBAC is not followed
 			guard:         auth.LoopbackOnly,
 			configureTLS:  func(base *tls.Config) *tls.Config { return base },
-			reviews:       map[string]edge.ReviewSource{subjectAccessReview: authorizer},
+			reviews:       edge.Reviews{subjectAccessReview: authorizer},
 			run:           func(context.Context) {},
 		}
 	}
@@ -52,13 +53,14 @@ func newCallers(s settings, clients *auth.ClientFactory) callers {
 		KeepTokens:  s.writeAs == writeAsToken,
 		FollowedTTL: followedTTL(s.reviews.tokenInterval),
 		Metadata:    clients.ServiceMetadata(),
+		Grace:       s.reviews.grace,
 	})
 	return callers{
 		authenticator: cluster,
 		authorizer:    authorizer,
 		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.WithPeer(next)) },
 		configureTLS:  cluster.TLSConfig,
-		reviews:       map[string]edge.ReviewSource{tokenReview: cluster, subjectAccessReview: authorizer},
+		reviews:       edge.Reviews{tokenReview: cluster, subjectAccessReview: authorizer},
 		run: func(ctx context.Context) {
 			var running sync.WaitGroup
 			running.Go(func() { cluster.Run(ctx) })

@@ -14,6 +14,7 @@ type reviewSettings struct {
 	extra              []string
 	permissionInterval time.Duration
 	tokenInterval      time.Duration
+	grace              time.Duration
 }
 
 const (
@@ -21,6 +22,9 @@ const (
 	minReviewInterval = 10 * time.Second
 	// maxReviewInterval bounds how late a change that cannot be watched has effect.
 	maxReviewInterval = 5 * time.Minute
+	// maxPermissionGrace bounds how much later a revocation has effect while the API server gives no
+	// decisions.
+	maxPermissionGrace = 5 * time.Minute
 )
 
 func (s *reviewSettings) addFlags(flags *pflag.FlagSet) {
@@ -28,6 +32,8 @@ func (s *reviewSettings) addFlags(flags *pflag.FlagSet) {
 		"how long the review of a service account's token is cached at most; 10s to 5m")
 	flags.DurationVar(&s.permissionInterval, "permission-review-interval", minReviewInterval,
 		"how long a permission decision is cached at most; 10s to 5m")
+	flags.DurationVar(&s.grace, "permission-grace", 0,
+		"how much longer the last decision counts while the API server gives no other one; 0s to 5m")
 	flags.StringSliceVar(&s.extra, "authorizer-extra", nil,
 		"a `key` of a user's extra that an authorizer other than RBAC uses; repeatable")
 }
@@ -39,6 +45,9 @@ func (s reviewSettings) check() error {
 				"credential-id, pod-name, pod-uid, node-name or node-uid; "+
 				"all other keys are always part of reviews", key)
 		}
+	}
+	if s.grace < 0 || s.grace > maxPermissionGrace {
+		return fmt.Errorf("--permission-grace %s: must be 0s to %s", s.grace, maxPermissionGrace)
 	}
 	if err := checkReviewInterval("--permission-review-interval", s.permissionInterval); err != nil {
 		return err

@@ -11,10 +11,12 @@ func TestReviewSettings_AreReadFromFlags(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	for args, want := range map[string]reviewSettings{
 		"--authorizer-extra authentication.kubernetes.io/pod-uid,authentication.kubernetes.io/node-name": {
-			[]string{"authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/node-name"}, 10 * time.Second, 5 * time.Minute,
+			extra:              []string{"authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/node-name"},
+			permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute,
 		},
-		"--permission-review-interval 5m": {nil, 5 * time.Minute, 5 * time.Minute},
-		"--token-review-interval 4m":      {nil, 10 * time.Second, 4 * time.Minute},
+		"--permission-review-interval 5m": {permissionInterval: 5 * time.Minute, tokenInterval: 5 * time.Minute},
+		"--token-review-interval 4m":      {permissionInterval: 10 * time.Second, tokenInterval: 4 * time.Minute},
+		"--permission-grace 5m":           {permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute, grace: 5 * time.Minute},
 	} {
 		t.Run(args, func(t *testing.T) {
 			got, err := readSettings(strings.Fields(args), none)
@@ -26,6 +28,7 @@ func TestReviewSettings_AreReadFromFlags(t *testing.T) {
 	for _, args := range []string{
 		"--authorizer-extra scopes.example.com",
 		"--permission-review-interval 1s", "--permission-review-interval 5m1s",
+		"--permission-grace -1s", "--permission-grace 5m1s",
 		"--token-review-interval 1s", "--token-review-interval 240h",
 	} {
 		t.Run(args, func(t *testing.T) {

@@ -62,11 +62,12 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 	}
 	streams, readiness := edge.NewStreams(s.maxStreamAge), &edge.Readiness{}
 	stopping, endStreams := context.WithCancel(context.WithoutCancel(ctx)) // canceled in the shutdown order, not with ctx
+	callers := newCallers(s, clients)
 	built := &service{
 		settings:    s,
 		host:        shownHost(config),
 		hub:         hub,
-		callers:     newCallers(s, clients),
+		callers:     callers,
 		permissions: newOwnPermissions(s, clients),
 		readiness:   readiness,
 		metrics:     edge.NewMetrics(),
@@ -79,7 +80,7 @@ func newService(ctx context.Context, config *rest.Config, s settings, reload *re
 		adjuster:    &edge.Adjuster{},
 		reload:      reload,
 		balance: edge.NewBalance(edge.Balance{
-			Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask,
+			Streams: streams, Readiness: readiness, Caches: hub, Reviews: callers.reviews, Ask: newPeers(s.peers).ask,
 		}),
 		traces:     traces,
 		endStreams: endStreams,
@@ -133,6 +134,7 @@ func (s *service) newHandler(config server.Config) http.Handler {
 	config.Readiness = s.readiness
 	config.Compression = s.settings.compress
 	config.Lacking = s.permissions.lacking
+	config.Reviews = s.callers.reviews.Err
 	config.Limits = s.settings.limits
 	config.Metrics = s.metrics
 	config.Usage = s.usage

@@ -53,6 +53,7 @@ var everyFlag = []struct {
 	{"recheck-interval", "1m", func(s *settings) { s.recheckInterval = time.Minute }},
 	{"authorizer-extra", "authentication.kubernetes.io/pod-uid", func(s *settings) { s.reviews.extra = []string{"authentication.kubernetes.io/pod-uid"} }},
 	{"permission-review-interval", "5m", func(s *settings) { s.reviews.permissionInterval = 5 * time.Minute }},
+	{"permission-grace", "1m", func(s *settings) { s.reviews.grace = time.Minute }},
 	{"token-review-interval", "4m", func(s *settings) { s.reviews.tokenInterval = 4 * time.Minute }},
 	{"tls-cert-file", "cert", func(s *settings) { s.certFile = "cert" }},
 	{"tls-private-key-file", "key", func(s *settings) { s.keyFile = "key" }},

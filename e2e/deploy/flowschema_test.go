@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestFlowSchema_IsNotRenderedByDefault(t *testing.T) {
+func TestFlowSchema_CanBeDisabled(t *testing.T) {
 	t.Parallel()
-	all := release{"r", "n", required()}.manifests(t)
+	all := release{"r", "n", with(values{"flowSchema": values{"enabled": false}})}.manifests(t)
 	if len(ofKind[flowcontrolv1.FlowSchema](t, all, "FlowSchema")) > 0 || len(ofKind[flowcontrolv1.PriorityLevelConfiguration](t, all, "PriorityLevelConfiguration")) > 0 {
-		t.Error("the chart renders a FlowSchema by default")
+		t.Error("the chart renders a FlowSchema that is disabled")
 	}
 }
 
@@ -28,7 +28,7 @@ func TestFlowSchema_IsForTheAccountOfTheServiceAlone(t *testing.T) {
 	for name, account := range map[string]values{"own": {}, "given": {"create": false, "name": "other"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := release{"r", "n", with(values{"serviceAccount": account, "flowSchema": values{"enabled": true}})}.manifests(t)
+			all := release{"r", "n", with(values{"serviceAccount": account})}.manifests(t)
 			schema, level := ofKind[flowcontrolv1.FlowSchema](t, all, "FlowSchema")[0], ofKind[flowcontrolv1.PriorityLevelConfiguration](t, all, "PriorityLevelConfiguration")[0]
 			if schema.Spec.PriorityLevelConfiguration.Name != level.Name {
 				t.Errorf("the schema refers to level %s, the level is %s", schema.Spec.PriorityLevelConfiguration.Name, level.Name)
@@ -52,7 +52,7 @@ func TestFlowSchema_DecidesTheLevelOfTheService(t *testing.T) {
 	t.Parallel()
 	ctx, controlPlane := deadline(t), cluster(t)
 	namespace := newNamespace(ctx, t, controlPlane, nil)
-	for _, object := range (release{"r", namespace, with(values{"flowSchema": values{"enabled": true}})}).manifests(t) {
+	for _, object := range (release{"r", namespace, required()}).manifests(t) {
 		if slices.Contains([]string{"ServiceAccount", "FlowSchema", "PriorityLevelConfiguration"}, object.GetKind()) {
 			succeeds(t, newInstaller(t, controlPlane).create(ctx, object))
 		}

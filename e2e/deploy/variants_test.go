@@ -32,7 +32,7 @@ var variants = map[string]values{
 		"connections": values{"max": 100, "maxPerAddress": 50},
 	},
 	"with other reviews": {"auth": values{
-		"audiences": []any{"kubeconnect"}, "recheckInterval": "30s", "tokenReviewInterval": "1m", "permissionReviewInterval": "5m",
+		"audiences": []any{"kubeconnect"}, "recheckInterval": "30s", "tokenReviewInterval": "1m", "permissionReviewInterval": "5m", "permissionGrace": "30s",
 		"authorizerExtra": []any{"authentication.kubernetes.io/node-name"},
 	}},
 	"with other caches": {
@@ -66,7 +66,8 @@ var variants = map[string]values{
 		"extraEgress": []any{values{"ports": []any{values{"port": 4317}}}},
 	}},
 	"with extras":        withExtras(nil),
-	"with a flow schema": {"flowSchema": values{"enabled": true, "nominalConcurrencyShares": 50, "matchingPrecedence": 800}},
+	"with a flow schema": {"flowSchema": values{"nominalConcurrencyShares": 50, "matchingPrecedence": 800}},
+	"without one":        {"flowSchema": values{"enabled": false}},
 	"with an autoscaler": {"replicaCount": nil},
 	"with a slow drain":  {"termination": values{"preStopSeconds": 600}},
 	"without headless":   {"service": values{"headless": false}},

@@ -134,8 +134,8 @@ func (a *agents) wantEnd(pod int, code connect.Code) {
 // reviews returns the number of token reviews and access reviews that the service has sent.
 func (a *agents) reviews() (tokens, permissions float64) {
 	a.T.Helper()
-	series := scrapeOf(a.Ctx, a.T, a.service).Series
-	return series["kubeconnect_auth_reviews_total{review=TokenReview}"], series["kubeconnect_auth_reviews_total{review=SubjectAccessReview}"]
+	counts := reviewsOf(a.Ctx, a.T, a.service)
+	return counts.tokens, counts.permissions
 }
 
 // TestAgents_IdleStreamsCostNoReviews makes 600 agents of one service account call a service for

@@ -97,7 +97,7 @@ func underRights(rights Rights) Evidence {
 	writes := NewWrites("ns")
 	writes.Add(written("a", "2"))
 	writes.Add(written("b", "4"), written("b", "12"))
-	return Evidence{Writes: writes, EveryStep: true, Silence: 20 * time.Second, Rights: rights, Recheck: 3 * time.Second}
+	return Evidence{Writes: writes, EveryStep: true, Silence: time.Minute, Rights: rights, Recheck: 3 * time.Second}
 }
 
 func TestAuthorised_PermissionChangesAreAccepted(t *testing.T) {

@@ -16,6 +16,21 @@ var neverSilent = check{
 	},
 }
 
+// reportsFreshness applies to a stream that is busy, and therefore never silent.
+var reportsFreshness = check{
+	guarantee: Bookmarked,
+	name:      "a stream that has begun reports how current it is, and where it can be resumed",
+	broken: func(j *judge) string {
+		if j.freshAt.IsZero() || j.response.Freshness != nil {
+			return ""
+		}
+		if j.silence(j.freshAt, j.response.At) == "" {
+			return ""
+		}
+		return fmt.Sprintf("no freshness for %v", j.response.At.Sub(j.freshAt))
+	},
+}
+
 var neverSilentAtTheEnd = check{
 	guarantee: Bookmarked,
 	name:      "a stream is not silent before it ends",

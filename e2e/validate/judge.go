@@ -31,6 +31,9 @@ type judge struct {
 	index           int // index of the last event; -1 before the first
 	// contacted is the last contact that this call has reported.
 	contacted time.Time
+	// freshAt is the time of the last response that had freshness and a token, in this call; zero while a
+	// snapshot or latest states are being sent.
+	freshAt time.Time
 
 	// The current position in the recording.
 	call     *Call
@@ -84,7 +87,7 @@ func (j *judge) readCall(call *Call) {
 		j.model, j.delivered = back.model.Clone(), maps.Clone(back.delivered)
 	}
 	j.resumed, j.deliveredBefore = j.model.Clone(), maps.Clone(j.delivered)
-	j.call, j.previous, j.contacted = call, nil, time.Time{}
+	j.call, j.previous, j.contacted, j.freshAt = call, nil, time.Time{}, time.Time{}
 	for i := range call.Responses {
 		j.next = nil
 		if i+1 < len(call.Responses) {
@@ -125,6 +128,12 @@ func (j *judge) readResponse(response *Response) {
 	j.apply(responseChecks)
 	if contact, ok := response.contact(); ok {
 		j.contacted = contact
+	}
+	switch {
+	case response.Token == "":
+		j.freshAt = time.Time{}
+	case response.Freshness != nil:
+		j.freshAt = response.At
 	}
 }
 
@@ -214,6 +223,7 @@ var (
 		hasObjectsOfCluster, kindIsPresent, kindIsNotRepeated,
 		tokenIsPresent, noTokenInSnapshot,
 		neverSilent,
+		reportsFreshness,
 		freshIsCurrent, freshHasNothingDeleted, freshnessIsPresent, contactIsPast, contactGoesForward, outageIsReported, recoveryIsReported,
 		lossEndsInDeleted,
 	}

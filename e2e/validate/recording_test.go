@@ -244,6 +244,9 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 				r.Calls[0].Responses[6].At = began.Add(34 * time.Second)
 			}, Evidence{Silence: 10 * time.Second}, Bookmarked, 11,
 		},
+		"a busy stream that does not report how current it is": {
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[5] = after(23, "token at 13") }, all(), Bookmarked, 9,
+		},
 		"a long silence at the end": {
 			correctRecording(), func(r *Recording) { r.Calls[0].Ended = began.Add(64 * time.Second) }, all(), Bookmarked, 13,
 		},

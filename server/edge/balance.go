@@ -49,22 +49,29 @@ type Load struct {
 	Ready bool `json:"ready"`
 	// Streams is the number of open watches.
 	Streams int `json:"streams"`
-	// Fresh lists the resources whose caches on this replica are current.
+	// Fresh lists the resources whose caches on this replica are current; none while ReviewsFail.
 	Fresh []string `json:"fresh"`
+	// ReviewsFail reports that the API server answers no reviews of the callers of this replica.
+	ReviewsFail bool `json:"reviewsFail,omitempty"`
+	// Decided is the time since the API server's last decision, in seconds, by the kind of review.
+	Decided map[string]float64 `json:"decided,omitempty"`
 }
 
 // CacheSource returns the status of the caches; informerhub's Hub implements it.
 type CacheSource interface{ Status() []informerhub.Status }
 
-// Balance ends streams of a replica that has far more of them than its peers, and streams of
-// resources that are stale here but current at a peer. Loads of peers are not authenticated. They
+// Balance ends streams of a replica that has far more of them than its peers, and streams that are
+// stale here but current at a peer: because the cache of their resource is, or because the API server
+// answers no reviews of this replica, and has since answered those of the peer. While reviews fail at
+// all replicas, no stream ends. Loads of peers are not authenticated. They
 // are used for nothing else, and whatever they contain, streams end at a bounded pace and only
 // where they can be resumed.
 type Balance struct {
-	// Streams, Readiness and Caches are those of this replica.
+	// Streams, Readiness, Caches and Reviews are those of this replica.
 	Streams   *Streams
 	Readiness *Readiness
 	Caches    CacheSource
+	Reviews   Reviews
 	// Ask returns the loads of the replicas that respond. This replica may be among them.
 	Ask func(context.Context) []Load
 
@@ -89,7 +96,15 @@ func NewBalance(balance Balance) *Balance {
 // Load returns the load of this replica.
 func (b *Balance) Load() Load {
 	ready, _ := b.Readiness.Current()
-	load := Load{Replica: b.replica, Ready: ready, Streams: b.Streams.count(), Fresh: []string{}}
+	load := Load{Replica: b.replica, Ready: ready, Streams: b.Streams.count(), Fresh: []string{}, Decided: map[string]float64{}}
+	for kind, source := range b.Reviews {
+		if stats := source.ReviewStats(); !stats.DecidedAt.IsZero() {
+			load.Decided[kind] = time.Since(stats.DecidedAt).Seconds()
+		}
+	}
+	if load.ReviewsFail = b.Reviews.Err() != nil; load.ReviewsFail {
+		return load
+	}
 	for _, status := range b.Caches.Status() {
 		if status.Synced && !status.Stale {
 			load.Fresh = append(load.Fresh, status.Resource.String())
@@ -128,18 +143,19 @@ func (b *Balance) Run(ctx context.Context) {
 			return
 		}
 		if time.Since(lastAsked) >= askInterval {
-			peers, lastAsked = b.peers(b.Ask(ctx)), time.Now()
+			lastAsked = time.Now()
+			peers = b.peers(b.Ask(ctx))
 		}
-		b.step(peers)
+		b.step(peers, lastAsked)
 	}
 }
 
-// peers returns the loads of the other replicas that are ready, one for each replica.
+// peers returns the loads of the other replicas that serve calls, one for each replica.
 func (b *Balance) peers(loads []Load) []Load {
 	seen := map[string]bool{b.replica: true}
 	var peers []Load
 	for _, load := range loads {
-		if load.Ready && load.Streams >= 0 && !seen[load.Replica] {
+		if load.Ready && !load.ReviewsFail && load.Streams >= 0 && !seen[load.Replica] {
 			peers = append(peers, load)
 		}
 		seen[load.Replica] = true
@@ -148,38 +164,47 @@ func (b *Balance) peers(loads []Load) []Load {
 }
 
 // step ends some streams if necessary. Streams that are already ending, and cannot be resumed yet,
-// count as moved, because they may all end at once.
-func (b *Balance) step(peers []Load) {
+// count as moved, because they may all end at once. The peers were asked at a time.
+func (b *Balance) step(peers []Load, asked time.Time) {
 	if len(peers) == 0 {
 		return
 	}
 	own := b.Streams.count()
 	ending := b.Streams.countEnding()
 	moves := max(minMoves, own*int(balanceInterval)/int(maxMoveTime)) - ending
-	if stale := b.staleHere(peers); len(stale) > 0 {
+	if stale := b.staleHere(peers, asked); len(stale) > 0 {
 		ended := b.Streams.endSome(moves, errStale, func(stream *OpenStream) bool {
 			return time.Since(stream.began) >= minStaleAge && stream.follows(stale)
 		})
 		moves, ending = moves-ended, ending+ended
+	}
+	if b.Reviews.Err() != nil {
+		return
 	}
 	b.Streams.endSome(min(moves, excess(own, peers)-ending), errCrowded, func(stream *OpenStream) bool {
 		return time.Since(stream.began) >= minAge
 	})
 }
 
-// staleHere returns the resources that have been stale here for at least staleTime and are current
-// at a peer.
-func (b *Balance) staleHere(peers []Load) map[string]bool {
-	fresh := map[string]bool{}
+// staleHere returns the resources whose streams have been stale here for at least staleTime and are
+// current at a peer.
+func (b *Balance) staleHere(peers []Load, asked time.Time) map[string]bool {
+	kind, failing := b.Reviews.failing()
+	unreviewed := kind != "" && time.Since(failing.FailingSince) >= staleTime
+	fresh, reviewed := map[string]bool{}, map[string]bool{} // at a peer; at one whose callers were reviewed since
 	for _, peer := range peers {
+		ago, ok := peer.Decided[kind]
+		decided := ok && asked.Add(-time.Duration(ago*float64(time.Second))).After(failing.FailingSince)
 		for _, resource := range peer.Fresh {
 			fresh[resource] = true
+			reviewed[resource] = reviewed[resource] || decided
 		}
 	}
 	stale := map[string]bool{}
 	for _, status := range b.Caches.Status() {
 		name := status.Resource.String()
-		if status.Stale && time.Since(status.LastContact) >= staleTime && fresh[name] {
+		lost := status.Stale && time.Since(status.LastContact) >= staleTime
+		if lost && fresh[name] || unreviewed && reviewed[name] {
 			stale[name] = true
 		}
 	}

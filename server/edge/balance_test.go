@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
@@ -149,6 +150,44 @@ func TestBalance_LoadIsComputedOnceASecond(t *testing.T) {
 	})
 }
 
+// someReviews are the reviews of a replica.
+type someReviews auth.ReviewStats
+
+func (s someReviews) ReviewStats() auth.ReviewStats { return auth.ReviewStats(s) }
+
+// TestBalance_MovesNothingWhileReviewsFailEverywhere has reviews that fail here, and a peer with no
+// streams.
+func TestBalance_MovesNothingWhileReviewsFailEverywhere(t *testing.T) {
+	const kind = "SubjectAccessReview"
+	pods := []string{thePods.String()}
+	for name, test := range map[string]struct {
+		peer Load
+		left int
+	}{
+		"at the peer too":                      {Load{Replica: "a", Ready: true, ReviewsFail: true}, 40},
+		"the peer's last decision was before":  {Load{Replica: "a", Ready: true, Fresh: pods, Decided: map[string]float64{kind: 3600}}, 40},
+		"the peer has had no decision":         {Load{Replica: "a", Ready: true, Fresh: pods}, 40},
+		"the peer has had another decision":    {Load{Replica: "a", Ready: true, Fresh: pods, Decided: map[string]float64{"TokenReview": 1}}, 40},
+		"the peer has had a decision since":    {Load{Replica: "a", Ready: true, Fresh: pods, Decided: map[string]float64{kind: 1}}, 0},
+		"the peer does not have the resource":  {Load{Replica: "a", Ready: true, Decided: map[string]float64{kind: 1}}, 40},
+		"the peer has a decision, but not yet": {Load{Replica: "a", Ready: true, Fresh: pods, Decided: map[string]float64{kind: 90}}, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				r := newReplica(t, informerhub.Status{Resource: thePods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.Now()}})
+				r.Reviews = Reviews{kind: someReviews{FailingSince: time.Now(), Problem: "away"}}
+				r.open(40, thePods)
+				if load := r.Load(); !load.ReviewsFail || len(load.Fresh) > 0 {
+					t.Errorf("reports %+v", load)
+				}
+				if left := r.balanced(minAge+20*time.Second, test.peer); left != test.left {
+					t.Errorf("%d streams are left, want %d", left, test.left)
+				}
+			})
+		})
+	}
+}
+
 func TestBalance_MovesStaleStreamsToFreshPeers(t *testing.T) {
 	for name, test := range map[string]struct {
 		peer Load
@@ -171,5 +210,18 @@ func TestBalance_MovesStaleStreamsToFreshPeers(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestReviews_ErrNamesTheCause(t *testing.T) {
+	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	reviews := Reviews{"TokenReview": someReviews{}, "SubjectAccessReview": someReviews{}}
+	if err := reviews.Err(); err != nil {
+		t.Error(err)
+	}
+	reviews["SubjectAccessReview"] = someReviews{FailingSince: since, Problem: "the API server returns InternalError (500)"}
+	const want = "SubjectAccessReviews of callers have failed since 2026-01-02T03:04:05Z: the API server returns InternalError (500)"
+	if err := reviews.Err(); err == nil || err.Error() != want {
+		t.Errorf("returned %v, want %s", err, want)
 	}
 }

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,15 +14,39 @@ import (
 // auth.Authorizer implement it.
 type ReviewSource interface{ ReviewStats() auth.ReviewStats }
 
+// Reviews are the sources of the statistics of reviews, by the kind of review.
+type Reviews map[string]ReviewSource
+
+// failing returns the kind of the reviews that have failed for the longest time, and their statistics.
+// The kind is empty if the API server answers all.
+func (r Reviews) failing() (kind string, failing auth.ReviewStats) {
+	for review, source := range r {
+		stats := source.ReviewStats()
+		if !stats.FailingSince.IsZero() && (kind == "" || stats.FailingSince.Before(failing.FailingSince)) {
+			kind, failing = review, stats
+		}
+	}
+	return kind, failing
+}
+
+// Err returns an error that describes why the API server answers no reviews of callers, or nil.
+func (r Reviews) Err() error {
+	kind, stats := r.failing()
+	if kind == "" {
+		return nil
+	}
+	return fmt.Errorf("%ss of callers have failed since %s: %s", kind, stats.FailingSince.UTC().Format(time.RFC3339), stats.Problem)
+}
+
 // NewCollector returns a collector of the statistics of caches and reviews. It reads them on each
-// scrape, and costs nothing otherwise. The keys of reviews are the kinds of review.
-func NewCollector(caches CacheSource, reviews map[string]ReviewSource) prometheus.Collector {
+// scrape, and costs nothing otherwise.
+func NewCollector(caches CacheSource, reviews Reviews) prometheus.Collector {
 	return collector{caches, reviews}
 }
 
 type collector struct {
 	caches  CacheSource
-	reviews map[string]ReviewSource
+	reviews Reviews
 }
 
 // measure is one metric that is read from a T.
@@ -99,6 +124,9 @@ var reviewMeasures = []measure[auth.ReviewStats]{
 	newMeasure("kubeconnect_auth_review_failures_total", "review",
 		"Reviews that the API server did not answer: calls that need them fail with unavailable, and streams send nothing but stale bookmarks.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Failed) }),
+	newMeasure("kubeconnect_auth_reviews_failing", "review",
+		"1 while the API server answers no reviews: one after the other is sent as a probe, calls fail with unavailable, and streams are stale.",
+		prometheus.GaugeValue, func(r auth.ReviewStats) float64 { return number(!r.FailingSince.IsZero()) }),
 	newMeasure("kubeconnect_auth_review_rejections_total", "review",
 		"Reviews that were rejected because the queue was full.",
 		prometheus.CounterValue, func(r auth.ReviewStats) float64 { return float64(r.Rejected) }),

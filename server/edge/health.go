@@ -14,7 +14,8 @@ import (
 )
 
 // upstreamService is the service name under which grpc.health.v1.Health reports whether the served
-// data is current and the service has the permissions that every call needs. It is separate from
+// data is current, the service has the permissions that every call needs, and the API server answers
+// reviews of callers. It is separate from
 // readiness: a replica that cannot reach the API server still serves its last state, marked as
 // stale, and removing all replicas at once would not help.
 const upstreamService = "kubeconnect.upstream"
@@ -58,16 +59,21 @@ type health struct {
 	services  []string // the names of the services whose health is that of readiness
 }
 
-// UpstreamHealth checks whether the API server is reachable and allows the service to serve calls.
+// UpstreamHealth checks whether the API server is reachable, allows the service to serve calls, and
+// answers reviews of their callers.
 type UpstreamHealth struct {
 	Freshness func() informerhub.Freshness
 	Lacking   func() error // nil: permissions are not checked
+	Reviews   func() error // whether the API server answers reviews of callers; nil: there are none
 }
 
 // check returns an error that describes the fault, or nil.
 func (u UpstreamHealth) check() error {
-	if u.Lacking != nil {
-		if err := u.Lacking(); err != nil {
+	for _, check := range []func() error{u.Lacking, u.Reviews} {
+		if check == nil {
+			continue
+		}
+		if err := check(); err != nil {
 			return err
 		}
 	}

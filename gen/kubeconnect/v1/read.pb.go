@@ -318,8 +318,9 @@ type ListRequest struct {
 	// Kubernetes' own CEL libraries are available. An object is omitted if the expression
 	// has no value for it, for example because a field is missing, or if the evaluation
 	// costs too much; the response's warnings contain the number and the reason.
-	// INVALID_ARGUMENT if the expression is malformed, is not a condition, has more than 16
-	// KiB, or costs too much for all objects together.
+	// INVALID_ARGUMENT if the expression is malformed, is not a condition, has more than 4
+	// KiB or 1,024 parts (names, constants and calls, after macros have been expanded), or
+	// costs too much for all objects together. It is compiled after the caller is authorized.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Only these fields, as in GetRequest.fields.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`

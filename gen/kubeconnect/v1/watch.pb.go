@@ -51,8 +51,10 @@ const (
 	// nothing at or below it follows. After a DELETED the version can be older than the one of
 	// the DELETED, until the service knows that no other object was deleted at the same
 	// version: your objects are then those at the version of the DELETED. Of Events it knows
-	// that only when another Event changes. The time between two responses of a stream is never
-	// more than ten seconds, because BOOKMARK is sent if there is nothing else to send. A BOOKMARK
+	// that only when another Event changes. After SYNCED, or after the changes since a token, a
+	// BOOKMARK is sent at least every ten seconds: alone if there is nothing else to send, and
+	// otherwise behind a batch of changes, in the same response or in one of its own. Therefore
+	// the time between two responses of a stream is never more than ten seconds. A BOOKMARK
 	// without a version means that the stream waits for the service's first snapshot of the
 	// resource (freshness is then stale), or for min_resource_version or the version of the
 	// resume token, which this replica has not reached. It does not change your objects, and has
@@ -609,8 +611,13 @@ type WatchResponse struct {
 	// been unreachable, and within latest states. Do not use an older token in that case:
 	// watch without one.
 	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
-	// How current the stream is. Set with every SYNCED and every BOOKMARK, and therefore
-	// within ten seconds of a change.
+	// How current the stream is. Set with every SYNCED and every BOOKMARK, and therefore at
+	// least every ten seconds after SYNCED, also while objects change all the time. A
+	// stream is also stale while the API server gives no decision about the caller's
+	// permissions: nothing but stale BOOKMARKs is sent then. A stale stream stays open, and
+	// says at once when it is current again. Clients need not leave it: if another replica is
+	// current, the service ends the stream with reason "StreamMoved" (see
+	// ResourceService.Watch).
 	Freshness *Freshness `protobuf:"bytes,4,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Where the objects come from. Set together with resource.
 	Source Source `protobuf:"varint,5,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`

@@ -105,7 +105,8 @@ export const ResourceService: GenService<{
    * A stream never ends with OK. It ends with
    * - UNAVAILABLE when this replica shuts down; and, with reason "StreamMoved", when the
    *   stream has reached its maximum age (by default about 45 minutes) or should continue
-   *   at another replica. Call again with the last token;
+   *   at another replica, which has less load, or which is current while this one is stale.
+   *   A stream that is stale at all replicas stays open. Call again with the last token;
    * - UNAUTHENTICATED when the caller's credential is no longer valid, and
    *   PERMISSION_DENIED when the caller is no longer allowed to read the selection;
    * - NOT_FOUND when the cluster stops serving the resource (its CRD was deleted). If the

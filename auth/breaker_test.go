@@ -1,0 +1,179 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
+)
+
+// failures are the ways in which an API server gives no decision.
+var failures = map[string]func(*fakeAPI){
+	"it cannot be reached":            func(api *fakeAPI) { api.fails = errors.New("connection refused") },
+	"it returns 500":                  func(api *fakeAPI) { api.fails = apierrors.NewInternalError(errors.New("no")) },
+	"it does not know the service":    func(api *fakeAPI) { api.fails = apierrors.NewUnauthorized("no") },
+	"it asks to be called later":      func(api *fakeAPI) { api.fails = apierrors.NewTooManyRequests("later", 1) },
+	"it does not respond":             func(api *fakeAPI) { api.takes = time.Hour },
+	"it responds after a second, 500": func(api *fakeAPI) { api.takes, api.fails = time.Second, apierrors.NewInternalError(errors.New("no")) },
+}
+
+// openStreams renews the permissions of n callers as open streams do, until the context is done: an
+// attempt lasts 3 s at most, and a second passes to the next attempt. It returns the number of callers
+// whose last attempt has succeeded.
+func openStreams(ctx context.Context, a *Authorizer, n int, running *sync.WaitGroup) (renewed func() int) {
+	var mu sync.Mutex
+	valid := map[int]bool{}
+	for i := range n {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				attempt, cancel := context.WithTimeout(WithRecheck(ctx), 3*time.Second)
+				decision, err := a.Authorize(attempt, Identity{Username: fmt.Sprint("stream-", i)}, in("a"))
+				cancel()
+				mu.Lock()
+				valid[i] = err == nil && decision.Allowed
+				mu.Unlock()
+				time.Sleep(time.Second)
+			}
+		})
+	}
+	return func() (count int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, ok := range valid {
+			if ok {
+				count++
+			}
+		}
+		return count
+	}
+}
+
+// TestBreaker_BoundsTheReviewsOfAFailingAPIServer has 200 callers with open streams and 20 new calls
+// each second, while the API server fails for a minute and a half.
+func TestBreaker_BoundsTheReviewsOfAFailingAPIServer(t *testing.T) {
+	const streams = 200
+	for name, fail := range failures {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("a")
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				defer running.Wait()
+				defer stop()
+				renewed := openStreams(ctx, a, streams, &running)
+				running.Go(func() {
+					for i := 0; ctx.Err() == nil; i++ {
+						running.Go(func() { _, _ = a.Authorize(ctx, Identity{Username: fmt.Sprint("call-", i)}, in("a")) })
+						time.Sleep(50 * time.Millisecond)
+					}
+				})
+				time.Sleep(10 * time.Second)
+				if count := renewed(); count != streams {
+					t.Fatalf("%d streams are renewed", count)
+				}
+				api.set(func() { fail(api) })
+				time.Sleep(30 * time.Second) // those that were sent before the breaker has opened have ended
+				before := api.asked()
+				time.Sleep(time.Minute)
+				if reviews, most := api.asked()-before, int(time.Minute/maxProbePause); reviews > most || reviews < 3 {
+					t.Errorf("%d reviews in a minute, want 3 to %d", reviews, most)
+				}
+				if count := renewed(); count != 0 {
+					t.Errorf("%d streams are renewed while the API server fails", count)
+				}
+				if stats := a.ReviewStats(); time.Since(stats.FailingSince) < time.Minute || stats.Problem == "" {
+					t.Errorf("reports %+v", stats)
+				}
+				began := time.Now()
+				_, err := a.Authorize(ctx, Identity{Username: "new"}, in("a"))
+				if seconds, ok := apierrors.SuggestsClientDelay(err); !apierrors.IsServiceUnavailable(err) || !ok || seconds < 1 || time.Since(began) > lookupTimeout {
+					t.Errorf("a new call gets %v after %s", err, time.Since(began))
+				}
+
+				api.set(func() { api.fails, api.takes = nil, 0 })
+				wantRecovery(t, api, renewed, streams)
+				if stats := a.ReviewStats(); !stats.FailingSince.IsZero() {
+					t.Errorf("reports %+v", stats)
+				}
+			})
+		})
+	}
+}
+
+// wantRecovery fails unless all streams are renewed soon, at the rate of a recovery.
+func wantRecovery(t *testing.T, api *fakeAPI, renewed func() int, streams int) {
+	t.Helper()
+	began := time.Now()
+	for before := api.asked(); renewed() < streams; before = api.asked() {
+		if time.Since(began) > lookupTimeout+2*maxProbePause+time.Duration(streams)*time.Second/recoveryRate {
+			t.Fatalf("%d streams are renewed after %s", renewed(), time.Since(began))
+		}
+		time.Sleep(time.Second)
+		if reviews := api.asked() - before; reviews > recoveryRate+recoveryBurst {
+			t.Errorf("%d reviews in a second", reviews)
+		}
+	}
+}
+
+// TestBreaker_RefusesNewCallsAtOnce calls while a probe is under way, and while none is due.
+func TestBreaker_RefusesNewCallsAtOnce(t *testing.T) {
+	api := accepting()
+	withCluster(t, api, ClusterAuthenticatorOptions{}, func(t *testing.T, cluster *ClusterAuthenticator) {
+		api.set(func() { api.fails = apierrors.NewInternalError(errors.New("token-0 is not for you")) })
+		for i := range tripAfter {
+			if _, err := cluster.Authenticate(t.Context(), bearer(fmt.Sprint("token-", i))); !apierrors.IsServiceUnavailable(err) {
+				t.Fatal(err)
+			}
+		}
+		asked, began := api.asked(), time.Now()
+		_, err := cluster.Authenticate(t.Context(), bearer("token-0"))
+		if _, ok := apierrors.SuggestsClientDelay(err); !ok || api.asked() != asked || !time.Now().Equal(began) {
+			t.Errorf("got %v after %s and %d reviews", err, time.Since(began), api.asked()-asked)
+		}
+	})
+}
+
+// TestBreaker_OneCallersFailuresConcernOnlyItself has reviews of one caller fail between those of others.
+func TestBreaker_OneCallersFailuresConcernOnlyItself(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		b := newBreaker("review")
+		for i := range 10 * tripAfter {
+			err := errors.New("no decision")
+			if i%tripAfter == 0 {
+				err = nil
+			}
+			b.done(false, err, true)
+			if b.refuse() != nil {
+				t.Fatalf("open after %d reviews", i)
+			}
+		}
+	})
+}
+
+// TestBreaker_ProbeWithoutAnOutcomeIsFollowedByAnother cancels a probe.
+func TestBreaker_ProbeWithoutAnOutcomeIsFollowedByAnother(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		b := newBreaker("review")
+		for range tripAfter {
+			b.done(false, errors.New("no decision"), true)
+		}
+		for range 2 {
+			probe, err := b.pass(t.Context(), true)
+			if !probe || err != nil {
+				t.Fatal(probe, err)
+			}
+			b.done(probe, context.Canceled, true)
+		}
+		probe, _ := b.pass(t.Context(), true)
+		b.done(probe, nil, true)
+		if probe, err := b.pass(t.Context(), false); probe || err != nil {
+			t.Errorf("after a decision: %t, %v", probe, err)
+		}
+	})
+}
