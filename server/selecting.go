@@ -7,6 +7,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -24,14 +25,18 @@ func (r *reads) query(ctx context.Context, p selectionParams, related relation, 
 	}, err
 }
 
-// compile compiles a filter in the caller's processor slots. It must not be called before the caller
-// is authorized, because it takes time and memory. An empty text is no filter, nil.
+// compile compiles a filter in the caller's processor slots, and charges the caller for it until ctx is
+// done: once for all of its calls with the same filter. It must not be called before the caller is
+// authorized. An empty text is no filter, nil.
 func (r *reads) compile(ctx context.Context, text string) (*filter.Filter, error) {
 	compiled, err := r.filters.Compile(ctx, text)
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err != nil && ctx.Err() == nil:
 		return nil, apierror.BadRequest("filter: %v", err)
+	case err != nil || compiled == nil:
+		return nil, err
 	}
-	return compiled, err
+	return compiled, ledger.HoldShared(ctx, compiled, compiled.Bytes())
 }
 
 // listResult is the snapshot of a selection, with its origin.

@@ -86,7 +86,7 @@ func (n *node) paths(to Path) (all []Path) {
 
 // maxJoined bounds the nodes that result from names next to [*]. Every path with both at most
 // doubles them.
-const maxJoined = 1 << 14
+const maxJoined = 1 << 10
 
 var errTooManyJoined = errors.New("too many of the paths have [*] where others have names: write fewer of them")
 

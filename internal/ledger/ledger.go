@@ -256,6 +256,16 @@ func Hold(ctx context.Context, bytes int) error {
 	return err
 }
 
+// HoldShared charges the account of a context like Hold, once for what several of its calls keep under a
+// comparable key: see [Account.Share].
+func HoldShared(ctx context.Context, key any, bytes int) error {
+	charge, err := From(ctx).Share(key, bytes)
+	if err == nil && charge.ledger != nil {
+		context.AfterFunc(ctx, charge.Release)
+	}
+	return err
+}
+
 type accountKey struct{}
 
 // With returns a context in which [From] returns an account.

@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
@@ -227,5 +228,19 @@ func TestCallers_AcquireAndReleaseStreams(t *testing.T) {
 	}
 	if len(callers.streaming) != 0 {
 		t.Errorf("%d callers have streams", len(callers.streaming))
+	}
+}
+
+func TestCallerKey_DiffersForDifferentUsers(t *testing.T) {
+	seen := make(map[string]auth.Identity)
+	for _, user := range []auth.Identity{
+		{Username: "a"}, {Username: "a", UID: "b"}, {Username: "ab"}, {Username: "a\x00b"}, {Username: "a\x00"}, {Username: "a", UID: "\x00b"},
+		{Username: "a\x00b", UID: "c"}, {Username: "a", UID: "b\x00c"},
+	} {
+		key := CallerKey(user)
+		if other, ok := seen[key]; ok {
+			t.Errorf("%q %q and %q %q have one key", user.Username, user.UID, other.Username, other.UID)
+		}
+		seen[key] = user
 	}
 }

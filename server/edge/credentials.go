@@ -17,7 +17,7 @@ import (
 func CredentialKey(identity auth.Identity) string {
 	for _, key := range []string{serviceaccount.PodUIDKey, user.CredentialIDKey} {
 		if values := identity.Extra[key]; len(values) == 1 && values[0] != "" {
-			return CallerKey(identity) + "\x00" + values[0]
+			return CallerKey(identity) + keyBorder + values[0]
 		}
 	}
 	return CallerKey(identity)

@@ -51,12 +51,20 @@ func (l Limits) checkWatches(watches int) error {
 }
 
 // CallerKey returns the key by which limits distinguish callers: the user, whichever credential or
-// pod it calls from. A user with many tokens therefore has no higher limits.
-func CallerKey(identity auth.Identity) string { return identity.Username + "\x00" + identity.UID }
+// pod it calls from. A user with many tokens therefore has no higher limits. Keys of different users
+// differ, whatever characters their names have.
+func CallerKey(identity auth.Identity) string {
+	return escapeKey.Replace(identity.Username) + keyBorder + escapeKey.Replace(identity.UID)
+}
+
+// keyBorder separates the parts of a key. In a part it is escaped by a byte that no valid text has.
+const keyBorder = "\x00"
+
+var escapeKey = strings.NewReplacer(keyBorder, keyBorder+"\xff")
 
 // userOf returns the user name of a CallerKey.
 func userOf(key string) string {
-	name, _, _ := strings.Cut(key, "\x00")
+	name, _, _ := strings.Cut(key, keyBorder)
 	return name
 }
 
