@@ -173,6 +173,23 @@ func (q *Queue) Delays(key string) bool {
 	return s.waiters.Len() > 0 || next != nil && next.held < s.held
 }
 
+// leastBusy returns the one of some keys that holds and waits for the least; otherwise if there are none.
+func (q *Queue) leastBusy(keys []string, otherwise string) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	best, least := otherwise, int64(-1)
+	for _, key := range keys {
+		busy := int64(0)
+		if s := q.keys[key]; s != nil {
+			busy = s.held + int64(s.waiters.Len())
+		}
+		if least < 0 || busy < least {
+			best, least = key, busy
+		}
+	}
+	return best
+}
+
 func (q *Queue) releaser(key string, weight int64) func() {
 	return sync.OnceFunc(func() {
 		q.mu.Lock()

@@ -293,3 +293,41 @@ func TestQueue_ReportsWhetherAKeyDelaysOthers(t *testing.T) {
 		wantDelays(false, "many", "all have what they want")
 	})
 }
+
+// TestBegin_UsesTheSlotOfTheLeastBusyKey has work for two keys, one of which waits for many slots.
+func TestBegin_UsesTheSlotOfTheLeastBusyKey(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 1})
+		release, _ := q.TryAcquire("other", 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		var busy sync.WaitGroup
+		for range 10 {
+			busy.Go(func() {
+				if _, end, err := Begin(With(ctx, q, "busy")); err == nil {
+					time.Sleep(time.Hour)
+					end()
+				}
+			})
+		}
+		synctest.Wait()
+		begun := make(chan struct{})
+		go func() {
+			defer close(begun)
+			_, end, err := Begin(WithKeys(With(t.Context(), q, "busy"), func() []string { return []string{"busy", "idle"} }))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			end()
+		}()
+		synctest.Wait()
+		at := time.Now()
+		release()
+		<-begun
+		if waited := time.Since(at); waited > time.Hour {
+			t.Errorf("the work of both keys waits for %v", waited)
+		}
+		cancel()
+		busy.Wait()
+	})
+}

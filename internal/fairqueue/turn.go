@@ -13,6 +13,7 @@ const quantum = 5 * time.Millisecond
 type account struct {
 	queue *Queue
 	key   string
+	keys  func() []string     // see [WithKeys]; nil for key alone
 	used  func(time.Duration) // see [WithMeter]
 }
 
@@ -38,7 +39,19 @@ func With(ctx context.Context, q *Queue, key string) context.Context {
 // a slot: whenever [Yield] looks for others that wait, and at the end. The time of waiting is not part
 // of it. used can be called concurrently, by work that runs in several slots.
 func WithMeter(ctx context.Context, q *Queue, key string, used func(time.Duration)) context.Context {
-	return context.WithValue(ctx, accountKey{}, account{q, key, used})
+	return context.WithValue(ctx, accountKey{}, account{queue: q, key: key, used: used})
+}
+
+// WithKeys returns a context like ctx, for work that several keys share: [Begin] acquires slots for the one
+// of keys that holds and waits for the fewest. So the work is not later than any of them would do it. While
+// there are no keys, slots are acquired as in ctx.
+func WithKeys(ctx context.Context, keys func() []string) context.Context {
+	account, ok := ctx.Value(accountKey{}).(account)
+	if !ok {
+		return ctx
+	}
+	account.keys = keys
+	return context.WithValue(ctx, accountKey{}, account)
 }
 
 // Begin blocks until the work that follows has a slot of the queue given by [With], and returns a
@@ -62,7 +75,11 @@ func Begin(ctx context.Context) (slotCtx context.Context, end func(), err error)
 }
 
 func (a account) acquire(ctx context.Context) (release func(), err error) {
-	return a.queue.acquire(ctx, a.key, 1, math.MaxInt)
+	key := a.key
+	if a.keys != nil {
+		key = a.queue.leastBusy(a.keys(), a.key)
+	}
+	return a.queue.acquire(ctx, key, 1, math.MaxInt)
 }
 
 // Yield returns the cause of ctx if ctx is done. If ctx has a slot that has lasted for 5 ms and

@@ -67,6 +67,9 @@ func (l *Ledger) Account(caller, credential string) Account {
 	return Account{l, caller, credential}
 }
 
+// Caller returns the key of the caller; empty for the zero Account.
+func (a Account) Caller() string { return a.caller }
+
 // Use returns what all accounts hold. Nothing waits for a ledger.
 func (l *Ledger) Use() fairqueue.Use {
 	l.mu.Lock()
@@ -183,6 +186,23 @@ func (c *Charge) Move(to Account) error {
 	return ErrFull
 }
 
+// MoveResized charges another account for another number of bytes from now on, like Move. If they do not
+// fit, it fails with [ErrFull] and changes nothing.
+func (c *Charge) MoveResized(to Account, bytes int) error {
+	if c.try(func(e *entry) bool {
+		from := e.account
+		e.assignLocked(to)
+		if e.resizeLocked(bytes) {
+			return true
+		}
+		e.assignLocked(from)
+		return false
+	}) {
+		return nil
+	}
+	return ErrFull
+}
+
 // Release ends the charge.
 func (c *Charge) Release() {
 	c.try(func(e *entry) bool {
@@ -223,6 +243,14 @@ func (e *entry) resizeLocked(bytes int) bool {
 	l.addLocked(e.account, more)
 	e.bytes = bytes
 	return true
+}
+
+// assignLocked moves what is kept to another account, whether it fits there or not.
+func (e *entry) assignLocked(to Account) {
+	l := e.account.ledger
+	l.addLocked(e.account, -e.bytes)
+	e.account = to
+	l.addLocked(to, e.bytes)
 }
 
 func (e *entry) moveLocked(to Account) bool {

@@ -288,3 +288,29 @@ func TestFollowers_EndWhenNoStreamCanBeCharged(t *testing.T) {
 	f.Leave(account)
 	j.checkKept(map[string]int{"joe": stateBytes})
 }
+
+// TestFollowers_ChargeAnotherStreamWhenTheStateGrows has a caller whose part is used otherwise, and another
+// one whose stream must not end because of that.
+func TestFollowers_ChargeAnotherStreamWhenTheStateGrows(t *testing.T) {
+	j := newJoining(t, 15*stateBytes/2)
+	leaveJane := j.mustJoin("a", "jane")
+	leaveJoe := j.mustJoin("a", "joe")
+	jane := j.ledger.Account("jane", "jane's credential")
+	kept := j.ledger.Kept()["jane"]
+	if _, err := jane.Charge(15*stateBytes/10 - kept - 1); err != nil {
+		t.Fatal(err)
+	}
+	f := j.followers.running[key[string]{j.cluster.cache, j.cluster.selection(t, informerhub.Query{}).Key(), "a"}]
+	r := &run[string, *versions]{Follower: f}
+	if err := r.hold(stateBytes); err != nil {
+		t.Errorf("a state that grows, of which another caller has a stream: %v", err)
+	}
+	if f.charged.Caller() != "joe" {
+		t.Errorf("%s is charged", f.charged.Caller())
+	}
+	if callers := j.followers.callersOf(f); len(callers) != 2 {
+		t.Errorf("the follower works for %q", callers)
+	}
+	leaveJane()
+	leaveJoe()
+}

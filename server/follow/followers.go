@@ -89,8 +89,9 @@ func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], creat
 	return f
 }
 
-// start starts a follower. It has the values of the context of the first stream, such as its processor
-// slots. It has neither its end nor the pace of its caller, because streams of other callers may join.
+// start starts a follower. It has the values of the context of the first stream. It has neither its end nor
+// the pace of its caller, because streams of other callers may join, and it works in processor slots of
+// the one of these callers that uses the fewest.
 func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Question[K], create func() S) *Follower[K, S] {
 	ctx, cancel := context.WithCancelCause(fairqueue.WithPace(context.WithoutCancel(ctx), nil))
 	charge, _ := question.Account.Charge(0) // the goroutine resizes it: no memory can be released under the lock
@@ -99,6 +100,7 @@ func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Questio
 		published: make(chan struct{}), flush: make(chan struct{}, 1),
 		charge: charge, charged: question.Account, accounts: make(map[ledger.Account]int),
 	}
+	ctx = fairqueue.WithKeys(ctx, func() []string { return fs.callersOf(f) })
 	r := &run[K, S]{
 		Follower: f, selection: question.Selection, create: create,
 		watcher: question.Cache.Watch(question.Selection, informerhub.WatchOptions{}),
@@ -139,6 +141,32 @@ func (fs *Followers[K, S]) chargeStreamsLocked(f *Follower[K, S]) {
 		}
 	}
 	fs.endLocked(f, ledger.ErrFull)
+}
+
+// resizeElsewhere charges the account of another stream of a follower, for another number of bytes. It
+// fails with [ledger.ErrFull] if none of them can be charged.
+func (fs *Followers[K, S]) resizeElsewhere(f *Follower[K, S], bytes int) error {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for account := range f.accounts {
+		if account != f.charged && f.charge.MoveResized(account, bytes) == nil {
+			f.charged = account
+			return nil
+		}
+	}
+	return ledger.ErrFull
+}
+
+// callersOf returns the keys of the callers whose streams have joined a follower.
+func (fs *Followers[K, S]) callersOf(f *Follower[K, S]) (callers []string) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for account := range f.accounts {
+		if caller := account.Caller(); caller != "" {
+			callers = append(callers, caller)
+		}
+	}
+	return callers
 }
 
 // endIdle ends a follower unless a stream has joined it.

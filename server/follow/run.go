@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
 // Interval is the minimum time between two publications. The first change after a quiet time is
@@ -58,6 +59,9 @@ const followerBytes = 32 << 10
 func (r *run[K, S]) hold(bytes int) error {
 	bytes += followerBytes
 	err := r.charge.Resize(bytes)
+	if errors.Is(err, ledger.ErrFull) {
+		err = r.all.resizeElsewhere(r.Follower, bytes)
+	}
 	if err == nil {
 		r.bytes.Store(int64(bytes))
 	}
