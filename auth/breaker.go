@@ -28,6 +28,9 @@ const (
 	recoveryRate  = 100
 	recoveryBurst = 10
 	recoveryStep  = 5 * time.Second
+	// minRecovery is the minimum time of a recovery: open streams may pause for some seconds before they
+	// try again.
+	minRecovery = 2 * recoveryStep
 )
 
 // breaker bounds the reviews of one kind that are sent to an API server which gives no decisions.
@@ -116,7 +119,7 @@ func (b *breaker) pass(ctx context.Context, patient bool) (probe bool, err error
 func (b *breaker) recoveringLocked() *rate.Limiter {
 	switch {
 	case b.recovering == nil:
-	case b.recovering.Tokens() >= recoveryBurst:
+	case b.recovering.Tokens() >= recoveryBurst && time.Since(b.closedAt) >= minRecovery:
 		b.recovering = nil
 	default:
 		b.recovering.SetLimit(rate.Limit(recoveryRate * math.Pow(2, math.Floor(time.Since(b.closedAt).Seconds()/recoveryStep.Seconds()))))

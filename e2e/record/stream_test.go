@@ -143,12 +143,16 @@ func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, strea
 	}
 }
 
-// response returns a message with the events and all other fields that it needs.
+// response returns a message with the events and all other fields that it needs: the kind with a RESET
+// only.
 func (s *script) response(events []*kubeconnectv1.Event) *kubeconnectv1.WatchResponse {
-	return &kubeconnectv1.WatchResponse{
-		Resource: &kubeconnectv1.Resource{Kind: "ConfigMap"}, Events: events, ResumeToken: "token",
-		Freshness: &kubeconnectv1.Freshness{LastContactTime: timestamppb.Now()},
+	response := &kubeconnectv1.WatchResponse{
+		Events: events, ResumeToken: "token", Freshness: &kubeconnectv1.Freshness{LastContactTime: timestamppb.Now()},
 	}
+	if events[0].GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET {
+		response.Resource = &kubeconnectv1.Resource{Kind: "ConfigMap"}
+	}
+	return response
 }
 
 // failing is a test that records its failures instead of failing.

@@ -74,7 +74,7 @@ func compileInSteps(text string, between func() error) (*Filter, error) {
 // The estimated memory of a compiled filter: measured as what the heap keeps of filters of each form,
 // and not below it. See TestFilter_BytesAreNotBelowTheHeap.
 const (
-	filterBytes      = 24 << 10
+	filterBytes      = 32 << 10
 	nodeBytes        = 256
 	textBytes        = 8
 	instructionBytes = 128

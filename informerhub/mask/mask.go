@@ -3,6 +3,7 @@ package mask
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,11 +19,14 @@ const (
 // Mask is a set of fields of objects.
 type Mask struct {
 	root    *node
-	paths   []Path // the paths of the root, in order
+	paths   func() []Path // in order, without those that begin with another one
 	parents bool
 	head    string // beginning of JSON objects, if not empty: see As
-	key     Key
+	key     Key    // without paths
+	pathKey func() pathsKey
 }
+
+type pathsKey = listkey.Key[listkey.Key[Step]]
 
 // Parse parses paths of a caller: see [ParsePath]. It bounds their number and size. For no paths it
 // returns no mask, nil. The error contains the wrong path and the correction.
@@ -55,9 +59,15 @@ func Of(paths ...Path) (*Mask, error) {
 	for _, path := range paths {
 		root.add(path)
 	}
-	kept := root.paths(nil)
-	root, err := join(root)
-	return &Mask{root: root, paths: kept, key: Key{given: true, paths: listkey.OfFunc(kept, Path.Key)}}, err
+	joined, err := join(root)
+	if err != nil {
+		return nil, err
+	}
+	kept := func() []Path { return root.paths(nil) }
+	return &Mask{
+		root: joined, paths: kept, key: Key{given: true},
+		pathKey: sync.OnceValue(func() pathsKey { return listkey.OfFunc(kept(), Path.Key) }),
+	}, nil
 }
 
 // String returns the mask as text, which resume tokens contain as a hash. For nil, no mask, it is
@@ -66,9 +76,9 @@ func (m *Mask) String() string {
 	if m == nil {
 		return ""
 	}
-	texts := make([]string, len(m.paths))
-	for i, path := range m.paths {
-		texts[i] = path.String()
+	var texts []string
+	for _, path := range m.paths() {
+		texts = append(texts, path.String())
 	}
 	text := m.head + strings.Join(texts, ",")
 	if m.parents {
@@ -81,17 +91,19 @@ func (m *Mask) String() string {
 // whatever the order and the notation of their paths. The zero Key is that of nil, no mask.
 type Key struct {
 	given   bool // there is a mask
-	paths   listkey.Key[listkey.Key[Step]]
+	paths   pathsKey
 	parents bool
 	kind    schema.GroupVersionKind // see As
 }
 
-// Key returns the key of the mask.
+// Key returns the key of the mask. It is made at the first call.
 func (m *Mask) Key() Key {
 	if m == nil {
 		return Key{}
 	}
-	return m.key
+	key := m.key
+	key.paths = m.pathKey()
+	return key
 }
 
 // As returns the mask with which the JSON of objects names another kind. Its paths must lead to

@@ -84,9 +84,9 @@ func (n *node) paths(to Path) (all []Path) {
 	return all
 }
 
-// maxJoined bounds the nodes that result from names next to [*]. Every path with both at most
-// doubles them.
-const maxJoined = 1 << 10
+// maxJoined bounds the work for names next to [*]: the nodes that result, and the names that are copied
+// for them. Every path with both at most doubles the nodes.
+const maxJoined = 1 << 14
 
 var errTooManyJoined = errors.New("too many of the paths have [*] where others have names: write fewer of them")
 
@@ -127,7 +127,7 @@ func (j *joiner) union(a, b *node) *node {
 	case b == nil || a.all || a == b || j.joined > maxJoined:
 		return a
 	}
-	j.joined++
+	j.joined += 1 + len(a.names) + len(b.names)
 	both := &node{each: j.union(a.each, b.each), names: slices.Clone(a.names), children: slices.Clone(a.children)}
 	for i, name := range b.names {
 		at, ok := slices.BinarySearch(both.names, name)

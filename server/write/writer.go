@@ -12,7 +12,7 @@ import (
 // Writer makes changes as one caller, to resources of all groups. It is safe for concurrent use.
 type Writer struct {
 	Clients *auth.Clients
-	// Sends is called before a change is sent.
+	// Sends is called before a change is sent. Default: nothing.
 	Sends func()
 }
 
@@ -35,7 +35,9 @@ func (w Writer) Do(ctx context.Context, dest Target, change Change) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	w.Sends()
+	if w.Sends != nil {
+		w.Sends()
+	}
 	response, err := send(ctx, dest.addTo(request))
 	if err != nil {
 		return Result{}, asVersionConflict(clarified(err, dest, change), dest, version)
