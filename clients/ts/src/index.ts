@@ -27,6 +27,7 @@ export type { BearerToken } from "./bearer.js";
 export type { WriteBody } from "./body.js";
 export type { CallOptions, ReadOptions, StreamOptions } from "./call.js";
 export { createClient, type Client, type ClientOptions } from "./client.js";
+export type { CredentialOptions } from "./retry.js";
 export { LiveCollection, type Changes } from "./collection.js";
 export type {
   CountOptions,
