@@ -12,7 +12,8 @@ var ErrBehind = errors.New("the work of this caller takes more than its share of
 const (
 	// paceCredit is the processor time that a key can use at once after an idle time.
 	paceCredit = 250 * time.Millisecond
-	// maxPause is the longest pause. Work that would have to wait for longer fails with ErrBehind.
+	// maxPause is the longest time that work waits for its turn, with the pause. Work that would have to
+	// wait for longer fails with ErrBehind.
 	maxPause = 5 * time.Second
 	// manyPaces is the number of keys above which idle ones are removed.
 	manyPaces = 1024
@@ -82,7 +83,7 @@ func BeginTurn(ctx context.Context) (end func(), err error) {
 	if pace == nil {
 		return func() {}, nil
 	}
-	key := Key(ctx)
+	key, began := Key(ctx), time.Now()
 	release, err := pace.turns.AcquireWithin(ctx, key, 1, maxPause)
 	if errors.Is(err, ErrFull) {
 		return nil, ErrBehind
@@ -94,7 +95,7 @@ func BeginTurn(ctx context.Context) (end func(), err error) {
 	switch {
 	case pause <= 0:
 		return release, nil
-	case pause > maxPause:
+	case time.Since(began)+pause > maxPause:
 		release()
 		return nil, ErrBehind
 	}

@@ -76,6 +76,30 @@ func TestPace_EndsWorkThatIsFarBehind(t *testing.T) {
 	})
 }
 
+// TestPace_BoundsTheWholeWait has more works than can have their turns in time. No work waits for longer
+// than maxPause in all, for its turn and in the pause.
+func TestPace_BoundsTheWholeWait(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		pace := NewPace(0.5)
+		ctx := WithPace(With(t.Context(), New(Limits{Total: 1}), "a"), pace)
+		var all sync.WaitGroup
+		for range 1000 {
+			all.Go(func() {
+				began := time.Now()
+				end, err := BeginTurn(ctx)
+				if waited := time.Since(began); waited > maxPause || err != nil && !errors.Is(err, ErrBehind) {
+					t.Errorf("a work has waited for %v: %v", waited, err)
+				}
+				if err == nil {
+					pace.Use("a", 50*time.Millisecond)
+					end()
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
 func TestPace_ForgetsIdleKeys(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		pace := NewPace(1)
