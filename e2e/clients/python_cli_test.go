@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fvbommel/sortorder"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -320,7 +321,8 @@ func (c *commandLine) wantSelected(pods []string) {
 	c.t.Helper()
 	filter := fmt.Sprintf("object.metadata.name == %q", pods[1])
 	c.wantLines(c.column(c.run("get", "pods", "--filter", filter), "NAME"), pods[1])
-	c.wantLines(c.column(c.run("get", "pods", "-l", "app=web", "--sort-by", "{.metadata.name} desc"), "NAME"), pods[1], pods[0])
+	naturally := slices.SortedFunc(slices.Values(pods), sortorder.NaturalCompare) // numbers in names by their values
+	c.wantLines(c.column(c.run("get", "pods", "-l", "app=web", "--sort-by", "{.metadata.name} desc"), "NAME"), naturally[1], naturally[0])
 	c.wantLines(c.column(c.run("get", "pods", "--limit", "1"), "NAME"), pods[0])
 	c.wantLines(c.run("get", "pods", "-o", "name", "--consistency", "latest", "--limit", "1"), "pod/"+pods[0])
 	c.wantLines(c.run("count", "pods", "--filter", filter), "1")

@@ -77,7 +77,7 @@ func TestPythonClient_TrustsNothingOfTheKubeconfigsCluster(t *testing.T) {
 			kubeconfig := newKubeconfigOf(t, cluster, clientcmdapi.AuthInfo{Token: "unused"})
 			for _, way := range []string{"threads", "asyncio"} {
 				caller := startWithKubeconfig(t, kubeconfig, way, "fail", service.Address, "", "")
-				caller.wantCallFailure(ctx, "Unavailable", "CERTIFICATE_VERIFY_FAILED")
+				caller.wantCallFailure(ctx, "Unavailable", "is not trusted")
 			}
 		})
 	}

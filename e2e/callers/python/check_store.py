@@ -64,8 +64,9 @@ async def check_reads(kit: Kit) -> None:
         kit.create(f"c{i}", {"i": str(i)})
     async with entered(kit.client()) as client:
         store = client.store("configmaps", **kit.selection())
-        equal((len(store), list(store), store.synced, store.stale), (0, [], False, True), "before")
-        equal((store.resource_version, store.resource, store.error), (None, None, None), "before")
+        equal((store.synced, store.stale, store.error), (False, True, None), "before")
+        for read in (lambda: len(store), lambda: list(store), lambda: store.get(None, "c0")):
+            await raises(RuntimeError, read, "before")
         async with entered(store):
             await result_of(store.wait_synced(timeout=30))
             await equals_cluster(kit, store)
@@ -521,7 +522,8 @@ async def check_closing(kit: Kit) -> None:
         never = client.store("configmaps", **kit.selection())
         await result_of(never.close())
         await result_of(never.close())
-        equal((never.closed, never.stale, len(never), never.error), (True, True, 0, None))
+        equal((never.closed, never.stale, never.error), (True, True, None))
+        await raises(RuntimeError, lambda: len(never), "never started")
         await raises(kubeconnect.Cancelled, lambda: never.wait_synced(), "wait_synced")
         await raises(kubeconnect.Cancelled, lambda: never.subscribe(), "subscribe")
         await result_of(never.wait_closed(timeout=5))
