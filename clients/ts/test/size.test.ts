@@ -16,7 +16,7 @@ import { build } from "esbuild";
 const bounds = new Map([
   [".", 48_000],
   ["./web", 52_000],
-  ["./node", 69_500],
+  ["./node", 70_500],
   ["./web ./react", 55_000],
   ["./helpers", 3_000],
 ]);
