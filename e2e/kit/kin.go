@@ -2,6 +2,9 @@ package kit
 
 import (
 	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,6 +73,19 @@ func (k kin) ownerReference() metav1.OwnerReference {
 type relation struct {
 	*kubeconnectv1.Relation
 	selects func(validate.Write) bool
+}
+
+// some returns all relations in a soak, and otherwise one that selects nothing and another one: each is a
+// stream whose recording is judged.
+func (k kin) some(t *testing.T, rnd *rand.Rand) map[string]relation {
+	t.Helper()
+	all := k.relations()
+	if _, soaking := SoakFor(t); soaking {
+		return all
+	}
+	const empty = "owners of an orphan"
+	other := pick(rnd, slices.Sorted(maps.Keys(all)))
+	return map[string]relation{empty: all[empty], other: all[other]}
 }
 
 // relations returns relations of all types that a resource of the traffic can have.

@@ -171,7 +171,7 @@ func (c *ResourceTraffic) follow(t *testing.T, on Testbed, rnd *rand.Rand, calle
 	began := []int{len(c.Followers), len(c.Pages), len(c.Counts)}
 	c.followSelections(t, of, rnd, on.kin[namespace], clients)
 	c.followPages(t, of, rnd, on.kin[namespace], clients)
-	c.followCounts(t, of, on.kin[namespace], clients)
+	c.followCounts(t, of, rnd, on.kin[namespace], clients)
 	for _, follower := range c.Followers[began[0]:] {
 		c.callers[follower] = caller
 	}
@@ -214,7 +214,7 @@ func (c *ResourceTraffic) followSelections(t *testing.T, of string, rnd *rand.Ra
 	for _, name := range names[:followersOfResource] {
 		follow(name, all[name], nil)
 	}
-	for name, relation := range kin.relations() {
+	for name, relation := range kin.some(t, rnd) {
 		request := &kubeconnectv1.WatchRequest{Namespace: kin.namespace, Related: relation.Relation}
 		if rnd.IntN(2) == 0 {
 			request.LabelSelector = traffic.Label + "!=green"

@@ -69,7 +69,7 @@ func pages(resource traffic.Resource, namespace, own string) []*kubeconnectv1.Wa
 }
 
 // followCounts starts followers of counts of all kinds.
-func (c *ResourceTraffic) followCounts(t *testing.T, of string, kin kin, clients []record.Client) {
+func (c *ResourceTraffic) followCounts(t *testing.T, of string, rnd *rand.Rand, kin kin, clients []record.Client) {
 	t.Helper()
 	var counting []record.CountsClient
 	for _, client := range clients {
@@ -83,7 +83,7 @@ func (c *ResourceTraffic) followCounts(t *testing.T, of string, kin kin, clients
 	for _, request := range counts(c.Resource, kin.namespace, kin.traffic) {
 		follow(request, nil)
 	}
-	for _, relation := range kin.relations() {
+	for _, relation := range kin.some(t, rnd) {
 		follow(&kubeconnectv1.WatchCountsRequest{Namespace: kin.namespace, Related: relation.Relation, GroupBy: []string{"metadata.labels.color"}}, c.relatedTo(relation))
 	}
 }
