@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -282,6 +283,53 @@ func TestState_TooManyGroupsAreRejected(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestState_BytesAreNotBelowTheHeap counts objects with values of all lengths.
+func TestState_BytesAreNotBelowTheHeap(t *testing.T) {
+	for name, test := range map[string]struct {
+		by, aggregated string
+		count, length  int
+	}{
+		"short groups":                    {"spec.n", "", 1_000, 10},
+		"large groups":                    {"spec.n", "", 5, 400_000},
+		"short aggregates":                {"", "spec.n", 1_000, 10},
+		"aggregates that are not cut":     {"", "spec.n", 300, 1_000},
+		"large aggregates":                {"", "spec.n", 30, 480_000},
+		"large aggregates of many groups": {"metadata.name", "spec.n", 30, 480_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := make([]*informerhub.Object, test.count)
+			for i := range objects {
+				objects[i] = widget(t, fmt.Sprint("w-", i), fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", test.length)))
+			}
+			state := NewState(planOf(t, test.by, test.aggregated))
+			before := heap()
+			for _, object := range objects {
+				if err := state.Change(nil, object, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kept := heap() - before
+			t.Logf("%d bytes are kept, %d are counted", kept, state.Bytes())
+			if kept > state.Bytes() {
+				t.Errorf("%d bytes are kept, and %d are counted", kept, state.Bytes())
+			}
+			if most := test.count*16<<10 + 64<<10; test.by != "spec.n" && state.Bytes() > most {
+				t.Errorf("%d bytes are counted, more than %d", state.Bytes(), most)
+			}
+			runtime.KeepAlive(objects)
+		})
+	}
+}
+
+// heap returns the bytes of the heap that are in use.
+func heap() int {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
 }
 
 // wide is a spec with a thousand short values and a long one.
