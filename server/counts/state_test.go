@@ -264,7 +264,7 @@ func TestState_TooManyGroupsAreRejected(t *testing.T) {
 	}{
 		"groups":              {"spec.n", "", func(i int) string { return fmt.Sprintf(`{"n":%d}`, i) }, 10_000, "more than 10000 groups"},
 		"bytes of values":     {"spec.n", "", func(i int) string { return fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", 1<<20)) }, 2, "3 MiB"},
-		"bytes of aggregates": {"metadata.name", "spec.n", func(i int) string { return fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", 1<<19)) }, 1, "3 MiB"},
+		"bytes of aggregates": {"metadata.name", "spec.n", func(i int) string { return fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", 2_000)) }, 1_000, "3 MiB"},
 		"bytes of one object": {"spec.a[*] spec.n", "", func(int) string { return wide }, 0, "64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestState_TooManyGroupsAreRejected(t *testing.T) {
 				}
 			}
 			var err error
-			for i := test.fit; err == nil && i < test.fit+4; i++ {
+			for i := test.fit; err == nil && i < test.fit+1_000; i++ {
 				err = state.Change(nil, widget(t, fmt.Sprint("w-", i), test.spec(i)), 0)
 			}
 			if !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), test.says) {
