@@ -18,6 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
 
 // latest is CONSISTENCY_LATEST.
@@ -132,6 +133,39 @@ func TestResponseMemory_GrowsWithGroups(t *testing.T) {
 	call.release()
 	if held := of.memory.Held(); held != 0 {
 		t.Errorf("%d bytes are still reserved", held)
+	}
+}
+
+// TestResponseMemory_GrowsWithSortKeys sorts objects by long strings, where other calls use the memory that
+// the strings need.
+func TestResponseMemory_GrowsWithSortKeys(t *testing.T) {
+	order, err := sorted.Parse("spec.text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := make([]*informerhub.Object, 3_000)
+	for i := range objects {
+		objects[i] = objecttest.WidgetObject(t, fmt.Sprintf(
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"a","name":"w-%d","uid":"u","resourceVersion":"1"},"spec":{"text":"%d%s"}}`, i, i, strings.Repeat("x", 2_000)))
+	}
+	for name, test := range map[string]struct {
+		total int64
+		fits  bool
+	}{"too little": {2 * keysStep, false}, "enough": {3 * keysStep, true}} {
+		t.Run(name, func(t *testing.T) {
+			of := newResponseMemory(edge.Limits{}, edge.NewMetrics())
+			of.memory = fairqueue.New(fairqueue.Limits{Total: test.total})
+			call := &callMemory{budget: of}
+			var over *edge.LimitError
+			_, err := sortObjects(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call), order, objects)
+			if test.fits && err != nil || !test.fits && !errors.As(err, &over) {
+				t.Errorf("sorting returned %v", err)
+			}
+			call.release()
+			if held := of.memory.Held(); held != 0 {
+				t.Errorf("%d bytes are still reserved", held)
+			}
+		})
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 )
 
 // comparisonsBetweenYields is the number of comparisons between checks whether the client has
-// disconnected and whether another caller waits for a processor slot.
-const comparisonsBetweenYields = 1024
+// disconnected and whether another caller waits for a processor slot. A comparison of long strings takes
+// tens of microseconds.
+const comparisonsBetweenYields = 32
 
 // row is an object that is being sorted.
 type row struct {
@@ -22,16 +23,20 @@ type row struct {
 	place  int // index in the default order
 }
 
-// rowBytes and keyBytes estimate the memory of a row, and of each of its keys, while a list is
-// sorted.
-const rowBytes, keyBytes = 48, 64
+const (
+	// rowBytes estimates the memory of a row without its keys.
+	rowBytes = 48
+	// keysStep is how much more memory is reserved when the keys have grown by it.
+	keysStep = 1 << 20
+)
 
-// memoryToSort estimates the memory to sort objects in an order.
+// memoryToSort estimates the memory to sort objects in an order. Reading the keys reserves more for their
+// strings.
 func memoryToSort(order sorted.Order, objects []*informerhub.Object) int {
 	if order.Paths() == 0 {
 		return 0
 	}
-	return len(objects) * (rowBytes + keyBytes*order.Paths())
+	return len(objects) * (rowBytes + scalar.ValueBytes*order.Paths())
 }
 
 // sortObjects returns objects, which are in the default order, in an order.
@@ -63,7 +68,7 @@ func sortObjects(ctx context.Context, order sorted.Order, objects []*informerhub
 	return sorted, nil
 }
 
-// rowsOf reads the sort keys of each object.
+// rowsOf reads the sort keys of each object, and reserves memory for them.
 func rowsOf(ctx context.Context, order sorted.Order, objects []*informerhub.Object) ([]row, error) {
 	reader, err := order.KeyReader()
 	if err != nil {
@@ -71,14 +76,24 @@ func rowsOf(ctx context.Context, order sorted.Order, objects []*informerhub.Obje
 	}
 	rows := make([]row, len(objects))
 	keys := make([]scalar.Value, len(objects)*order.Paths())
+	unreserved := 0 // bytes of keys
 	for i, object := range objects {
-		if err := yieldEvery(ctx, i); err != nil {
+		if err := fairqueue.Yield(ctx); err != nil { // at each object: its strings can be long
 			return nil, err
 		}
 		rows[i] = row{object, keys[:order.Paths():order.Paths()], i}
 		keys = keys[order.Paths():]
 		if err := reader.Read(object, rows[i].keys); err != nil {
 			return nil, err
+		}
+		for _, key := range rows[i].keys {
+			unreserved += key.Bytes() - scalar.ValueBytes
+		}
+		if unreserved >= keysStep {
+			if err := reserveMore(ctx, unreserved); err != nil {
+				return nil, err
+			}
+			unreserved = 0
 		}
 	}
 	return rows, nil

@@ -1,16 +1,20 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"pgregory.net/rapid"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/internal/objecttest"
@@ -70,6 +74,70 @@ func TestOrder_EqualObjectsKeepTheDefaultOrder(t *testing.T) {
 			t.Errorf("%q: got %v, %v; want %s", text, got, err, want)
 		}
 	}
+}
+
+// TestOrder_LongStringsAreComparedByTheirBeginning compares lists and live pages with a sort by the
+// documented order.
+func TestOrder_LongStringsAreComparedByTheirBeginning(t *testing.T) {
+	aText := rapid.Custom(func(t *rapid.T) string {
+		text := strings.Repeat("x", rapid.SampledFrom([]int{0, 1021, 1022, 1023, 1024, 1025, 5000}).Draw(t, "equal bytes"))
+		return text + rapid.SampledFrom([]string{"", "a", "b", "é", "éa", "世界"}).Draw(t, "end")
+	})
+	type texts struct{ a, b string }
+	rapid.Check(t, func(draw *rapid.T) {
+		values := make(map[string]texts)
+		var objects []*informerhub.Object
+		for i := range rapid.IntRange(0, 12).Draw(draw, "objects") {
+			name, text := fmt.Sprintf("w-%02d", i), texts{aText.Draw(draw, "a"), aText.Draw(draw, "b")}
+			values[name] = text
+			objects = append(objects, objecttest.WidgetObject(t, fmt.Sprintf(
+				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"a","name":%q,"uid":"u","resourceVersion":"1"},"spec":{"a":%q,"b":%q}}`,
+				name, text.a, text.b)))
+		}
+		want := slices.SortedFunc(maps.Keys(values), func(x, y string) int {
+			return cmp.Or(cmp.Compare(beginning(values[x].a), beginning(values[y].a)), cmp.Compare(beginning(values[y].b), beginning(values[x].b)), cmp.Compare(x, y))
+		})
+		listed, err := sortedNames(t, "spec.a,spec.b desc", objects...)
+		if err != nil || !slices.Equal(listed, want) {
+			draw.Fatalf("listed %v, %v; want %v", listed, err, want)
+		}
+		if live := liveNames(t, "spec.a,spec.b desc", objects); !slices.Equal(live, want) {
+			draw.Fatalf("a live page has %v, want %v", live, want)
+		}
+	})
+}
+
+// beginning returns the characters of a text that end within its first 1,024 bytes.
+func beginning(text string) (cut string) {
+	for _, character := range text {
+		if len(cut)+utf8.RuneLen(character) > 1024 {
+			break
+		}
+		cut += string(character)
+	}
+	return cut
+}
+
+// liveNames returns the names of objects in the order of live pages.
+func liveNames(t *testing.T, text string, objects []*informerhub.Object) (names []string) {
+	t.Helper()
+	order, err := sorted.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := sorted.NewObjects(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range slices.Backward(objects) {
+		if err := live.Change(nil, object, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, object := range live.Range(0, len(objects)) {
+		names = append(names, object.Name())
+	}
+	return names
 }
 
 func TestOrder_ObjectsAsSortKeysAreBadRequests(t *testing.T) {

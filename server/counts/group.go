@@ -36,7 +36,7 @@ func (g *group) bytes() int { return g.fixedBytes() + g.columnBytes() }
 
 // fixedBytes estimates the memory of the group without its aggregates.
 func (g *group) fixedBytes() int {
-	size := groupBytes + len(g.key)
+	size := groupBytes + scalar.TextBytes(g.key)
 	for _, value := range g.values {
 		size += value.Bytes()
 	}

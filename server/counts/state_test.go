@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -263,7 +264,7 @@ func TestState_TooManyGroupsAreRejected(t *testing.T) {
 	}{
 		"groups":              {"spec.n", "", func(i int) string { return fmt.Sprintf(`{"n":%d}`, i) }, 10_000, "more than 10000 groups"},
 		"bytes of values":     {"spec.n", "", func(i int) string { return fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", 1<<20)) }, 2, "3 MiB"},
-		"bytes of aggregates": {"metadata.name", "spec.n", func(i int) string { return fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", 1<<19)) }, 1, "3 MiB"},
+		"bytes of aggregates": {"metadata.name", "spec.n", func(i int) string { return fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", 2_000)) }, 1_000, "3 MiB"},
 		"bytes of one object": {"spec.a[*] spec.n", "", func(int) string { return wide }, 0, "64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +275,7 @@ func TestState_TooManyGroupsAreRejected(t *testing.T) {
 				}
 			}
 			var err error
-			for i := test.fit; err == nil && i < test.fit+4; i++ {
+			for i := test.fit; err == nil && i < test.fit+1_000; i++ {
 				err = state.Change(nil, widget(t, fmt.Sprint("w-", i), test.spec(i)), 0)
 			}
 			if !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), test.says) {
@@ -282,6 +283,53 @@ func TestState_TooManyGroupsAreRejected(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestState_BytesAreNotBelowTheHeap counts objects with values of all lengths.
+func TestState_BytesAreNotBelowTheHeap(t *testing.T) {
+	for name, test := range map[string]struct {
+		by, aggregated string
+		count, length  int
+	}{
+		"short groups":                    {"spec.n", "", 1_000, 10},
+		"large groups":                    {"spec.n", "", 5, 400_000},
+		"short aggregates":                {"", "spec.n", 1_000, 10},
+		"aggregates that are not cut":     {"", "spec.n", 300, 1_000},
+		"large aggregates":                {"", "spec.n", 30, 480_000},
+		"large aggregates of many groups": {"metadata.name", "spec.n", 30, 480_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := make([]*informerhub.Object, test.count)
+			for i := range objects {
+				objects[i] = widget(t, fmt.Sprint("w-", i), fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", test.length)))
+			}
+			state := NewState(planOf(t, test.by, test.aggregated))
+			before := heap()
+			for _, object := range objects {
+				if err := state.Change(nil, object, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kept := heap() - before
+			t.Logf("%d bytes are kept, %d are counted", kept, state.Bytes())
+			if kept > state.Bytes() {
+				t.Errorf("%d bytes are kept, and %d are counted", kept, state.Bytes())
+			}
+			if most := test.count*16<<10 + 64<<10; test.by != "spec.n" && state.Bytes() > most {
+				t.Errorf("%d bytes are counted, more than %d", state.Bytes(), most)
+			}
+			runtime.KeepAlive(objects)
+		})
+	}
+}
+
+// heap returns the bytes of the heap that are in use.
+func heap() int {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
 }
 
 // wide is a spec with a thousand short values and a long one.

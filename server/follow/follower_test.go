@@ -244,6 +244,23 @@ func TestFollowers_BoundTheMemoryOfACaller(t *testing.T) {
 	j.mustJoin("b", "jane")() // ends the followers that no stream uses
 }
 
+// TestFollowers_AreRefusedBeforeMuchIsKept has objects that are large in a state, of which a caller can
+// have few.
+func TestFollowers_AreRefusedBeforeMuchIsKept(t *testing.T) {
+	const mayHave, large = 8 << 20, 400 << 10
+	j := newJoining(t, 5*mayHave) // a credential can have a fifth
+	state := &versions{make(map[string]string), large}
+	question := Question[string]{
+		Cache: j.cluster.cache, Selection: j.cluster.selection(t, informerhub.Query{}), Account: j.ledger.Account("jane", "jane's credential"),
+	}
+	if _, err := j.followers.Join(t.Context(), question, func() *versions { return state }); !errors.Is(err, ledger.ErrFull) {
+		t.Fatalf("a state of %d bytes: %v, want %v", objects*large, err, ledger.ErrFull)
+	}
+	if kept := state.Bytes(); kept > mayHave+bytesBetweenCharges+large {
+		t.Errorf("%d bytes were kept, and %d can be charged", kept, mayHave)
+	}
+}
+
 // TestFollowers_ChargeOneOfTheirStreams lets streams of two callers join one follower, and leave it.
 func TestFollowers_ChargeOneOfTheirStreams(t *testing.T) {
 	j := newJoining(t, 100*stateBytes)

@@ -176,8 +176,8 @@ func (r *run[K, S]) addToSnapshot(ctx context.Context, batch informerhub.Batch) 
 // snapshotEntryBytes estimates the memory of an entry of a snapshot that is being read.
 const snapshotEntryBytes = 128
 
-// stepsBetweenCharges is the number of changes between two checks whether there is still memory.
-const stepsBetweenCharges = 256
+// bytesBetweenCharges is how much a state grows between two checks whether there is still memory.
+const bytesBetweenCharges = 1 << 20
 
 // fill fills a new state with the snapshot, which is that of a version.
 func (r *run[K, S]) fill(ctx context.Context, version string) error {
@@ -186,18 +186,19 @@ func (r *run[K, S]) fill(ctx context.Context, version string) error {
 		return err
 	}
 	defer end()
-	state, filled := r.create(), 0
+	state, charged := r.create(), 0
 	for _, object := range r.snapshot {
 		if err := fairqueue.Yield(ctx); err != nil { // at each object: it can be in thousands of groups
 			return err
 		}
-		if filled++; filled%stepsBetweenCharges == 0 {
-			if err := r.hold(len(r.snapshot)*snapshotEntryBytes + state.Bytes()); err != nil {
-				return err
-			}
-		}
 		if err := state.Change(nil, object, 0); err != nil {
 			return err
+		}
+		if state.Bytes() >= charged+bytesBetweenCharges {
+			charged = state.Bytes()
+			if err := r.hold(len(r.snapshot)*snapshotEntryBytes + charged); err != nil {
+				return err
+			}
 		}
 	}
 	if err := r.hold(state.Bytes()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fvbommel/sortorder"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -186,14 +187,34 @@ func (s Value) EncodedBytes() int { return encodedBytes + len(s.text) }
 // encodedBytes is the size of a number in a message.
 const encodedBytes = 11
 
+// MaxComparedBytes bounds the strings that ListRequest.order_by, MIN and MAX compare.
+const MaxComparedBytes = 1 << 10
+
+// Compared returns the value without the bytes of a string that are not compared: a longer string is cut
+// after the last character that ends within its first MaxComparedBytes. It retains only the bytes that it returns.
+func (s Value) Compared() Value {
+	if len(s.text) <= MaxComparedBytes {
+		return s
+	}
+	end := MaxComparedBytes
+	for !utf8.RuneStart(s.text[end]) {
+		end--
+	}
+	s.text = strings.Clone(s.text[:end])
+	return s
+}
+
 // Bytes estimates the memory of the value.
 func (s Value) Bytes() int {
-	size := ValueBytes + len(s.text)
+	size := ValueBytes + TextBytes(s.text)
 	if s.exact != nil {
 		size += decimalBytes + s.exact.Bytes()
 	}
 	return size
 }
+
+// TextBytes estimates the memory of a string, which is rounded up when it is allocated.
+func TextBytes(text string) int { return len(text) + min(len(text)/4, 8<<10) }
 
 // ValueBytes and decimalBytes are the memory of a Value, and of a Decimal that it refers to.
 const ValueBytes, decimalBytes = 40, 24
@@ -224,13 +245,4 @@ func (s Value) Encode() *structpb.Value {
 		return structpb.NewStringValue(s.text)
 	}
 	return structpb.NewNumberValue(s.value)
-}
-
-// Size estimates the memory of the value in bytes.
-func (s Value) Size() int {
-	size := 40 + len(s.text)
-	if s.exact != nil {
-		size += 128
-	}
-	return size
 }

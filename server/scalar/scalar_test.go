@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,6 +16,29 @@ func scalarIn(t interface{ Fatalf(string, ...any) }, value string) Value {
 		t.Fatalf("%s is treated as an object or a list", value)
 	}
 	return one
+}
+
+func TestScalar_ComparedIsTheBeginningOfAString(t *testing.T) {
+	x := strings.Repeat("x", MaxComparedBytes-2)
+	for value, want := range map[string]string{
+		`"` + x + `"`:       x,
+		`"` + x + `ab"`:     x + "ab",
+		`"` + x + `abc"`:    x + "ab",
+		`"` + x + `é"`:      x + "é",
+		`"` + x + `aé"`:     x + "a",
+		`"` + x + `世界"`:     x,
+		`"` + x + x + `"`:   (x + x)[:MaxComparedBytes],
+		`"` + x + `\u00e9"`: x + "é",
+	} {
+		if got := scalarIn(t, value).Compared().text; got != want {
+			t.Errorf("%d bytes, the end is %q: got %d bytes, the end is %q", len(value), value[len(value)-4:], len(got), got[len(got)-4:])
+		}
+	}
+	for _, value := range []string{`null`, `true`, `0.1234567891`, `1e300`, `"500m"`, `9007199254740993`} {
+		if one := scalarIn(t, value); one.Compared() != one {
+			t.Errorf("%s is %v", value, one.Compared())
+		}
+	}
 }
 
 // TestScalar_IsOrderedAsDocumented has equal values in one line.

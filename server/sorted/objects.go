@@ -75,13 +75,13 @@ func (o *Objects) remove(key string) {
 }
 
 // Bytes implements follow.State. The objects themselves belong to the cache.
-func (o *Objects) Bytes() int { return o.bytes }
+func (o *Objects) Bytes() int { return o.bytes + o.reader.Bytes() }
 
 // entryBytes estimates the memory of an entry, in the tree and in the map.
 func entryBytes(key string, entry Entry) int {
-	size := 200 + len(key)
+	size := 200 + scalar.TextBytes(key)
 	for _, value := range entry.keys {
-		size += value.Size()
+		size += value.Bytes()
 	}
 	return size
 }

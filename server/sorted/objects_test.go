@@ -2,7 +2,9 @@ package sorted
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,4 +114,57 @@ func TestObjects_CountTheirMemory(t *testing.T) {
 	if err := objects.Change(a, nil, 0); err != nil || objects.Bytes() != 0 {
 		t.Errorf("without objects it needs %d bytes, %v", objects.Bytes(), err)
 	}
+}
+
+// TestObjects_BytesAreNotBelowTheHeap has keys of all lengths, among them keys that are cut.
+func TestObjects_BytesAreNotBelowTheHeap(t *testing.T) {
+	order, err := Parse("spec.a,spec.b desc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const count = 100
+	for _, length := range []int{0, 20, 1_000, scalar.MaxComparedBytes + 1, 20_000, 480_000} {
+		of := make([]*informerhub.Object, count)
+		for i := range of {
+			of[i] = objecttest.WidgetObject(t, fmt.Sprintf(
+				`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"a","name":"w-%d","uid":"u","resourceVersion":"1"},"spec":{"a":"%s%d","b":%d.5}}`,
+				i, strings.Repeat("x", length), i, i))
+		}
+		objects, err := NewObjects(order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := heap()
+		for _, object := range of {
+			if err := objects.Change(nil, object, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept := heap() - before
+		t.Logf("keys of %d bytes: %d bytes are kept, %d are counted", length, kept, objects.Bytes())
+		if kept > objects.Bytes() {
+			t.Errorf("keys of %d bytes: %d bytes are kept, and %d are counted", length, kept, objects.Bytes())
+		}
+		if most := count*2*(512+scalar.MaxComparedBytes) + 64<<10; objects.Bytes() > most {
+			t.Errorf("keys of %d bytes: %d bytes are counted, more than %d", length, objects.Bytes(), most)
+		}
+		for _, object := range of {
+			if err := objects.Change(object, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if rest := objects.Bytes() - objects.reader.Bytes(); rest != 0 {
+			t.Errorf("keys of %d bytes: without objects %d bytes are counted", length, rest)
+		}
+		runtime.KeepAlive(of)
+	}
+}
+
+// heap returns the bytes of the heap that are in use.
+func heap() int {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
 }

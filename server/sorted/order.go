@@ -142,13 +142,22 @@ func (o Order) KeyReader() (*KeyReader, error) {
 	return &KeyReader{o, reader}, nil
 }
 
-// Read reads the keys of an object, one for each path. It returns a BadRequest error if a value is an
+// Bytes returns the memory of the buffers that the reader keeps.
+func (r *KeyReader) Bytes() int {
+	if r.reader == nil {
+		return 0
+	}
+	return r.reader.Bytes()
+}
+
+// Read reads the keys of an object, one for each path. Of long strings only the bytes that are compared are
+// keys. It returns a BadRequest error if a value is an
 // object or a list.
 func (r *KeyReader) Read(object *informerhub.Object, keys []scalar.Value) error {
 	if r.reader == nil {
 		return nil
 	}
-	if err := r.reader.Read(object, func(path int, value scalar.Value) { keys[path] = value }); err != nil {
+	if err := r.reader.Read(object, func(path int, value scalar.Value) { keys[path] = value.Compared() }); err != nil {
 		return apierror.BadRequest("order_by: %v", err)
 	}
 	return nil

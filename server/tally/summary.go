@@ -24,12 +24,14 @@ type Summary struct {
 	least, greatest scalar.Value // null if there are no values
 }
 
-// Add adds a value. Null is not counted.
+// Add adds a value. Null is not counted. The least and the greatest value have only the bytes of long strings
+// that are compared.
 func (s *Summary) Add(value scalar.Value) {
 	if value.IsNull() {
 		return
 	}
-	one := Summary{others: 1, least: value, greatest: value}
+	compared := value.Compared()
+	one := Summary{others: 1, least: compared, greatest: compared}
 	if number, ok := value.Number(); ok {
 		one.sum, one.numbers, one.others = number, 1, 0
 	}

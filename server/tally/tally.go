@@ -111,11 +111,7 @@ func valueOf(found *occurrence, ok bool) scalar.Value {
 
 // Bytes estimates the memory of the tally.
 func (t *Tally) Bytes() int {
-	size := tallyBytes + t.bytes + t.summary.sum.Bytes()
-	if t.ends == nil {
-		size += t.summary.least.Bytes() + t.summary.greatest.Bytes()
-	}
-	return size
+	return tallyBytes + t.bytes + t.summary.sum.Bytes() + t.summary.least.Bytes() + t.summary.greatest.Bytes()
 }
 
 // tallyBytes and occurrenceBytes estimate the memory of a Tally, and that of an occurrence without

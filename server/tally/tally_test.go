@@ -41,6 +41,9 @@ func line(t interface{ Fatalf(string, ...any) }, r Result) string {
 	return fmt.Sprintf("%s %s of %d, omitted %d", value, r.Exact, r.Count, r.Omitted)
 }
 
+// long has as many bytes as are compared.
+var long = strings.Repeat("x", 1024)
+
 func TestSummary_HasTheDocumentedResults(t *testing.T) {
 	for _, test := range []struct {
 		values                 string
@@ -54,9 +57,11 @@ func TestSummary_HasTheDocumentedResults(t *testing.T) {
 		{`"12Gi" "12Gi" null`, "25769803776 25769803776 of 2, omitted 0", "12884901888 12884901888 of 2, omitted 0", `"12Gi" 12884901888 of 2, omitted 0`, `"12Gi" 12884901888 of 2, omitted 0`},
 		{`"b" "a" true 5 null`, "5 5 of 1, omitted 3", "5 5 of 1, omitted 3", "true  of 4, omitted 0", `"b"  of 4, omitted 0`},
 		{`"web-10" "web-2"`, "null  of 0, omitted 2", "null  of 0, omitted 2", `"web-2"  of 2, omitted 0`, `"web-10"  of 2, omitted 0`},
+		{`"` + long + `b" "` + long + `a" 1`, "1 1 of 1, omitted 2", "1 1 of 1, omitted 2", "1 1 of 3, omitted 0", `"` + long + `"  of 3, omitted 0`},
+		{`"` + long[1:] + `é" "` + long[1:] + `a"`, "null  of 0, omitted 2", "null  of 0, omitted 2", `"` + long[1:] + `"  of 2, omitted 0`, `"` + long[1:] + `a"  of 2, omitted 0`},
 		{`1.7e308 1.7e308`, fmt.Sprint(1.7976931348623157e+308) + " 34" + strings.Repeat("0", 307) + " of 2, omitted 0", "1.7e+308 17" + strings.Repeat("0", 307) + " of 2, omitted 0", "1.7e+308 17" + strings.Repeat("0", 307) + " of 2, omitted 0", "1.7e+308 17" + strings.Repeat("0", 307) + " of 2, omitted 0"},
 	} {
-		t.Run(test.values, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%.40s", test.values), func(t *testing.T) {
 			s := summaryOf(valuesIn(t, strings.Fields(test.values)...))
 			for function, want := range map[Function]string{Sum: test.sum, Average: test.average, Min: test.min, Max: test.max} {
 				if got := line(t, s.Result(function)); got != want {
@@ -76,6 +81,7 @@ var aValue = rapid.OneOf(
 	}),
 	rapid.StringMatching(`-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,3})?`),
 	rapid.StringMatching(`"[0-9]{1,4}(m|Ki|Mi)?"`),
+	rapid.SampledFrom([]string{`"` + long + `"`, `"` + long + `a"`, `"` + long + `b"`, `"` + long[1:] + `a"`}),
 )
 
 // recounted are the aggregates of values, computed with big.Rat.
@@ -92,7 +98,7 @@ func recount(t *rapid.T, objects map[int][]scalar.Value) recounted {
 			if value.IsNull() {
 				continue
 			}
-			r.sorted = append(r.sorted, value)
+			r.sorted = append(r.sorted, value.Compared())
 			number, ok := value.Number()
 			if !ok {
 				r.others++

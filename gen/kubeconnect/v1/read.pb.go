@@ -335,6 +335,7 @@ type ListRequest struct {
 	// need not be among `fields`.
 	// Missing values come first, then false and true, then numbers and quantities ("500m")
 	// by value, then strings in natural order ("web-2" before "web-10") as in kubectl.
+	// Only the characters in the first 1,024 bytes of a string are compared.
 	// Objects and lists as values are INVALID_ARGUMENT. Objects with equal values are in
 	// the default order: namespace, then name.
 	OrderBy string `protobuf:"bytes,10,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
@@ -826,7 +827,8 @@ type CountResponse struct {
 	// The number of objects that match.
 	TotalCount int64 `protobuf:"varint,2,opt,name=total_count,json=totalCount,proto3" json:"total_count,omitempty"`
 	// The number of objects for each combination of values: the largest groups first, and
-	// groups of the same size ordered by their values, as by ListRequest.order_by. Of values
+	// groups of the same size ordered by their values, as by ListRequest.order_by, but with
+	// all bytes of their strings. Of values
 	// that are equal in that order, such as 0.5, "0.5" and "500m", numbers are before strings, and
 	// strings are ordered by their bytes.
 	Groups []*ObjectGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
@@ -1079,7 +1081,8 @@ type AggregateResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// For SUM and AVERAGE a number, rounded to a double: the largest or the smallest one, about
 	// 1.8e308 and -1.8e308, if the result is beyond it. For MIN and MAX the value as it is in
-	// the object, such as "500m". Null if there is no value.
+	// the object, such as "500m"; only the characters in the first 1,024 bytes of a longer
+	// string. Null if there is no value.
 	Value *structpb.Value `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
 	// The exact result as a decimal number, such as "0.1" or "12884901888". An AVERAGE that
 	// has more digits is rounded to 20 after the decimal point. Empty if the result is not a

@@ -249,6 +249,7 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    * need not be among `fields`.
    * Missing values come first, then false and true, then numbers and quantities ("500m")
    * by value, then strings in natural order ("web-2" before "web-10") as in kubectl.
+   * Only the characters in the first 1,024 bytes of a string are compared.
    * Objects and lists as values are INVALID_ARGUMENT. Objects with equal values are in
    * the default order: namespace, then name.
    *
@@ -562,7 +563,8 @@ export type CountResponse = Message<"kubeconnect.v1.CountResponse"> & {
 
   /**
    * The number of objects for each combination of values: the largest groups first, and
-   * groups of the same size ordered by their values, as by ListRequest.order_by. Of values
+   * groups of the same size ordered by their values, as by ListRequest.order_by, but with
+   * all bytes of their strings. Of values
    * that are equal in that order, such as 0.5, "0.5" and "500m", numbers are before strings, and
    * strings are ordered by their bytes.
    *
@@ -706,7 +708,8 @@ export type AggregateResult = Message<"kubeconnect.v1.AggregateResult"> & {
   /**
    * For SUM and AVERAGE a number, rounded to a double: the largest or the smallest one, about
    * 1.8e308 and -1.8e308, if the result is beyond it. For MIN and MAX the value as it is in
-   * the object, such as "500m". Null if there is no value.
+   * the object, such as "500m"; only the characters in the first 1,024 bytes of a longer
+   * string. Null if there is no value.
    *
    * @generated from field: google.protobuf.Value value = 1;
    */
