@@ -43,7 +43,7 @@ type Stream interface {
 
 // Limits of the API.
 const (
-	filterBytes    = 16 << 10
+	filterBytes    = 4 << 10
 	fieldsBytes    = 16 << 10
 	selectorBytes  = 64 << 10
 	paths          = 256
@@ -62,22 +62,22 @@ const resource = "configmaps"
 // Filter returns a condition of the largest size whose evaluation is cheap and whose parsed form is
 // large. It is true for [Object].
 func Filter(number int) string {
-	return repeated(fmt.Sprintf("object.metadata.name != 'none-%d'", number), "||object.a==%d", filterBytes)
+	return repeated(fmt.Sprintf("object.metadata.name != 'none-%d'", number), "||object.a==%d", filterBytes/2)
 }
 
 // MacroFilter is a [Filter] of macros, which the compiler expands.
 func MacroFilter(number int) string {
-	return repeated(fmt.Sprintf("object.metadata.name != 'none-%d'", number), "||object.a.exists(x,x==%d)", filterBytes)
+	return repeated(fmt.Sprintf("object.metadata.name != 'none-%d'", number), "||object.a.exists(x,x==%d)", filterBytes/4)
 }
 
 // NestedFilter is a [Filter] of nested macros.
 func NestedFilter(number int) string {
-	return repeated(fmt.Sprintf("object.metadata.name != 'none-%d'", number), "||object.a.exists(x,x.exists(y,y==%d))", filterBytes)
+	return repeated(fmt.Sprintf("object.metadata.name != 'none-%d'", number), "||object.a.exists(x,x.exists(y,y==%d))", filterBytes/4)
 }
 
 // IndexFilter is a [Filter] of indexes, whose types the compiler has to check.
 func IndexFilter(number int) string {
-	return repeated(fmt.Sprintf("object.metadata.name != 'none-%d'", number), "||object.a[0].b[1].c==%d", filterBytes)
+	return repeated(fmt.Sprintf("object.metadata.name != 'none-%d'", number), "||object.a[0].b[1].c==%d", filterBytes/4)
 }
 
 // LiteralFilter is a [Filter] of literals, which are cheap to compile.

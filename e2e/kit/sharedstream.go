@@ -37,7 +37,7 @@ func rejectedParts() []*sharedPart {
 		{reason: "BadRequest", watch: &kubeconnectv1.WatchSpec{Resource: "configmaps", LabelSelector: "a in ("}},
 		{reason: "BadRequest", watch: &kubeconnectv1.WatchSpec{Resource: "configmaps", Limit: 501}},
 		{reason: "BadRequest", watch: &kubeconnectv1.WatchSpec{Resource: "configmaps", OrderBy: "metadata.name"}},
-		{reason: "BadRequest", watch: &kubeconnectv1.WatchSpec{Resource: "configmaps", OwnResumeToken: "garbled"}},
+		{reason: "BadRequest", watch: &kubeconnectv1.WatchSpec{Resource: "configmaps", OwnResumeToken: "AQ"}},
 		{reason: "NotFound", counts: &kubeconnectv1.WatchCountsRequest{Resource: "nonsense"}},
 		{reason: "BadRequest", counts: &kubeconnectv1.WatchCountsRequest{Resource: "configmaps", GroupBy: []string{"["}}},
 	}

@@ -45,7 +45,7 @@ func TestWatchMany_APartIsRejectedAsAWatchIs(t *testing.T) {
 		{Resource: "pods", OrderBy: "metadata.name"},
 		{Resource: "pods", MinResourceVersion: "latest"},
 		{Resource: "pods", Related: &kubeconnectv1.Relation{}},
-		{Resource: "pods", Namespace: "default", ResumeToken: "garbled"},
+		{Resource: "pods", Namespace: "default", ResumeToken: "AQ"},
 		{Resource: "pods", Namespace: "default", ResumeToken: token + "A"},
 		{Resource: "pods", Namespace: "default", ResumeToken: token[:len(token)-4]},
 		{Resource: "pods", ResumeToken: token},
