@@ -151,7 +151,7 @@ func TestResponseMemory_GrowsWithSortKeys(t *testing.T) {
 	for name, test := range map[string]struct {
 		total int64
 		fits  bool
-	}{"too little": {2 * keysStep, false}, "enough": {3 * keysStep, true}} {
+	}{"too little": {2 * keysStep, false}, "enough": {4 * keysStep, true}} {
 		t.Run(name, func(t *testing.T) {
 			of := newResponseMemory(edge.Limits{}, edge.NewMetrics())
 			of.memory = fairqueue.New(fairqueue.Limits{Total: test.total})
