@@ -69,7 +69,7 @@ const (
 	// a manifest, of WatchMany, and of others.
 	manifestGrowth = 64
 	watchGrowth    = 256
-	requestGrowth  = 64
+	requestGrowth  = 96
 	// maxGrownBytes bounds the memory of a decoded request with maxValues.
 	maxGrownBytes = 16 * maxRequestBytes
 )
