@@ -91,8 +91,11 @@ func checkSubresource(subresource string) error {
 	return checkSegment("subresource", subresource)
 }
 
-// checkSegment rejects a value that is not a valid segment of the API server's paths.
+// checkSegment rejects a value that is too long, or not a valid segment of the API server's paths.
 func checkSegment(field, value string) error {
+	if err := edge.CheckLength(field, value); err != nil {
+		return err
+	}
 	if wrong := content.IsPathSegmentName(value); len(wrong) > 0 {
 		return apierror.BadRequest("invalid %s %q: it %s", field, value, strings.Join(wrong, " and "))
 	}

@@ -95,7 +95,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		c.interceptors(),
 		connect.WithConditionalHandlerOptions(traceStreams(c.config.Tracer)),
 		connect.WithConditionalHandlerOptions(boundRequests),
-		connect.WithConditionalHandlerOptions(useStrictJSON),
+		connect.WithConditionalHandlerOptions(useCodecs),
 	)
 }
 

@@ -30,7 +30,7 @@ type mapErrors struct {
 // WrapUnary implements connect.Interceptor.
 func (m mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		if err := invalidJSONOf(request); err != nil {
+		if err := invalidRequestOf(request); err != nil {
 			return nil, ConnectError(err)
 		}
 		response, err := next(ctx, request)
@@ -52,7 +52,7 @@ func (m mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) conne
 // The result has at most maxErrorBytes.
 func ConnectError(err error) error {
 	var coded *connect.Error
-	var invalid *invalidJSONError
+	var invalid *invalidRequestError
 	switch {
 	case err == nil:
 		return nil

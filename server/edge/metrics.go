@@ -209,7 +209,7 @@ type countCalls struct {
 func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		call := callFrom(ctx)
-		call.isHandled = invalidJSONOf(request) == nil // otherwise mapErrors rejects it
+		call.isHandled = invalidRequestOf(request) == nil // otherwise mapErrors rejects it
 		call.record.describe(request.Any())
 		response, err := next(ctx, request)
 		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.record.began).Seconds())

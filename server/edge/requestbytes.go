@@ -29,12 +29,10 @@ const (
 
 // maxBytesOf returns the maximum length of a request of a procedure.
 func maxBytesOf(procedure string) int64 {
-	switch procedure {
-	case kubeconnectv1connect.ResourceServiceCreateProcedure,
-		kubeconnectv1connect.ResourceServiceUpdateProcedure,
-		kubeconnectv1connect.ResourceServicePatchProcedure:
+	switch {
+	case hasManifest(procedure):
 		return maxManifestBytes
-	case kubeconnectv1connect.AccessServiceCheckAccessProcedure:
+	case procedure == kubeconnectv1connect.AccessServiceCheckAccessProcedure:
 		return maxQuestionsBytes
 	}
 	if strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1ServiceName+"/") || strings.HasPrefix(procedure, "/"+grpcreflect.ReflectV1AlphaServiceName+"/") {
@@ -43,24 +41,38 @@ func maxBytesOf(procedure string) int64 {
 	return maxRequestBytes
 }
 
-// growthOf returns the factor by which a request of a procedure counts more than others, because it
-// grows when it is decoded: a question, a watch or an aggregate of 2 bytes takes about 100, and so
-// does a number in a manifest that is a google.protobuf.Value. A caller's largest requests are therefore
-// decoded one at a time.
-func growthOf(procedure string) int64 {
+func hasManifest(procedure string) bool {
 	switch procedure {
-	case kubeconnectv1connect.AccessServiceCheckAccessProcedure,
-		kubeconnectv1connect.ResourceServiceCountProcedure,
-		kubeconnectv1connect.ResourceServiceWatchCountsProcedure,
-		kubeconnectv1connect.ResourceServiceWatchManyProcedure:
-		return 64
 	case kubeconnectv1connect.ResourceServiceCreateProcedure,
 		kubeconnectv1connect.ResourceServiceUpdateProcedure,
 		kubeconnectv1connect.ResourceServicePatchProcedure:
-		return maxRequestsOfCaller / maxManifestBytes
+		return true
 	}
-	return 1
+	return false
 }
+
+// decodedBytes estimates the memory of a request of a procedure when it is decoded. The values of a
+// request grow most, such as a join or a number in a manifest that is a google.protobuf.Value, and
+// maxValuesOf bounds them.
+func decodedBytes(procedure string, length int64) int64 {
+	switch {
+	case hasManifest(procedure):
+		return min(manifestGrowth*length, maxRequestsOfCaller)
+	case procedure == kubeconnectv1connect.ResourceServiceWatchManyProcedure:
+		return min(watchGrowth*length, maxRequestsOfCaller)
+	}
+	return min(requestGrowth*length, maxGrownBytes)
+}
+
+const (
+	// manifestGrowth, watchGrowth and requestGrowth bound the memory for each byte of a request with
+	// a manifest, of WatchMany, and of others.
+	manifestGrowth = 64
+	watchGrowth    = 256
+	requestGrowth  = 96
+	// maxGrownBytes bounds the memory of a decoded request with maxValues.
+	maxGrownBytes = 16 * maxRequestBytes
+)
 
 // boundRequests bounds the length of a request, both as it is sent and decompressed.
 func boundRequests(spec connect.Spec) []connect.HandlerOption {
@@ -73,7 +85,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	if isBidi(spec) {
 		return nil
 	}
-	weight := weightOf(c, maxBytesOf(spec.Procedure)) * growthOf(spec.Procedure)
+	weight := decodedBytes(spec.Procedure, weightOf(c, maxBytesOf(spec.Procedure)))
 	if late := (*connect.Error)(nil); errors.As(c.body.err, &late) {
 		return late
 	}
@@ -92,7 +104,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 // byte of flags, and the length of the message.
 const prefixBytes = 5
 
-// weightOf returns the maximum length of a message when it is decoded.
+// weightOf returns the maximum length of a message when it is decompressed.
 func weightOf(c *call, limit int64) int64 {
 	r := c.request
 	switch {

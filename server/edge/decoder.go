@@ -1,0 +1,96 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// decoder is what the codecs of requests have in common. It requires the interceptor mapErrors.
+type decoder struct {
+	maxValues, maxJSONValues int
+	unary                    bool // for a procedure that is not a stream
+}
+
+// decode decodes a request, and rejects a request with names that are too long. connect returns the
+// error of a codec for a unary call without calling an interceptor, and therefore without a Status.
+// For such a call, an invalidRequestError is put into the message instead; see invalidRequestOf.
+func (d decoder) decode(message any, unmarshal func(proto.Message) error) error {
+	decoded, ok := message.(proto.Message)
+	if !ok {
+		return notAMessage(message)
+	}
+	err := unmarshal(decoded)
+	if err == nil {
+		err = checkNames(decoded.ProtoReflect())
+	}
+	var invalid *invalidRequestError
+	if !d.unary || !errors.As(err, &invalid) {
+		return err
+	}
+	proto.Reset(decoded)
+	marker := protowire.AppendTag(nil, invalidRequestField, protowire.BytesType)
+	decoded.ProtoReflect().SetUnknown(protowire.AppendString(marker, invalid.message))
+	return nil
+}
+
+// boundedProto encodes and decodes messages as connect's own codec does, but rejects a request with
+// too many values before it is decoded.
+type boundedProto struct{ decoder }
+
+// Name implements connect.Codec.
+func (boundedProto) Name() string { return "proto" }
+
+// Marshal implements connect.Codec.
+func (c boundedProto) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
+
+// MarshalAppend appends a message to dst. connect prefers it to Marshal.
+func (boundedProto) MarshalAppend(dst []byte, message any) ([]byte, error) {
+	decoded, ok := message.(proto.Message)
+	if !ok {
+		return nil, notAMessage(message)
+	}
+	return proto.MarshalOptions{}.MarshalAppend(dst, decoded)
+}
+
+// Unmarshal implements connect.Codec.
+func (c boundedProto) Unmarshal(data []byte, message any) error {
+	return c.decode(message, func(decoded proto.Message) error {
+		values := countValues(data, decoded.ProtoReflect().Descriptor(), c.maxValues)
+		if err := boundValues(values, c.maxValues, "messages, elements of lists and entries of maps"); err != nil {
+			return err
+		}
+		if err := proto.Unmarshal(data, decoded); err != nil {
+			return fmt.Errorf("unmarshal into %T: %w", message, err)
+		}
+		return nil
+	})
+}
+
+// invalidRequestError reports that a request cannot be decoded.
+type invalidRequestError struct{ message string }
+
+func (e *invalidRequestError) Error() string { return e.message }
+
+// invalidRequestField is the number of the unknown field in which a message carries the error of its
+// request. Numbers of this range are reserved for protobuf implementations. A client that sends it is
+// rejected with its own text.
+const invalidRequestField = 19_999
+
+// invalidRequestOf returns the error of a unary request that could not be decoded, or nil.
+func invalidRequestOf(request connect.AnyRequest) error {
+	message, ok := request.Any().(proto.Message)
+	if !ok {
+		return nil
+	}
+	unknown := message.ProtoReflect().GetUnknown()
+	number, kind, length := protowire.ConsumeTag(unknown)
+	if number != invalidRequestField || kind != protowire.BytesType {
+		return nil
+	}
+	text, _ := protowire.ConsumeString(unknown[length:])
+	return &invalidRequestError{text}
+}
