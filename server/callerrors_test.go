@@ -46,7 +46,7 @@ func TestErrors_AreBoundedForEachKindOfCall(t *testing.T) {
 				if !errors.As(err, &coded) {
 					t.Fatalf("%s: the error is %v", call, err)
 				}
-				if reason := statustest.Of(t, err).GetReason(); reason != "Invalid" && reason != "NotFound" {
+				if reason := statustest.Of(t, err).GetReason(); reason != "Invalid" && reason != "BadRequest" {
 					t.Errorf("%s: the reason is %q", call, reason)
 				}
 				if _, size := statustest.Trailers(t, coded); size > 8<<10 {

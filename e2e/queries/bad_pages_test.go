@@ -31,7 +31,7 @@ func TestList_InvalidPageRequestsAreRejected(t *testing.T) {
 	for name, change := range map[string]func(*kubeconnectv1.ListRequest){
 		"a negative size":              func(r *kubeconnectv1.ListRequest) { r.PageSize = -1 },
 		"an invalid token":             func(r *kubeconnectv1.ListRequest) { r.PageToken = "AQ" },
-		"a truncated token":            func(r *kubeconnectv1.ListRequest) { r.PageToken = first.GetNextPageToken()[1:] },
+		"a truncated token":            func(r *kubeconnectv1.ListRequest) { r.PageToken = first.GetNextPageToken()[:20] },
 		"a token of another namespace": func(r *kubeconnectv1.ListRequest) { r.PageToken, r.Namespace = first.GetNextPageToken(), "default" },
 		"a token of another resource":  func(r *kubeconnectv1.ListRequest) { r.PageToken, r.Resource = first.GetNextPageToken(), "secrets" },
 		"a token of another selection": func(r *kubeconnectv1.ListRequest) { r.PageToken, r.LabelSelector = first.GetNextPageToken(), "a=b" },

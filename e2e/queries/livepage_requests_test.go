@@ -207,7 +207,7 @@ func TestLivePage_InvalidRequestsAreRejected(t *testing.T) {
 	}
 	t.Run("a modified token", func(t *testing.T) {
 		request := maps.page(3, 1)
-		for i := range token {
+		for i := 2; i < len(token); i++ { // the first two letters have the format, and a newer one means RESET
 			other := byte('A')
 			if token[i] == other {
 				other = 'Q'
