@@ -208,7 +208,7 @@ func Streams() []Request {
 		watch("fields", func(r *kubeconnectv1.WatchRequest, n int) { r.Fields = Fields(n) }),
 		watch("label_selector", func(r *kubeconnectv1.WatchRequest, n int) { r.LabelSelector = LabelSelector(n) }),
 		watch("field_selector", func(r *kubeconnectv1.WatchRequest, n int) { r.FieldSelector = FieldSelector(n) }),
-		watch("name", func(r *kubeconnectv1.WatchRequest, n int) { r.Name = fmt.Sprint(strings.Repeat("n", 60_000), n) }),
+		watch("name", func(r *kubeconnectv1.WatchRequest, n int) { r.Name = fmt.Sprint(strings.Repeat("n", 1_000), n) }),
 		watch("related", func(r *kubeconnectv1.WatchRequest, n int) {
 			r.Related = &kubeconnectv1.Relation{Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: resource, Namespace: r.Namespace, Name: Object}
 			r.LabelSelector = fmt.Sprint("app!=", n)
