@@ -38,20 +38,20 @@ type countParams struct {
 	maxGroups int
 }
 
-func (r *reads) parseCount(request *kubeconnectv1.CountRequest) (p countParams, err error) {
+func parseCount(request *kubeconnectv1.CountRequest) (p countParams, err error) {
 	if p.maxGroups, err = parseMaxGroups(request.GetMaxGroups()); err != nil {
 		return countParams{}, err
 	}
 	if p.plan, err = parsePlan(request); err != nil {
 		return countParams{}, err
 	}
-	p.snapshotParams, err = r.parseSnapshot(request)
+	p.snapshotParams, err = parseSnapshot(request)
 	return p, err
 }
 
 // Count implements kubeconnect.v1.ResourceService.
 func (r *reads) Count(ctx context.Context, request *kubeconnectv1.CountRequest) (*kubeconnectv1.CountResponse, error) {
-	params, err := r.parseCount(request)
+	params, err := parseCount(request)
 	if err != nil {
 		return nil, err
 	}

@@ -29,24 +29,24 @@ type joinParams struct {
 }
 
 // parseListJoins parses the joins of a list.
-func (r *reads) parseListJoins(request *kubeconnectv1.ListRequest) ([]joinParams, error) {
+func parseListJoins(request *kubeconnectv1.ListRequest) ([]joinParams, error) {
 	if len(request.GetJoins()) > 0 && request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST {
 		return nil, apierror.BadRequest("joins are not for CONSISTENCY_LATEST, because related objects are read from the cache: " +
 			"give min_resource_version to see a write")
 	}
-	return r.parseJoins(request.GetJoins(), request.GetEncoding())
+	return parseJoins(request.GetJoins(), request.GetEncoding())
 }
 
 // parseWatchJoins parses the joins of a watch.
-func (r *reads) parseWatchJoins(request *kubeconnectv1.WatchRequest) ([]joinParams, error) {
+func parseWatchJoins(request *kubeconnectv1.WatchRequest) ([]joinParams, error) {
 	if len(request.GetJoins()) > 0 && request.GetLimit() == 0 {
 		return nil, apierror.BadRequest("joins need a limit in a watch, because a change of a related object can change any number of objects: " +
 			"give a limit, call List at an interval, or watch the other resource too")
 	}
-	return r.parseJoins(request.GetJoins(), request.GetEncoding())
+	return parseJoins(request.GetJoins(), request.GetEncoding())
 }
 
-func (r *reads) parseJoins(requested []*kubeconnectv1.Join, encoding kubeconnectv1.Encoding) (all []joinParams, err error) {
+func parseJoins(requested []*kubeconnectv1.Join, encoding kubeconnectv1.Encoding) (all []joinParams, err error) {
 	if len(requested) > maxJoins {
 		return nil, apierror.BadRequest("there are %d joins: give at most %d", len(requested), maxJoins)
 	}
@@ -59,7 +59,7 @@ func (r *reads) parseJoins(requested []*kubeconnectv1.Join, encoding kubeconnect
 			return nil, apierror.BadRequest("there are two joins with the name %q: give each another name", join.GetName())
 		}
 		names[join.GetName()] = true
-		parsed, err := r.parseJoin(join, encoding)
+		parsed, err := parseJoin(join, encoding)
 		if err != nil {
 			return nil, apierror.BadRequest("join %q: %v", join.GetName(), err)
 		}
@@ -78,7 +78,7 @@ func checkJoinName(name string) error {
 	return nil
 }
 
-func (r *reads) parseJoin(join *kubeconnectv1.Join, encoding kubeconnectv1.Encoding) (p joinParams, err error) {
+func parseJoin(join *kubeconnectv1.Join, encoding kubeconnectv1.Encoding) (p joinParams, err error) {
 	p = joinParams{name: join.GetName(), kind: join.GetType(), resource: join.GetResource(), filter: join.GetFilter()}
 	if err := checkJoinType(p.kind); err != nil {
 		return joinParams{}, err

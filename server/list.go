@@ -24,7 +24,7 @@ type listParams struct {
 	joins     []joinParams
 }
 
-func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listParams, err error) {
+func parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listParams, err error) {
 	if err := encode.Check(request.GetEncoding()); err != nil {
 		return listParams{}, err
 	}
@@ -39,7 +39,7 @@ func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListReques
 	if p.order, err = sorted.Parse(request.GetOrderBy()); err != nil {
 		return listParams{}, err
 	}
-	p.snapshotParams, err = r.parseSnapshot(request)
+	p.snapshotParams, err = parseSnapshot(request)
 	if request.GetMetadataOnly() {
 		p.selectionParams = p.ofMetadata()
 	}
@@ -47,14 +47,14 @@ func (r *reads) parseList(ctx context.Context, request *kubeconnectv1.ListReques
 	if err != nil {
 		return listParams{}, err
 	}
-	p.joins, err = r.parseListJoins(request)
+	p.joins, err = parseListJoins(request)
 	p.view.Joined = joinedBytes(p.joins)
 	return p, err
 }
 
 // List implements kubeconnect.v1.ResourceService.
 func (r *reads) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
-	params, err := r.parseList(ctx, request)
+	params, err := parseList(ctx, request)
 	if err != nil {
 		return nil, err
 	}

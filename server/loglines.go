@@ -30,7 +30,7 @@ const (
 // GetLogLines implements kubeconnect.v1.PodService. Two goroutines read the pods and the logs; both
 // have ended when GetLogLines returns.
 func (p *pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]) error {
-	params, err := p.parseLogLines(request)
+	params, err := parseLogLines(request)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (p logLinesParams) access(pods informerhub.Resource) accessRequest {
 }
 
 // parseLogLines parses a request. The selection is that of a watch of pods.
-func (p *pods) parseLogLines(request *kubeconnectv1.GetLogLinesRequest) (params logLinesParams, err error) {
+func parseLogLines(request *kubeconnectv1.GetLogLinesRequest) (params logLinesParams, err error) {
 	options, err := parseLogOptions(request)
 	if err != nil {
 		return logLinesParams{}, err
@@ -106,7 +106,7 @@ func (p *pods) parseLogLines(request *kubeconnectv1.GetLogLinesRequest) (params 
 	if err := checkOnePod(request); err != nil {
 		return logLinesParams{}, err
 	}
-	watched, err := p.watches.parseWatch(&kubeconnectv1.WatchRequest{
+	watched, err := parseWatch(&kubeconnectv1.WatchRequest{
 		Resource: podLogs.Name, Namespace: request.GetNamespace(), Name: request.GetName(),
 		LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector(), Filter: request.GetFilter(),
 		MinResourceVersion: request.GetMinResourceVersion(), RequireAllNamespaces: request.GetRequireAllNamespaces(),

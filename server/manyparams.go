@@ -24,7 +24,7 @@ type partParams struct {
 
 // parseWatchMany returns the parameters of each part, with the resume token of each watch. An invalid
 // part is an error, unless the parts are independent.
-func (w *watches) parseWatchMany(request *kubeconnectv1.WatchManyRequest) (manyParams, error) {
+func parseWatchMany(request *kubeconnectv1.WatchManyRequest) (manyParams, error) {
 	watches, counts := request.GetWatches(), request.GetCounts()
 	if parts := len(watches) + len(counts); parts == 0 || parts > maxWatches {
 		return manyParams{}, apierror.BadRequest("%d watches and counts: give 1 to %d in one stream", parts, maxWatches)
@@ -35,11 +35,11 @@ func (w *watches) parseWatchMany(request *kubeconnectv1.WatchManyRequest) (manyP
 	}
 	p := manyParams{independent: request.GetIndependent()}
 	for i, spec := range watches {
-		params, err := w.parseWatch(requestOf(spec, tokens[i]))
+		params, err := parseWatch(requestOf(spec, tokens[i]))
 		p.parts = append(p.parts, partParams{resource: spec.GetResource(), watch: &params, rejected: err})
 	}
 	for _, request := range counts {
-		params, err := w.parseWatchCounts(request)
+		params, err := parseWatchCounts(request)
 		p.parts = append(p.parts, partParams{resource: request.GetResource(), counts: &params, rejected: err})
 	}
 	return p, p.check()

@@ -194,7 +194,7 @@ func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*infor
 // parsedList returns the parameters of a request, for callers that need decoded messages.
 func parsedList(t *testing.T, request *kubeconnectv1.ListRequest) listParams {
 	t.Helper()
-	params, err := (&reads{}).parseList(t.Context(), request)
+	params, err := parseList(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}

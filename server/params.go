@@ -42,7 +42,7 @@ type selectionRequest interface {
 }
 
 // parseSelection parses the fields that all selections have.
-func (r *reads) parseSelection(request selectionRequest) (p selectionParams, err error) {
+func parseSelection(request selectionRequest) (p selectionParams, err error) {
 	if err := errors.Join(checkVersion(request.GetMinResourceVersion()), checkSegment("namespace", request.GetNamespace())); err != nil {
 		return selectionParams{}, err
 	}
@@ -76,7 +76,7 @@ func (p selectionParams) ofMetadata() selectionParams {
 }
 
 // parseSnapshot parses the fields of a request with a single response.
-func (r *reads) parseSnapshot(request interface {
+func parseSnapshot(request interface {
 	selectionRequest
 	GetConsistency() kubeconnectv1.Consistency
 }) (p snapshotParams, err error) {
@@ -84,6 +84,6 @@ func (r *reads) parseSnapshot(request interface {
 		return snapshotParams{}, err
 	}
 	p.consistency = request.GetConsistency()
-	p.selectionParams, err = r.parseSelection(request)
+	p.selectionParams, err = parseSelection(request)
 	return p, err
 }

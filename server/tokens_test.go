@@ -161,7 +161,7 @@ func FuzzResumeToken(f *testing.F) {
 
 // tokensOf returns the tokens of a valid request.
 func tokensOf(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
-	params, err := (&reads{}).parseWatch(request)
+	params, err := parseWatch(request)
 	if err != nil {
 		panic(err)
 	}

@@ -32,7 +32,7 @@ type watchCountsParams struct {
 	reached  string // the version of the counts that the client has; empty if it has none
 }
 
-func (r *reads) parseWatchCounts(request *kubeconnectv1.WatchCountsRequest) (p watchCountsParams, err error) {
+func parseWatchCounts(request *kubeconnectv1.WatchCountsRequest) (p watchCountsParams, err error) {
 	if err := checkWatchedRelation(request.GetRelated()); err != nil {
 		return watchCountsParams{}, err
 	}
@@ -42,7 +42,7 @@ func (r *reads) parseWatchCounts(request *kubeconnectv1.WatchCountsRequest) (p w
 	if p.plan, err = parsePlan(request); err != nil {
 		return watchCountsParams{}, err
 	}
-	p.selectionParams, err = r.parseSelection(request)
+	p.selectionParams, err = parseSelection(request)
 	return p, err
 }
 
@@ -59,7 +59,7 @@ func parseInterval(request *kubeconnectv1.WatchCountsRequest) (time.Duration, er
 
 // WatchCounts implements kubeconnect.v1.ResourceService.
 func (w *watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream *connect.ServerStream[kubeconnectv1.WatchCountsResponse]) error {
-	params, err := w.parseWatchCounts(request)
+	params, err := parseWatchCounts(request)
 	if err != nil {
 		return err
 	}

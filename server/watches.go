@@ -30,7 +30,7 @@ type watchParams struct {
 	hash        [sha256.Size]byte // of what the watch selects, without the resource
 }
 
-func (r *reads) parseWatch(request *kubeconnectv1.WatchRequest) (p watchParams, err error) {
+func parseWatch(request *kubeconnectv1.WatchRequest) (p watchParams, err error) {
 	if err := errors.Join(encode.Check(request.GetEncoding()), encode.CheckPatches(request.GetPatchFormat(), request.GetEncoding())); err != nil {
 		return watchParams{}, err
 	}
@@ -44,10 +44,10 @@ func (r *reads) parseWatch(request *kubeconnectv1.WatchRequest) (p watchParams, 
 	if p.page, err = parsePage(request); err != nil {
 		return watchParams{}, err
 	}
-	if p.joins, err = r.parseWatchJoins(request); err != nil {
+	if p.joins, err = parseWatchJoins(request); err != nil {
 		return watchParams{}, err
 	}
-	p.selectionParams, err = r.parseSelection(request)
+	p.selectionParams, err = parseSelection(request)
 	if request.GetMetadataOnly() {
 		p.selectionParams = p.ofMetadata()
 	}
@@ -85,7 +85,7 @@ func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask, page 
 
 // Watch implements kubeconnect.v1.ResourceService.
 func (w *watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
-	params, err := w.parseWatch(request)
+	params, err := parseWatch(request)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const partBytes = 24 << 10
 // WatchMany implements kubeconnect.v1.ResourceService. Each watch, and each of the counts, has its own
 // goroutine, which follows it. All of them have ended when WatchMany returns.
 func (w *watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
-	params, err := w.parseWatchMany(request)
+	params, err := parseWatchMany(request)
 	if err != nil {
 		return err
 	}

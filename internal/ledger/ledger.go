@@ -180,7 +180,7 @@ func (c *Charge) Add(bytes int) error {
 // Move charges another account of the same ledger from now on, or fails with [ErrFull]. It does not
 // release what is kept without need, so it can be called under a lock. A shared charge cannot move.
 func (c *Charge) Move(to Account) error {
-	if c.try(func(e *entry) bool { return e.moveLocked(to) }) {
+	if c.try(func(e *entry) bool { return e.moveLocked(to, e.bytes) }) {
 		return nil
 	}
 	return ErrFull
@@ -189,15 +189,7 @@ func (c *Charge) Move(to Account) error {
 // MoveResized charges another account for another number of bytes from now on, like Move. If they do not
 // fit, it fails with [ErrFull] and changes nothing.
 func (c *Charge) MoveResized(to Account, bytes int) error {
-	if c.try(func(e *entry) bool {
-		from := e.account
-		e.assignLocked(to)
-		if e.resizeLocked(bytes) {
-			return true
-		}
-		e.assignLocked(from)
-		return false
-	}) {
+	if c.try(func(e *entry) bool { return e.moveLocked(to, bytes) }) {
 		return nil
 	}
 	return ErrFull
@@ -245,20 +237,13 @@ func (e *entry) resizeLocked(bytes int) bool {
 	return true
 }
 
-// assignLocked moves what is kept to another account, whether it fits there or not.
-func (e *entry) assignLocked(to Account) {
+// moveLocked reports whether a number of bytes fits into another account, which is then charged for it.
+func (e *entry) moveLocked(to Account, bytes int) bool {
 	l := e.account.ledger
 	l.addLocked(e.account, -e.bytes)
-	e.account = to
-	l.addLocked(to, e.bytes)
-}
-
-func (e *entry) moveLocked(to Account) bool {
-	l := e.account.ledger
-	l.addLocked(e.account, -e.bytes)
-	fits := e.bytes == 0 || l.fitsLocked(to, e.bytes)
+	fits := bytes == 0 || l.fitsLocked(to, bytes)
 	if fits {
-		e.account = to
+		e.account, e.bytes = to, bytes
 	}
 	l.addLocked(e.account, e.bytes)
 	return fits
@@ -278,18 +263,21 @@ func (e *entry) releaseLocked() bool {
 // [ErrFull].
 func Hold(ctx context.Context, bytes int) error {
 	charge, err := From(ctx).Charge(bytes)
-	if err == nil && charge.ledger != nil {
-		context.AfterFunc(ctx, charge.Release)
-	}
-	return err
+	return charge.holdUntilDone(ctx, err)
 }
 
 // HoldShared charges the account of a context like Hold, once for what several of its calls keep under a
 // comparable key: see [Account.Share].
 func HoldShared(ctx context.Context, key any, bytes int) error {
 	charge, err := From(ctx).Share(key, bytes)
-	if err == nil && charge.ledger != nil {
-		context.AfterFunc(ctx, charge.Release)
+	return charge.holdUntilDone(ctx, err)
+}
+
+// holdUntilDone releases a charge when a context is done, unless the charge has failed with an error, which
+// it returns.
+func (c *Charge) holdUntilDone(ctx context.Context, err error) error {
+	if err == nil && c.ledger != nil {
+		context.AfterFunc(ctx, c.Release)
 	}
 	return err
 }

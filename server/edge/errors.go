@@ -75,6 +75,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var gone *discovery.ResourceGoneError
 	var schemaless *discovery.NoSchemaError
 	var unavailable *discovery.GroupUnavailableError
+	var limit *LimitError
 	var snapshot *informerhub.SnapshotError
 	switch {
 	case errors.As(err, &snapshot): // about the service, whatever the API server's response was
@@ -87,8 +88,8 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.Is(err, errShuttingDown), errors.Is(err, informerhub.ErrClosed):
 		return connect.CodeUnavailable, encode.ErrorStatus(metav1.StatusReasonServiceUnavailable, err)
-	case limitOf(err) != nil:
-		return connect.CodeResourceExhausted, limitOf(err).status()
+	case errors.As(err, &limit):
+		return connect.CodeResourceExhausted, limit.status()
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return connect.CodeUnauthenticated, encode.ErrorStatus(metav1.StatusReasonUnauthorized, err)
 	case errors.Is(err, context.DeadlineExceeded):
