@@ -65,14 +65,15 @@ func wantReads(t *testing.T, path string, permissions *actionlint.Permissions) {
 	}
 }
 
-// TestWorkflows_UseMajorVersionsOfActions checks that no action is that of a branch.
-func TestWorkflows_UseMajorVersionsOfActions(t *testing.T) {
+// TestWorkflows_PinActionsByCommit checks that no action can change behind its name: a tag can be
+// moved, a commit cannot. The comment says which version the commit is.
+func TestWorkflows_PinActionsByCommit(t *testing.T) {
 	t.Parallel()
 	for _, path := range workflows(t) {
 		text, err := os.ReadFile(path)
 		succeeds(t, err)
-		for _, used := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(string(text), -1) {
-			if !regexp.MustCompile(`^actions/[a-z-]+@v\d+$`).MatchString(used[1]) {
+		for _, used := range regexp.MustCompile(`uses: (.+)`).FindAllStringSubmatch(string(text), -1) {
+			if !regexp.MustCompile(`^actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`).MatchString(used[1]) {
 				t.Errorf("%s uses %s", path, used[1])
 			}
 		}
