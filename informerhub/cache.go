@@ -26,6 +26,7 @@ type Cache struct {
 
 	needsCatchUp chan struct{} // has a value after a watch was opened or a list was applied
 	bookmarked   chan struct{} // has a value after a bookmark arrived
+	needsCheck   chan struct{} // has a value after unchecked was set
 
 	historySilentAt time.Time // when the API server last failed to return its history; guarded by historyMu
 	expiredVersion  string    // a version that the API server's history no longer covers; guarded by historyMu
@@ -51,6 +52,7 @@ type Cache struct {
 	failures      uint64 // number of failed attempts to list or watch
 	following     following
 	wantedVersion string // the oldest version since which a watcher needs history
+	unchecked     string // the version since which deletions may be missing; empty if none can be
 	// changed is closed and replaced when state changes.
 	changed chan struct{}
 }
@@ -96,6 +98,7 @@ func newCache(resource Resource, limits limits, activity *activity) *Cache {
 		changed:      make(chan struct{}),
 
 		bookmarked: make(chan struct{}, 1),
+		needsCheck: make(chan struct{}, 1),
 	}
 	c.feed.watchers.flush = c.flush
 	return c
@@ -301,6 +304,9 @@ func (c *Cache) replace(objects []*Object, changes []change, version string) (ta
 		c.startOverLocked(objects, version)
 	default:
 		c.startOverLocked(objects, version)
+	}
+	if before := versionBefore(version); before != "" {
+		c.startedAfterLocked(before)
 	}
 	c.snapshots++
 	c.setStateLocked(state{synced: true, ended: c.state.ended})

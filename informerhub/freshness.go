@@ -154,6 +154,7 @@ func (c *Cache) watchOpened(lists bool) {
 	c.following.open = true
 	if !lists {
 		c.following.listing, c.following.relisting = false, time.Time{}
+		c.startedAfterLocked(c.feed.closed)
 	}
 	c.startCatchUpLocked()
 }

@@ -1,7 +1,9 @@
 package informerhub
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -185,4 +187,107 @@ func TestReflector_ResumesBeforeAnOpenVersion(t *testing.T) {
 		Send(t, watch.Bookmark, bookmarkAt("21"))
 	reaches(t, cache, "21")
 	checkSame(t, []string{"default/c"}, names(listOf(t, cache, selectFrom(t, cache, Query{})).Objects))
+}
+
+// An API server that starts a watch or a list in the middle of several deletions at one version leaves out the
+// rest.
+func TestReflector_FindsDeletionsThatItsStartLeftOut(t *testing.T) {
+	t.Run("a watch", func(t *testing.T) {
+		t.Parallel()
+		api := fakeapi.New(t, fakeapi.Core)
+		api.SetVersion("10")
+		_, cache, upstream := syncedHub(t, api) // has the pod a
+		upstream.Send(t, watch.Added, typedPod("b", "12"))
+		reaches(t, cache, "12")
+		api.SetVersion("12")
+		api.Next(t, "watch").Open().Send(t, watch.Added, typedPod("b", "12")).Send(t, watch.Bookmark, bookmarkAt("13"))
+		for !isChecked(cache) {
+			time.Sleep(time.Millisecond)
+		}
+		upstream.End()
+		api.Next(t, "watch").Open().
+			Send(t, watch.Deleted, typedPod("b", "20")).
+			Send(t, watch.Added, typedPod("c", "21"))
+		reaches(t, cache, "21")
+		wantsRelist(t, api, cache, "12", "20", "a", "b")
+	})
+	t.Run("a list", func(t *testing.T) {
+		t.Parallel()
+		api := fakeapi.New(t, fakeapi.Core)
+		api.SetVersion("10")
+		_, cache, _ := syncedHub(t, api)
+		wantsRelist(t, api, cache, "9", "10", "a")
+	})
+}
+
+func isChecked(c *Cache) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.unchecked == ""
+}
+
+// wantsRelist expects that the cache requests the deletions since a version. They show that the pods are
+// deleted at another version.
+func wantsRelist(t *testing.T, api *fakeapi.Server, c *Cache, since, at string, pods ...string) {
+	t.Helper()
+	check := api.Next(t, "watch").Open()
+	if version := check.Query().Get("resourceVersion"); version != since {
+		t.Fatalf("the deletions are requested since %s", version)
+	}
+	for _, name := range pods {
+		check.Send(t, watch.Deleted, typedPod(name, at))
+	}
+	check.Send(t, watch.Bookmark, bookmarkAt("30"))
+	api.Next(t, "watch-list").Open().Send(t, watch.Added, typedPod("c", "21")).Send(t, watch.Bookmark, bookmarkAt("30"))
+	reaches(t, c, "30")
+	checkSame(t, []string{"default/c"}, names(listOf(t, c, selectFrom(t, c, Query{})).Objects))
+}
+
+// deletedSince is an API server that has deleted objects at a version.
+type deletedSince struct {
+	history
+	deleted []latest
+	relists int
+}
+
+func (d *deletedSince) deletions(context.Context, string, string) ([]latest, error) {
+	return d.deleted, nil
+}
+func (d *deletedSince) relist() { d.relists++ }
+
+func TestDeletionCheck_WaitsForDeletionsInTransit(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(*testing.T, *Cache)
+		relists   int
+	}{
+		"a deletion that arrives":  {func(t *testing.T, c *Cache) { expire(t, c, 12, "b") }, 0},
+		"a deletion that does not": {func(*testing.T, *Cache) {}, 1},
+		"a later change":           {func(t *testing.T, c *Cache) { must(t, c.Update(pod(t, "d", 13))) }, 1},
+		"another object of that name": {func(t *testing.T, c *Cache) {
+			must(t, c.Update(podObject(t, traits{Namespace: "default", Name: "b", UID: "uid-of-another", Version: "13"})))
+		}, 0},
+		"a watch that must start again": {func(_ *testing.T, c *Cache) { c.watchClosed() }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				b := pod(t, "b", 2)
+				c := syncedPods(t, 10, pod(t, "a", 1), b)
+				api := &deletedSince{deleted: []latest{{object: b.HeadOnly(), deleted: true, version: "12"}}}
+				c.history, c.following.current = api, true
+				c.watchOpened(false)
+				expire(t, c, 12, "a")
+				ctx, stop := context.WithCancel(t.Context())
+				var checking sync.WaitGroup
+				checking.Go(func() { c.checkDeletions(ctx) })
+				time.Sleep(2 * closeAfter)
+				test.meanwhile(t, c)
+				time.Sleep(time.Hour)
+				stop()
+				checking.Wait()
+				if api.relists != test.relists {
+					t.Errorf("there were %d relists instead of %d", api.relists, test.relists)
+				}
+			})
+		})
+	}
 }

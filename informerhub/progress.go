@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -198,6 +199,100 @@ func (c *Cache) isOpen() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.feed.closed != c.feed.version
+}
+
+// An API server that starts a watch, or a list from memory, while it handles several deletions at one
+// version may leave out those which it handles later: what it has sent so far has that version already.
+// A watch of the same time that starts later gets all of them. So a while after each start the
+// deletions since then are requested again, and compared with the cache.
+
+// maxUnreceived is the number of times that a deletion at an open version may be found to be missing
+// before the cache relists: it may still arrive through the watch.
+const maxUnreceived = 2
+
+// startedAfterLocked records that a list or watch was started, and that the cache has every deletion up
+// to a version.
+func (c *Cache) startedAfterLocked(version string) {
+	if c.unchecked == "" || object.Older(version, c.unchecked) {
+		c.unchecked = version
+	}
+	select {
+	case c.needsCheck <- struct{}{}:
+	default:
+	}
+}
+
+// versionBefore returns the version before that of a list; empty if there is none that the API server
+// can be asked for.
+func versionBefore(version string) string {
+	if number := object.VersionNumber(version); number > 1 && number < math.MaxUint64 {
+		return object.FormatVersion(number - 1)
+	}
+	return ""
+}
+
+// checkDeletions relists the cache if deletions were left out when a list or watch was started. It runs
+// until the context ends.
+func (c *Cache) checkDeletions(ctx context.Context) {
+	for {
+		select {
+		case <-c.needsCheck:
+		case <-ctx.Done():
+			return
+		}
+		unreceived, wait := 0, closeAfter
+		for pause(ctx, wait) && !c.hasDeletions(ctx, &unreceived) {
+			wait = min(2*wait, maxClosePause)
+		}
+	}
+}
+
+// hasDeletions reports whether the check since the last start has ended. unreceived counts how often a
+// deletion at an open version was missing.
+func (c *Cache) hasDeletions(ctx context.Context, unreceived *int) bool {
+	c.mu.RLock()
+	since, until, started := c.unchecked, c.feed.version, c.following
+	c.mu.RUnlock()
+	if !started.current {
+		return false // what was sent at the start may still be in transit
+	}
+	var deleted []latest
+	var err error
+	if since != until {
+		deleted, err = c.history.deletions(ctx, since, until)
+	}
+	if err != nil && !errors.Is(err, errHistoryExpired) && !errors.Is(err, errHistorySilent) {
+		return false
+	}
+	c.mu.Lock()
+	missing, open := c.missingLocked(deleted)
+	restarted := c.following.disruptions != started.disruptions
+	if open {
+		*unreceived++
+	}
+	if restarted || open && *unreceived <= maxUnreceived {
+		c.mu.Unlock()
+		return false
+	}
+	c.unchecked = ""
+	c.mu.Unlock()
+	if missing {
+		c.history.relist()
+	}
+	return true
+}
+
+// missingLocked reports whether the cache still has deleted objects, and whether the versions of all these
+// deletions are open.
+func (c *Cache) missingLocked(deleted []latest) (missing, open bool) {
+	open = true
+	for _, deletion := range deleted {
+		cached := c.store.get(deletion.object.Namespace(), deletion.object.Name())
+		if cached != nil && cached.UID() == deletion.object.UID() && !object.Older(deletion.version, cached.ResourceVersion()) {
+			missing, open = true, open && object.Older(c.feed.closed, deletion.version)
+		}
+	}
+	return missing, missing && open
 }
 
 // bookmarkPatience is the time to wait for the bookmark of a watch of historySeconds. It is due after

@@ -96,6 +96,7 @@ func (u *upstream) reflect(ctx context.Context, stop context.CancelFunc) {
 	var closing sync.WaitGroup
 	closing.Go(func() { u.cache.closeVersions(ctx) })
 	closing.Go(func() { u.cache.confirmCurrent(ctx) })
+	closing.Go(func() { u.cache.checkDeletions(ctx) })
 	reflector.RunWithContext(ctx)
 	end()
 	closing.Wait()
