@@ -67,10 +67,12 @@ func newWebsites(ctx context.Context, t *testing.T) *websites {
 	return &websites{ctx, t, namespace, sites, make(map[string]int)}
 }
 
+// startOperator starts the example operator. It ends if it cannot renew its lease, so the lease is long
+// enough for a machine that is busy.
 func (w *websites) startOperator(service *harness.Service, identity string) program {
 	w.t.Helper()
 	command, _ := kit.PythonExample(w.t, "websites.py")
-	return startProgram(w.t, command, service.Address, w.namespace, "--identity", identity, "--lease-duration", "6")
+	return startProgram(w.t, command, service.Address, w.namespace, "--identity", identity, "--lease-duration", "20")
 }
 
 func (w *websites) startKopf() program {
