@@ -69,7 +69,7 @@ var keptStreams = map[string]func(t *testing.T, s *service, stream int) error{
 		return keepWatch(t, s, &kubeconnectv1.WatchRequest{Resource: "pods", FieldSelector: "metadata.name!=" + strings.Join(texts(i, 99, 0), ",metadata.name!=")})
 	},
 	"fields": func(t *testing.T, s *service, i int) error {
-		return keepWatch(t, s, &kubeconnectv1.WatchRequest{Resource: "pods", Fields: paths(i, 256)})
+		return keepWatch(t, s, &kubeconnectv1.WatchRequest{Resource: "pods", Fields: paths(i, 128)})
 	},
 	"order_by": func(t *testing.T, s *service, i int) error {
 		return keepWatch(t, s, &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 10, OrderBy: strings.Join(paths(i, 8), ",")})
@@ -79,7 +79,7 @@ var keptStreams = map[string]func(t *testing.T, s *service, stream int) error{
 	},
 	"joins with short paths": func(t *testing.T, s *service, i int) error {
 		return keepWatch(t, s, &kubeconnectv1.WatchRequest{Resource: "pods", Limit: 1, Joins: joinsOf(i, 8, func(join *kubeconnectv1.Join) {
-			join.Fields = texts(i, 256, 0)
+			join.Fields = texts(i, 128, 0)
 		})})
 	},
 	"many watches": func(t *testing.T, s *service, i int) error {

@@ -44,9 +44,9 @@ type Stream interface {
 // Limits of the API.
 const (
 	filterBytes    = 4 << 10
-	fieldsBytes    = 16 << 10
+	fieldsBytes    = 4 << 10
 	selectorBytes  = 64 << 10
-	paths          = 256
+	paths          = 128
 	selectedValues = 990
 	positions      = 4_096
 	requirements   = 100

@@ -12,8 +12,8 @@ import (
 
 // Limits of a caller's paths.
 const (
-	maxPaths     = 256
-	maxPathBytes = 16 << 10
+	maxPaths     = 128
+	maxPathBytes = 4 << 10
 )
 
 // Mask is a set of fields of objects.

@@ -86,7 +86,7 @@ func (n *node) paths(to Path) (all []Path) {
 
 // maxJoined bounds the work for names next to [*]: the nodes that result, and the names that are copied
 // for them. Every path with both at most doubles the nodes.
-const maxJoined = 1 << 14
+const maxJoined = 1 << 11
 
 var errTooManyJoined = errors.New("too many of the paths have [*] where others have names: write fewer of them")
 
@@ -112,9 +112,12 @@ func (j *joiner) settle(n *node) *node {
 	if settled := j.done[n]; settled != nil {
 		return settled
 	}
-	settled := &node{names: n.names, each: j.settle(n.each)}
-	for _, child := range n.children {
-		settled.children = append(settled.children, j.settle(j.union(child, n.each)))
+	settled := &node{names: n.names, children: make([]*node, len(n.children)), each: j.settle(n.each)}
+	for i, child := range n.children {
+		settled.children[i] = j.settle(j.union(child, n.each))
+	}
+	if settled.each == n.each && slices.Equal(settled.children, n.children) {
+		settled = n // it has no [*] next to names
 	}
 	j.done[n] = settled
 	return settled

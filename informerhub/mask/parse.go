@@ -30,6 +30,7 @@ func parse(text string) (path Path, err error) {
 	if err != nil {
 		return nil, err
 	}
+	path = make(Path, 0, min(1+strings.Count(rest, ".")+strings.Count(rest, "["), maxDepth+1))
 	for rest != "" {
 		var step Step
 		if step, rest, err = cutStep(rest, len(path) == 0); err != nil {
@@ -84,6 +85,9 @@ func cutStep(text string, first bool) (Step, string, error) {
 
 // cutName reads a name without quotes: a backslash escapes the next character.
 func cutName(text string) (Step, string, error) {
+	if end := plainEnd(text); end > 0 && (end == len(text) || text[end] == '.' || text[end] == '[') {
+		return Step{Name: text[:end]}, text[end:], nil
+	}
 	var name strings.Builder
 	for text != "" && text[0] != '.' && text[0] != '[' {
 		r, size := utf8.DecodeRuneInString(text)
@@ -101,6 +105,16 @@ func cutName(text string) (Step, string, error) {
 		return Step{}, "", errors.New("a name is missing after a dot")
 	}
 	return Step{Name: name.String()}, text, nil
+}
+
+// plainEnd returns the number of bytes at the beginning of a text that need no escape.
+func plainEnd(text string) int {
+	for i, r := range text {
+		if !isPlainRune(r) {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // cutBrackets reads a step in brackets.

@@ -108,7 +108,7 @@ type GetRequest struct {
 	// of a list have a field, the others remain as {} or null. A leading "." or "$", and
 	// braces around the path, are optional. "[*]" selects each element of a list, or each
 	// value of an object. Single elements ("[0]"), slices, conditions and ".." are
-	// INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
+	// INVALID_ARGUMENT. At most 128 paths and 4 KiB. Default: all.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Wait until the cache has reached this resource version, the version of any response.
 	// With the version from the response to a write, the read includes that write. After

@@ -74,7 +74,7 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
    * of a list have a field, the others remain as {} or null. A leading "." or "$", and
    * braces around the path, are optional. "[*]" selects each element of a list, or each
    * value of an object. Single elements ("[0]"), slices, conditions and ".." are
-   * INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
+   * INVALID_ARGUMENT. At most 128 paths and 4 KiB. Default: all.
    *
    * @generated from field: repeated string fields = 6;
    */
