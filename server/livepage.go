@@ -156,7 +156,7 @@ func newer(a, b string) string {
 // join joins the follower of the selection.
 func (p *livePage) join(ctx context.Context) error {
 	question := follow.Question[sorted.OrderKey]{Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Account: p.account}
-	follower, err := p.pages.Join(ctx, question, func() *sorted.Objects {
+	follower, err := p.pages.Join(ctx, question, func(func(int) error) *sorted.Objects {
 		objects, _ := sorted.NewObjects(p.params.order) // parsePage has checked the order
 		return objects
 	})

@@ -187,7 +187,7 @@ func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 		Cache: counted.cache, Selection: selection, State: params.plan.Key(),
 		Account: counted.account, Private: !counted.lease.request.resource.Cacheable(),
 	}
-	counted.follower, err = w.counted.Join(ctx, question, func() *counts.State { return counts.NewState(params.plan) })
+	counted.follower, err = w.counted.Join(ctx, question, func(grown func(int) error) *counts.State { return counts.NewState(params.plan, grown) })
 	reached := newer(params.minVersion, params.reached)
 	if err != nil || reached == "" {
 		return err

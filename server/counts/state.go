@@ -46,16 +46,16 @@ type State struct {
 	touched []*group // by the change that is being made
 }
 
-// NewState returns the counts of no objects.
-func NewState(plan *Plan) *State {
-	return &State{counter: newCounter(plan, fitsState, tally.NewLive), maxRemoved: maxRemoved}
-}
-
-func fitsState(_, bytes int) error {
-	if bytes > maxBytes {
-		return tooLarge("the groups need more than %d MiB", maxBytes>>20)
+// NewState returns the counts of no objects. During a change it calls grown with the bytes of the groups, and ends
+// the change with its error: one object can be in thousands of groups.
+func NewState(plan *Plan, grown func(bytes int) error) *State {
+	fits := func(_, bytes int) error {
+		if bytes > maxBytes {
+			return tooLarge("the groups need more than %d MiB", maxBytes>>20)
+		}
+		return grown(bytes)
 	}
-	return nil
+	return &State{counter: newCounter(plan, fits, tally.NewLive), maxRemoved: maxRemoved}
 }
 
 func tooLarge(format string, args ...any) error {

@@ -70,7 +70,7 @@ type Follower[K comparable, S State] struct {
 	changed  chan struct{}             // closed and replaced when the payers change
 	idle     *time.Timer               // ends the follower; nil while a stream has joined it
 
-	mu        sync.RWMutex // guards the fields below; no other lock is taken while it is held
+	mu        sync.RWMutex // guards the fields below; taken before all.mu
 	state     S
 	at        Moment
 	published chan struct{} // closed and replaced at each publication

@@ -36,7 +36,7 @@ type key[K comparable] struct {
 
 // Followers are the running followers with one type of state, by what is computed.
 type Followers[K comparable, S State] struct {
-	mu      sync.Mutex // guards running, and the streams of each follower; taken before the ledger's lock
+	mu      sync.Mutex // guards running, and the streams of each follower; taken before the ledger's lock, and after that of a follower's state
 	running map[key[K]]*Follower[K, S]
 }
 
@@ -59,9 +59,10 @@ func (fs *Followers[K, S]) Use() (followers, bytes int) {
 }
 
 // Join returns the follower of a question, after its first publication. It starts one with the state
-// that create returns, if there is none. The caller must call Leave with the same account. Join fails with the error
+// that create returns, if there is none. The state can call grown with its bytes during a change that makes it grow
+// by much, and ends the change with the error. The caller must call Leave with the same account. Join fails with the error
 // of the follower's watcher, [ledger.ErrFull], an error of the state, or the cause of ctx.
-func (fs *Followers[K, S]) Join(ctx context.Context, question Question[K], create func() S) (*Follower[K, S], error) {
+func (fs *Followers[K, S]) Join(ctx context.Context, question Question[K], create func(grown func(bytes int) error) S) (*Follower[K, S], error) {
 	f := fs.join(ctx, question, create)
 	if err := f.Wait(ctx, Moment{}, nil); err != nil {
 		f.Leave(question.Account)
@@ -71,7 +72,7 @@ func (fs *Followers[K, S]) Join(ctx context.Context, question Question[K], creat
 }
 
 // join adds a stream to the follower of a question.
-func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], create func() S) *Follower[K, S] {
+func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], create func(grown func(bytes int) error) S) *Follower[K, S] {
 	k := key[K]{question.Cache, question.Selection.Key(), question.State}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -116,7 +117,7 @@ func (f *Follower[K, S]) shareWorkLocked() {
 // start starts a follower. It has the values of the context of the first stream. It has neither its end nor
 // the pace of its caller, because streams of other callers may join, and it works in processor slots of
 // the one of these callers that gets one first.
-func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Question[K], create func() S) *Follower[K, S] {
+func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Question[K], create func(grown func(bytes int) error) S) *Follower[K, S] {
 	ctx, cancel := context.WithCancelCause(fairqueue.WithPace(context.WithoutCancel(ctx), nil))
 	charge, _ := question.Account.Charge(0) // the goroutine resizes it: no memory can be released under the lock
 	f := &Follower[K, S]{

@@ -34,7 +34,7 @@ func TestFollower_ChangesItsStateInAProcessorSlot(t *testing.T) {
 	state := &observed{func(generation uint64) { held = append(held, fmt.Sprint(generation, ":", processors.Held())) }}
 	followers := NewFollowers[string, *observed](ledger.New(ledger.Limits{Total: 1 << 20}))
 	question := Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
-	f, err := followers.Join(fairqueue.With(t.Context(), processors, "jane"), question, func() *observed { return state })
+	f, err := followers.Join(fairqueue.With(t.Context(), processors, "jane"), question, func(func(int) error) *observed { return state })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestRun_FillPassesItsSlotOn(t *testing.T) {
 		free, _ := ledger.Account{}.Charge(0)
 		r := &run[string, *observed]{
 			Follower: &Follower[string, *observed]{charge: free},
-			create:   func() *observed { return state },
+			create:   func(func(int) error) *observed { return state },
 			snapshot: map[string]*informerhub.Object{"a": nil, "b": nil, "c": nil},
 		}
 		go func() {
@@ -123,7 +123,7 @@ func TestFollowers_ANewCallerSharesTheWaitForASlot(t *testing.T) {
 		joinAs("jane")
 		r := &run[string, *observed]{
 			Follower: f, snapshot: map[string]*informerhub.Object{"a": nil},
-			create: func() *observed { return &observed{func(uint64) { time.Sleep(time.Millisecond) }} },
+			create: func(func(int) error) *observed { return &observed{func(uint64) { time.Sleep(time.Millisecond) }} },
 		}
 		filled := make(chan error, 1)
 		go func() {
