@@ -201,11 +201,13 @@ type Difference struct {
 	Reset  bool
 	Groups []Group
 	Total  Group
+
+	slots int // of the state
 }
 
 // All returns all groups.
 func (s *State) All() Difference {
-	all := Difference{Reset: true, Total: s.counter.Total(), Groups: make([]Group, 0, s.live.Len())}
+	all := Difference{Reset: true, Total: s.counter.Total(), slots: s.slots, Groups: make([]Group, 0, s.live.Len())}
 	for place := s.live.Front(); place != nil; place = place.Next() {
 		all.Groups = append(all.Groups, place.Value.(*group).copied())
 	}
@@ -218,7 +220,7 @@ func (s *State) Since(generation uint64) Difference {
 	if generation < s.forgotten {
 		return s.All()
 	}
-	changed := Difference{Total: s.counter.Total()}
+	changed := Difference{Total: s.counter.Total(), slots: s.slots}
 	for g := range s.changedSince(generation) {
 		changed.Groups = append(changed.Groups, g.copied())
 	}

@@ -113,6 +113,9 @@ func (r *reader) read(t *rapid.T, state *State, generation uint64) {
 		}
 		r.groups[key] = text(encoded)
 	}
+	if kept := len(r.held.digests) * 8; len(difference.Groups) > 0 && kept > difference.HeldBytes() {
+		t.Fatalf("the reader keeps %d bytes, and is charged for %d", kept, difference.HeldBytes())
+	}
 	r.generation, r.total = generation, fmt.Sprint(difference.Total.Count(), text(plan.EncodeAggregates(difference.Total)))
 }
 
