@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -21,6 +22,19 @@ type candidates struct {
 	runs     [][]*Object // each in order of namespace and name
 	position Position    // at which they were collected
 	complete bool        // everything at the position's version is known
+}
+
+// all returns the candidates in no order. One that several indexes have found comes several times.
+func (c candidates) all() iter.Seq[*Object] {
+	return func(yield func(*Object) bool) {
+		for _, run := range c.runs {
+			for _, object := range run {
+				if !yield(object) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (c candidates) count() (count int) {
@@ -182,7 +196,7 @@ func mergeTwo(ctx context.Context, runs [][]*Object) ([]*Object, error) {
 
 // match returns the candidates that match a selection.
 func (c candidates) match(ctx context.Context, sel *Selection) (Snapshot, error) {
-	if sel.filter != nil || c.count() > shortWork {
+	if sel.filter != nil || c.count() > shortWork || sel.isLong(c.all()) {
 		slotCtx, end, err := fairqueue.Begin(ctx)
 		if err != nil {
 			return Snapshot{}, err

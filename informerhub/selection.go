@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -350,20 +351,32 @@ func (s *Selection) includesNamespace(namespace string) bool {
 	return found
 }
 
-// matchingWork estimates the time to match a change without the filter, in units of what a plain
-// selection takes. Comparing the fields of two states means reading both.
-func (s *Selection) matchingWork() int {
-	work := 1 + len(s.requirements) + len(s.conditions) + len(s.onlyNames)
+// isLong reports whether matching some states of objects, without the filter, needs a processor slot. It
+// estimates the time in units of what a plain selection takes for an object. Conditions and selected fields are
+// read from the bytes of an object, which may be a megabyte.
+func (s *Selection) isLong(states iter.Seq[*Object]) bool {
+	work, reads := 1+len(s.requirements)+len(s.conditions)+len(s.onlyNames), 0
 	for _, c := range s.conditions {
-		work += len(c.Values)
+		work, reads = work+len(c.Values), reads+len(c.Values)
 	}
 	if s.fields != nil {
-		work += readingWork
+		work, reads = work+readingWork, reads+1
 	}
-	return work
+	total := 0
+	for object := range states {
+		if total += work + reads*object.RetainedSize()/bytesOfWork; total > shortWork {
+			return true
+		}
+	}
+	return false
 }
 
-const readingWork = 32
+const (
+	// readingWork is the work to compare the fields of two states, and bytesOfWork the number of bytes that are
+	// read in a unit of work.
+	readingWork = 32
+	bytesOfWork = 512
+)
 
 // Matches reports whether the selection contains an object. With a filter it may take a millisecond
 // or two, so call it without a lock.

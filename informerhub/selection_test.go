@@ -1,11 +1,14 @@
 package informerhub
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
 func TestSelect_InvalidQueryIsABadRequest(t *testing.T) {
@@ -61,4 +64,34 @@ func FuzzSelect(f *testing.F) {
 			t.Errorf("matches: %v, unlike client-go", sel.Matches(object))
 		}
 	})
+}
+
+// TestSelection_ReadingLargeObjectsIsLongWork compares selections that read the contents of objects with one that does
+// not.
+func TestSelection_ReadingLargeObjectsIsLongWork(t *testing.T) {
+	c := podCache(1 << 20)
+	fields, err := mask.Parse([]string{"metadata.name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := podObject(t, traits{Namespace: "default", Name: "small", UID: "a", Version: "1"})
+	large := podObject(t, traits{Namespace: "default", Name: "large", UID: "b", Version: "1", Node: strings.Repeat("x", 1<<20)})
+	for name, test := range map[string]struct {
+		query Query
+		want  bool
+	}{
+		"everything":  {Query{}, false},
+		"labels":      {Query{LabelSelector: "app=web"}, false},
+		"a field":     {Query{FieldSelector: "spec.nodeName!=a"}, true},
+		"an owner":    {Query{Related: Related{Owner: "a"}}, true},
+		"some fields": {Query{Fields: fields}, true},
+	} {
+		sel := selectFrom(t, c, test.query)
+		if sel.isLong(slices.Values([]*Object{small, small})) {
+			t.Errorf("%s: matching two small objects is long work", name)
+		}
+		if got := sel.isLong(slices.Values([]*Object{small, large})); got != test.want {
+			t.Errorf("%s: matching a large object is long work: %v, want %v", name, got, test.want)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // asTable requests a table, as kubectl does.
@@ -38,13 +39,27 @@ func (l *Live) Table(
 	if err != nil {
 		return nil, nil, err
 	}
-	table := &metav1.Table{}
-	if err := json.Unmarshal(body, table); err != nil || table.Kind != "Table" {
-		return nil, nil, fmt.Errorf("%s: the API server's response is not a table (%v)", l.resource, err)
+	table, err := l.readTable(ctx, body)
+	if err != nil {
+		return nil, nil, err
 	}
 	var warnings []string
 	for _, warning := range result.Warnings() {
 		warnings = append(warnings, warning.Text)
 	}
 	return table, warnings, nil
+}
+
+// readTable reads a table, which may have the metadata of hundreds of objects, in a processor slot.
+func (l *Live) readTable(ctx context.Context, body []byte) (*metav1.Table, error) {
+	_, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	table := &metav1.Table{}
+	if err := json.Unmarshal(body, table); err != nil || table.Kind != "Table" {
+		return nil, fmt.Errorf("%s: the API server's response is not a table (%v)", l.resource, err)
+	}
+	return table, nil
 }

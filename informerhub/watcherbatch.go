@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -77,7 +78,7 @@ func (w *Watcher) finish(ctx context.Context, making *sharedBatch) (Batch, error
 	return making.batch, nil
 }
 
-// isLong reports whether matching a read result needs a processor slot. A few objects are matched
+// isLong reports whether matching a read result needs a processor slot. A few small objects are matched
 // by labels and fields in less time than a slot lasts.
 func (w *Watcher) isLong(result *readResult) bool {
 	sel := w.selection
@@ -85,9 +86,15 @@ func (w *Watcher) isLong(result *readResult) bool {
 	case sel.filter != nil || result.catchUp != nil:
 		return true
 	case result.part != nil:
-		return len(result.part.objects) > shortWork
+		return len(result.part.objects) > shortWork || sel.isLong(slices.Values(result.part.objects))
 	}
-	return len(result.changes)*sel.matchingWork() > shortWork
+	return sel.isLong(func(yield func(*Object) bool) {
+		for _, step := range result.changes {
+			if !yield(step.object()) {
+				return
+			}
+		}
+	})
 }
 
 func batchOf(result readResult) Batch {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,6 +92,7 @@ func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 	}
 }
 
+// TestResponseMemory_IsReservedForTables also shows that a table is read in a processor slot.
 func TestResponseMemory_IsReservedForTables(t *testing.T) {
 	s := resourcesOf(t, &fakeAPI{list: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(metav1.Table{
@@ -101,8 +103,13 @@ func TestResponseMemory_IsReservedForTables(t *testing.T) {
 	})}, edge.Limits{})
 	responses := newResponseMemory(edge.Limits{}, edge.NewMetrics())
 	call := &callMemory{budget: responses}
-	if _, err := s.GetTable(context.WithValue(calledBy(t.Context(), "a"), callMemoryKey{}, call), &kubeconnectv1.GetTableRequest{Resource: "pods"}); err != nil {
+	slots := 0
+	ctx := fairqueue.WithMeter(calledBy(t.Context(), "a"), fairqueue.New(fairqueue.Limits{Total: 1}), "a", func(time.Duration) { slots++ })
+	if _, err := s.GetTable(context.WithValue(ctx, callMemoryKey{}, call), &kubeconnectv1.GetTableRequest{Resource: "pods"}); err != nil {
 		t.Fatal(err)
+	}
+	if slots != 1 {
+		t.Errorf("%d slots were used", slots)
 	}
 	if held := responses.memory.Held(); held != 2*(rowHeadBytes+cellBytes) {
 		t.Errorf("%d bytes are reserved", held)

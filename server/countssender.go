@@ -177,6 +177,9 @@ func (s *countsSender) sendNext(ctx context.Context, c *liveCounts) error {
 	}
 	defer held.release()
 	update, err := s.next(c)
+	if err == nil && len(update.Groups) > 0 {
+		err = c.keeping.Resize(update.HeldBytes())
+	}
 	if err != nil {
 		return s.permittedError(ctx, c, err)
 	}

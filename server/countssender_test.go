@@ -2,12 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
 	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
@@ -40,5 +43,57 @@ func TestWatchCounts_TheIntervalBeginsWhenAResponseIsSent(t *testing.T) {
 	}
 	if sent.IsZero() || sender.changedAt.Before(sent) {
 		t.Errorf("the interval begins at %v, and the response was sent at %v", sender.changedAt, sent)
+	}
+}
+
+// TestWatchCounts_ChargesForTheGroupsThatTheClientHas has a caller that has memory for the counts, and for one stream
+// of them.
+func TestWatchCounts_ChargesForTheGroupsThatTheClientHas(t *testing.T) {
+	s, ctx := directly(t, podsAPI(), newFakeRights(auth.Namespaces{All: true}))
+	path, err := mask.ParsePath("metadata.name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := counts.NewPlan([]mask.Path{path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := ledger.New(ledger.Limits{Total: 1 << 20, Undivided: true})
+	ctx, open, end := s.streams.Begin(ledger.With(ctx, l.Account("jane", "")), 1)
+	defer end()
+	start := func() (*countsSender, *liveCounts) {
+		t.Helper()
+		sender := &countsSender{
+			memory: sendMemory{fairqueue.New(fairqueue.Limits{Total: 1 << 20, Waiting: 1}), "jane"}, plan: plan, part: &edge.StreamPart{Stream: open},
+			outlet: func(context.Context, *accessLease, edge.Guard, *kubeconnectv1.WatchCountsResponse) error { return nil },
+		}
+		counted, err := s.startCounts(ctx, watchCountsParams{selectionParams: selectionParams{resource: "pods"}, plan: plan}, sender)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sender, counted
+	}
+	sender, counted := start()
+	before := l.Kept()["jane"]
+	if err := sender.sendNext(ctx, counted); err != nil {
+		t.Fatal(err)
+	}
+	charged := l.Kept()["jane"] - before
+	if charged <= 0 {
+		t.Error("nothing is charged for the groups that the client has")
+	}
+	all, err := l.Account("jane", "").Charge(1<<20 - l.Kept()["jane"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, refused := start()
+	if err := other.sendNext(ctx, refused); !errors.Is(err, ledger.ErrFull) {
+		t.Errorf("a second stream without memory: %v", err)
+	}
+	refused.close()
+	counted.close()
+	all.Release()
+	if kept := l.Kept()["jane"]; kept != before {
+		t.Errorf("%d bytes are kept after the streams, want %d", kept, before)
 	}
 }

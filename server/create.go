@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -18,7 +19,8 @@ import (
 // createParams are the parsed fields of a request to create an object.
 type createParams struct {
 	objectParams
-	body    any // see manifestOf
+	body    any  // see manifestOf
+	long    bool // parsing the body takes long
 	options metav1.CreateOptions
 }
 
@@ -27,6 +29,7 @@ func parseCreate(request *kubeconnectv1.CreateRequest) (createParams, error) {
 	return createParams{
 		objectParams: objectOf(request),
 		body:         request.GetBody(),
+		long:         proto.Size(request) > shortBytes,
 		options: metav1.CreateOptions{
 			FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), FieldValidation: validation, DryRun: dryRun(request.GetDryRun()),
 		},
@@ -40,7 +43,7 @@ func (w *writes) Create(ctx context.Context, request *kubeconnectv1.CreateReques
 		return nil, err
 	}
 	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
-		manifest, err := manifestOf(params.body, resource)
+		manifest, err := inSlotIf(ctx, params.long, func(context.Context) (write.Manifest, error) { return manifestOf(params.body, resource) })
 		if err != nil {
 			return writeResponse{}, err
 		}

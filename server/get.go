@@ -74,7 +74,7 @@ func parseGet(request *kubeconnectv1.GetRequest) (getParams, error) {
 // encodeInSlot encodes an object like encode.Object. It takes a processor slot if the object is
 // large.
 func encodeInSlot(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
-	return inSlotIf(ctx, object.Size() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
+	return inSlotIf(ctx, object.RetainedSize() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
 		return encode.Object(object, encoding), nil
 	})
 }

@@ -40,7 +40,7 @@ func (r *reads) followOwners(ctx context.Context, list *pagedList, params listPa
 // followOwners resolves the kinds of owners between rows and their related objects, level by level.
 func (r *relater) followOwners(ctx context.Context, page *joins.Page, rows []*informerhub.Object) error {
 	for {
-		kinds, err := inSlotIf(ctx, len(rows) > objectsBetweenYields, func(ctx context.Context) ([]schema.GroupKind, error) {
+		kinds, err := inSlotIf(ctx, isLong(rows), func(ctx context.Context) ([]schema.GroupKind, error) {
 			return page.Unfollowed(ctx, rows)
 		})
 		if kinds = r.boundKinds(kinds, len(page.Followed())); err != nil || len(kinds) == 0 {

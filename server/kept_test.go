@@ -103,6 +103,13 @@ var keptStreams = map[string]func(t *testing.T, s *service, stream int) error{
 		stream, err := s.pods.GetLogLines(t.Context(), request)
 		return keep(t, stream, err)
 	},
+	"regular expressions": func(t *testing.T, s *service, i int) error {
+		pattern := strings.Repeat(`\pL`, 16)
+		stream, err := s.pods.GetLogLines(t.Context(), &kubeconnectv1.GetLogLinesRequest{
+			LabelSelector: "no=pod", Follow: true, Container: pattern, ExcludeContainer: pattern, LineFilter: &kubeconnectv1.LogLineFilter{Regex: pattern},
+		})
+		return keep(t, stream, err)
+	},
 	"log": func(t *testing.T, s *service, i int) error {
 		stream, err := s.pods.GetLogs(t.Context(), &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a", Follow: true})
 		return keep(t, stream, err)

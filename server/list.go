@@ -92,7 +92,7 @@ func (r *reads) listFor(ctx context.Context, params listParams) (*pagedList, err
 
 // respondWithPage builds a page of a list, and sorts the list first if necessary.
 func (r *reads) respondWithPage(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
-	long := list.isLongToSort() || len(params.joins) > 0 || params.view.Capacity(list.candidates(params.pageSize)) > shortBytes
+	long := list.isLongToSort() || len(params.joins) > 0 || isLong(list.candidates(params.pageSize))
 	return respondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		if err := list.arrange(ctx); err != nil {
 			return nil, err

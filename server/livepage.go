@@ -156,7 +156,7 @@ func newer(a, b string) string {
 // join joins the follower of the selection.
 func (p *livePage) join(ctx context.Context) error {
 	question := follow.Question[sorted.OrderKey]{Cache: p.cache, Selection: p.selection, State: p.params.order.Key(), Account: p.account}
-	follower, err := p.pages.Join(ctx, question, func() *sorted.Objects {
+	follower, err := p.pages.Join(ctx, question, func(func(int) error) *sorted.Objects {
 		objects, _ := sorted.NewObjects(p.params.order) // parsePage has checked the order
 		return objects
 	})
@@ -236,7 +236,8 @@ func (p *livePage) next(ctx context.Context) (informerhub.Batch, error) {
 
 // batchInSlot returns the batch of a page. It uses a processor slot if objects must be compared.
 func (p *livePage) batchInSlot(ctx context.Context, content pageContent) (informerhub.Batch, error) {
-	if len(content.objects)+len(p.held) > shortPage && !p.hasExactly(content) {
+	isLong := len(content.objects)+len(p.held) > shortPage || p.fields != nil && isLong(content.objects)
+	if isLong && !p.hasExactly(content) {
 		_, end, err := fairqueue.Begin(ctx)
 		if err != nil {
 			return informerhub.Batch{}, err
@@ -247,7 +248,7 @@ func (p *livePage) batchInSlot(ctx context.Context, content pageContent) (inform
 }
 
 // shortPage is the number of objects, of a page and of the one before, that are compared in less time
-// than a processor slot lasts.
+// than a processor slot lasts, unless their fields must be read.
 const shortPage = 50
 
 // wait blocks until there is something to read, or a bookmark is due.

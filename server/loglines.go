@@ -42,6 +42,9 @@ func (p *pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 	if err != nil {
 		return err
 	}
+	if err := compilePatterns(ctx, request, &params.options); err != nil {
+		return err
+	}
 	if err := stream.Send(nil); err != nil { // the headers alone, because the logs may be silent
 		return err
 	}
@@ -147,11 +150,9 @@ func parseLogOptions(request *kubeconnectv1.GetLogLinesRequest) (loglines.Option
 	if options.MaxLogs == 0 {
 		options.MaxLogs = defaultMaxLogs
 	}
-	var errs [4]error
+	var errs [2]error
 	options.Since, errs[0] = parseSince(request)
-	options.Selects, errs[1] = parseContainers(request)
-	options.Filter, errs[2] = parseLineFilter(request.GetLineFilter())
-	options.Resume, errs[3] = parsePositions(request.GetResumeAfter())
+	options.Resume, errs[1] = parsePositions(request.GetResumeAfter())
 	return options, errors.Join(errs[:]...)
 }
 
@@ -199,41 +200,57 @@ func parseTime(field string, at *timestamppb.Timestamp) (time.Time, error) {
 	return at.AsTime(), nil
 }
 
-// parseContainers returns whether the logs of the containers with a name are read.
-func parseContainers(request *kubeconnectv1.GetLogLinesRequest) (func(string) bool, error) {
-	selected, err := parseNamePattern("container", request.GetContainer())
+// compilePatterns compiles the regular expressions of a request in the caller's processor slots, and charges the
+// caller for them until ctx is done. It must not be called before the caller is authorized.
+func compilePatterns(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, options *loglines.Options) error {
+	_, err := inSlot(ctx, func(context.Context) (none struct{}, err error) {
+		charge := func(bytes int) error { return ledger.Hold(ctx, bytes) }
+		if options.Selects, err = compileContainers(request, charge); err != nil {
+			return none, err
+		}
+		options.Filter, err = compileLineFilter(request.GetLineFilter(), charge)
+		return none, err
+	})
+	return err
+}
+
+// compileContainers returns whether the logs of the containers with a name are read.
+func compileContainers(request *kubeconnectv1.GetLogLinesRequest, charge func(int) error) (func(string) bool, error) {
+	selected, err := compileNames("container", request.GetContainer(), charge)
 	if err != nil {
 		return nil, err
 	}
-	excluded, err := parseNamePattern("exclude_container", request.GetExcludeContainer())
+	excluded, err := compileNames("exclude_container", request.GetExcludeContainer(), charge)
 	return func(name string) bool {
 		return (selected == nil || selected.MatchString(name)) && (excluded == nil || !excluded.MatchString(name))
 	}, err
 }
 
-func parseNamePattern(field, pattern string) (*regexp.Regexp, error) {
+func compileNames(field, pattern string, charge func(int) error) (*regexp.Regexp, error) {
 	if pattern == "" {
 		return nil, nil
 	}
-	compiled, err := loglines.NamePattern(pattern)
-	if err != nil {
-		return nil, apierror.BadRequest("%s: %v", field, err)
-	}
-	return compiled, nil
+	compiled, err := loglines.NamePattern(pattern, charge)
+	return compiled, patternError(field, err)
 }
 
-func parseLineFilter(request *kubeconnectv1.LogLineFilter) (*loglines.Filter, error) {
+func compileLineFilter(request *kubeconnectv1.LogLineFilter, charge func(int) error) (*loglines.Filter, error) {
 	if request == nil {
 		return nil, nil
 	}
 	filter, err := loglines.NewFilter(loglines.Condition{
 		Contains: request.GetContains(), Regex: request.GetRegex(), IgnoreCase: request.GetIgnoreCase(), Invert: request.GetInvert(),
 		Before: int(request.GetBeforeLines()), After: int(request.GetAfterLines()),
-	})
-	if err != nil {
-		return nil, apierror.BadRequest("line_filter: %v", err)
+	}, charge)
+	return filter, patternError("line_filter", err)
+}
+
+// patternError returns the error of a field that was not compiled.
+func patternError(field string, err error) error {
+	if err == nil || errors.Is(err, ledger.ErrFull) {
+		return err
 	}
-	return filter, nil
+	return apierror.BadRequest("%s: %v", field, err)
 }
 
 func parsePositions(positions []*kubeconnectv1.LogPosition) (map[loglines.LogName]loglines.Position, error) {

@@ -134,7 +134,7 @@ func (n ownerSet) kinds() []schema.GroupKind {
 func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object) (found []*informerhub.Object, err error) {
 	// Hidden objects come last, because an owner that a visible object also names is not hidden.
 	for _, hidden := range []bool{false, true} {
-		named, err := inSlotIf(ctx, len(objects) > objectsBetweenYields, func(ctx context.Context) (ownerSet, error) { return o.unseen(ctx, objects, hidden) })
+		named, err := inSlotIf(ctx, isLong(objects), func(ctx context.Context) (ownerSet, error) { return o.unseen(ctx, objects, hidden) })
 		if err != nil {
 			return nil, err
 		}

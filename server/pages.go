@@ -94,7 +94,7 @@ func mostFor(params listParams) (objects, bytes int) {
 func (l *pagedList) memoryToSort() int { return memoryToSort(l.order, l.snapshot.Objects) }
 
 func (l *pagedList) isLongToSort() bool {
-	return (l.order.Paths() > 0 || l.hashed) && len(l.snapshot.Objects) > objectsBetweenYields
+	return l.order.Paths() > 0 && isLong(l.snapshot.Objects) || l.hashed && len(l.snapshot.Objects) > objectsBetweenYields
 }
 
 // candidates returns the objects that the page is taken from: the next ones, or all of a list that

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 	"github.com/kubeconnect/kubeconnect/server/write"
@@ -23,7 +25,7 @@ func (w *writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest)
 	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
 		return nil, err
 	}
-	change, err := parsePatch(request)
+	change, err := inSlotIf(ctx, proto.Size(request) > shortBytes, func(context.Context) (write.Patch, error) { return parsePatch(request) })
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,10 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 		return escapeControls(text), checkPatchBody(request.GetType(), body.Value.AsInterface())
 	case *kubeconnectv1.PatchRequest_Data:
 		if request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY {
-			return body.Data, nil // YAML is allowed too; the API server parses it
+			return body.Data, write.CheckData(body.Data) // YAML is allowed too; the API server parses it
+		}
+		if err := edge.CheckJSONValues("data", body.Data); err != nil {
+			return nil, err
 		}
 		var value any
 		if err := json.Unmarshal(body.Data, &value); err != nil {

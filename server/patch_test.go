@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
@@ -226,5 +229,48 @@ func wantOperations(t *testing.T, patch []byte) {
 	}
 	if ends["/metadata/uid"] != "add u" || ends["/metadata/resourceVersion"] != "add 7" {
 		t.Fatalf("%q", patch)
+	}
+}
+
+// TestPatch_BoundsTheValuesOfData has patches in which a value takes two bytes.
+func TestPatch_BoundsTheValuesOfData(t *testing.T) {
+	values := func(count int) *kubeconnectv1.PatchRequest_Data {
+		return &kubeconnectv1.PatchRequest_Data{Data: []byte(`{"a":[1` + strings.Repeat(",1", count) + "]}")}
+	}
+	for name, test := range map[string]struct {
+		count int
+		want  bool
+	}{"as many as a manifest": {100_000, true}, "more": {1_000_000, false}} {
+		_, err := parsePatch(&kubeconnectv1.PatchRequest{Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE, Body: values(test.count)})
+		if (err == nil) != test.want || err != nil && !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSlots_AreTakenForLargeManifests makes changes that are rejected because of their manifests, which are parsed
+// before.
+func TestSlots_AreTakenForLargeManifests(t *testing.T) {
+	s := resourcesOf(t, podsAPI(), edge.Limits{})
+	data := []byte(`{"metadata":{"name":1},"large":"` + strings.Repeat("x", shortBytes) + `"}`)
+	for name, call := range map[string]func(context.Context) error{
+		"Create": func(ctx context.Context) error {
+			_, err := s.Create(ctx, &kubeconnectv1.CreateRequest{Resource: "pods", Body: &kubeconnectv1.CreateRequest_Data{Data: data}})
+			return err
+		},
+		"Update": func(ctx context.Context) error {
+			_, err := s.Update(ctx, &kubeconnectv1.UpdateRequest{Resource: "pods", Body: &kubeconnectv1.UpdateRequest_Data{Data: data}})
+			return err
+		},
+		"Patch": func(ctx context.Context) error {
+			_, err := s.Patch(ctx, &kubeconnectv1.PatchRequest{Resource: "pods", Type: kubeconnectv1.PatchType_PATCH_TYPE_JSON, Body: &kubeconnectv1.PatchRequest_Data{Data: data}})
+			return err
+		},
+	} {
+		slots := 0
+		ctx := fairqueue.WithMeter(t.Context(), fairqueue.New(fairqueue.Limits{Total: 1}), "jane", func(time.Duration) { slots++ })
+		if err := call(ctx); !apierrors.IsBadRequest(err) || slots == 0 {
+			t.Errorf("%s: %d slots: %v", name, slots, err)
+		}
 	}
 }

@@ -61,7 +61,7 @@ func TestPermissions_DeniedReadsReturnTheAPIServersError(t *testing.T) {
 	}
 }
 
-// TestPermissions_PrecedeTheCompilationOfFilters makes each call that has a filter without a permission.
+// TestPermissions_PrecedeTheCompilationOfFilters makes each call that has a filter, or a regular expression, without a permission.
 // The filter is malformed: if it were compiled, the error would be about it.
 func TestPermissions_PrecedeTheCompilationOfFilters(t *testing.T) {
 	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
@@ -95,6 +95,18 @@ func TestPermissions_PrecedeTheCompilationOfFilters(t *testing.T) {
 		},
 		"WatchCounts": func(ctx context.Context) error {
 			return streamError(s.resources.WatchCounts(ctx, &kubeconnectv1.WatchCountsRequest{Resource: "pods", Filter: malformed}))
+		},
+		"GetLogLines": func(ctx context.Context) error {
+			return streamError(s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{Filter: malformed}))
+		},
+		"GetLogLines of containers": func(ctx context.Context) error {
+			return streamError(s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{Container: "a)"}))
+		},
+		"GetLogLines without containers": func(ctx context.Context) error {
+			return streamError(s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{ExcludeContainer: "a)"}))
+		},
+		"GetLogLines with a filter of lines": func(ctx context.Context) error {
+			return streamError(s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{LineFilter: &kubeconnectv1.LogLineFilter{Regex: "a)"}}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,9 @@ func (r *reads) relate(ctx context.Context, requested *relationParams, listed in
 		return relation{}, err
 	}
 	found := relation{requested: requested, otherResource: resource}
-	found.related, err = relatedTo(requested.relation, resource, object, listed)
+	found.related, err = inSlotIf(ctx, object.RetainedSize() > shortBytes, func(context.Context) (informerhub.Related, error) {
+		return relatedTo(requested.relation, resource, object, listed)
+	})
 	if err == nil {
 		err = ledger.Hold(ctx, relatedBytes(found.related))
 	}

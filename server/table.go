@@ -147,9 +147,13 @@ func tableMemory(table *metav1.Table) int {
 }
 
 // encodeTableInSlot encodes a table like encodeTable. It takes a processor slot if the table is
-// long.
+// large.
 func encodeTableInSlot(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
-	return inSlotIf(ctx, len(table.Rows) > objectsBetweenYields, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
+	size := tableMemory(table)
+	for _, row := range table.Rows {
+		size += len(row.Object.Raw)
+	}
+	return inSlotIf(ctx, size > shortBytes, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
 }
 
 func encodeTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {

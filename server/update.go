@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -17,7 +18,8 @@ import (
 // updateParams are the parsed fields of a request to replace an object.
 type updateParams struct {
 	objectParams
-	body          any // see manifestOf
+	body          any  // see manifestOf
+	long          bool // parsing the body takes long
 	preconditions *metav1.Preconditions
 	options       metav1.UpdateOptions
 }
@@ -27,6 +29,7 @@ func parseUpdate(request *kubeconnectv1.UpdateRequest) (updateParams, error) {
 	return updateParams{
 		objectParams:  objectOf(request),
 		body:          request.GetBody(),
+		long:          proto.Size(request) > shortBytes,
 		preconditions: preconditions(request.GetPreconditions()),
 		options: metav1.UpdateOptions{
 			FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), FieldValidation: validation, DryRun: dryRun(request.GetDryRun()),
@@ -41,7 +44,7 @@ func (w *writes) Update(ctx context.Context, request *kubeconnectv1.UpdateReques
 		return nil, err
 	}
 	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
-		manifest, err := manifestOf(params.body, resource)
+		manifest, err := inSlotIf(ctx, params.long, func(context.Context) (write.Manifest, error) { return manifestOf(params.body, resource) })
 		if err != nil {
 			return writeResponse{}, err
 		}

@@ -119,13 +119,15 @@ type liveCounts struct {
 	account  ledger.Account
 	follower *follow.Follower[counts.PlanKey, *counts.State]
 
-	at   follow.Moment // the moment of the counts that the client has; zero if it has none
-	held counts.Held   // the groups that the client has
+	at      follow.Moment  // the moment of the counts that the client has; zero if it has none
+	held    counts.Held    // the groups that the client has
+	keeping *ledger.Charge // for held
 }
 
 // close releases everything that belongs to this stream alone.
 func (c *liveCounts) close() {
 	c.follower.Leave(c.account)
+	c.keeping.Release()
 	c.endCache()
 }
 
@@ -166,6 +168,7 @@ func (w *watches) followCounts(ctx context.Context, params watchCountsParams, be
 		return nil, err
 	}
 	begin.cache.Store(counted.cache)
+	counted.keeping, _ = counted.account.Charge(0) // nothing fits always
 	if err := w.joinCounts(ctx, params, counted, query); err != nil {
 		counted.endCache()
 		return nil, err
@@ -187,7 +190,7 @@ func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, coun
 		Cache: counted.cache, Selection: selection, State: params.plan.Key(),
 		Account: counted.account, Private: !counted.lease.request.resource.Cacheable(),
 	}
-	counted.follower, err = w.counted.Join(ctx, question, func() *counts.State { return counts.NewState(params.plan) })
+	counted.follower, err = w.counted.Join(ctx, question, func(grown func(int) error) *counts.State { return counts.NewState(params.plan, grown) })
 	reached := newer(params.minVersion, params.reached)
 	if err != nil || reached == "" {
 		return err

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -21,8 +22,19 @@ func inSlot[T any](ctx context.Context, compute func(context.Context) (T, error)
 	return compute(ctx)
 }
 
-// shortBytes is the size up to which objects are encoded without a processor slot.
+// shortBytes is the size up to which objects are read and encoded without a processor slot.
 const shortBytes = 64 << 10
+
+// isLong reports whether reading the contents of objects takes long, for which they need not be many.
+func isLong(objects []*informerhub.Object) bool {
+	size := 0
+	for _, object := range objects {
+		if size += object.RetainedSize(); size > shortBytes {
+			return true
+		}
+	}
+	return false
+}
 
 // inSlotIf calls compute like inSlot if the work is long. Short work does not wait for a slot,
 // because it takes less time than a slot lasts.

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
@@ -181,6 +185,51 @@ func TestRespondInSlot_HoldsTheSlotUntilTheResponseIsWritten(t *testing.T) {
 			})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", http.NoBody))
 			if held := processors.Held(); held != 0 {
 				t.Errorf("%d slots are in use at the end", held)
+			}
+		})
+	}
+}
+
+// TestSlots_AreTakenForFewLargeObjects reads the fields of two objects of a megabyte.
+func TestSlots_AreTakenForFewLargeObjects(t *testing.T) {
+	api := podsAPI()
+	for i := range api.objects {
+		api.objects[i].(*corev1.Pod).Annotations = map[string]string{"large": strings.Repeat("x", 1<<20)}
+	}
+	s, ctx := directly(t, api, newFakeRights(auth.Namespaces{All: true}))
+	fields := []string{"metadata.name"}
+	for name, call := range map[string]func(context.Context) error{
+		"List with fields": func(ctx context.Context) error {
+			_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Fields: fields})
+			return err
+		},
+		"List with order_by": func(ctx context.Context) error {
+			_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", OrderBy: "metadata.annotations.large", PageSize: 1, Fields: fields})
+			return err
+		},
+		"List with field_selector": func(ctx context.Context) error {
+			_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", FieldSelector: "status.phase!=Unknown"})
+			return err
+		},
+		"Get with fields": func(ctx context.Context) error {
+			_, err := s.Get(ctx, &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a", Fields: fields})
+			return err
+		},
+		"List with a relation": func(ctx context.Context) error {
+			_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Related: &kubeconnectv1.Relation{
+				Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "pods", Namespace: "default", Name: "a", Transitive: true,
+			}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slots := 0
+			ctx := fairqueue.WithMeter(ctx, fairqueue.New(fairqueue.Limits{Total: 1}), "jane", func(time.Duration) { slots++ })
+			if err := call(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if slots == 0 {
+				t.Error("the work is done without a processor slot")
 			}
 		})
 	}

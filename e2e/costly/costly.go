@@ -259,8 +259,8 @@ func Streams() []Request {
 	}
 }
 
-// regex returns an expression with almost the largest number of instructions.
-func regex(number int) string { return fmt.Sprintf("n%d(a{90}b{90}){5}", number) }
+// regex returns an expression with almost the largest number of instructions, and of ranges of characters.
+func regex(number int) string { return fmt.Sprintf(`n%d(a{90}b{90}){4}\pL{45}`, number) }
 
 // Calls returns the costly requests of each field of the RPCs without a stream.
 func Calls() []Request {

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -125,4 +126,44 @@ func allocated() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.TotalAlloc
+}
+
+// TestFilter_WorkOfPatternsIsBounded has regular expressions that are costly to parse: in the expression, and in the
+// object. It measures the work by what it allocates.
+func TestFilter_WorkOfPatternsIsBounded(t *testing.T) {
+	const most = 32 << 20
+	notConstant, err := Compile("object.a.matches(object.b)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pattern := range map[string]func(times int) string{
+		"classes in a class":      func(times int) string { return "[" + strings.Repeat(`\\pL`, times) + "]" },
+		"classes not in a class":  func(times int) string { return "[^" + strings.Repeat(`\\PL`, times) + "]" },
+		"a choice of classes":     func(times int) string { return "x" + strings.Repeat(`|\\PL`, times) },
+		"a sequence of classes":   func(times int) string { return strings.Repeat(`\\pL`, times) },
+		"a long sequence of text": func(times int) string { return strings.Repeat(`(a|b)`, times) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := allocated()
+			_, _ = Compile("object.a.matches('" + pattern(700) + "')")
+			if grown := allocated() - before; grown > most {
+				t.Errorf("compiling allocates %d MiB", grown>>20)
+			}
+			object := []byte(`{"a":"x","b":"` + pattern(100_000) + `"}`)
+			before = allocated()
+			if _, err := notConstant.Matches(object, nil); !errors.Is(err, ErrTooCostly) {
+				t.Errorf("a pattern of the object that costs too much: %v", err)
+			}
+			if grown := allocated() - before; grown > most {
+				t.Errorf("evaluating allocates %d MiB", grown>>20)
+			}
+		})
+	}
+	if _, err := Compile(`object.a.matches('` + strings.Repeat(`\\p{Greek}`, maxClasses) + `')`); err != nil {
+		t.Errorf("%d classes: %v", maxClasses, err)
+	}
+	split := `object.a.matches('\\p{Greek}')` + strings.Repeat(`||object.a.matches('\\p{Greek}')`, maxClasses)
+	if _, err := Compile(split); err == nil || !strings.Contains(err.Error(), "classes of Unicode") {
+		t.Errorf("%d classes in several expressions: %v", maxClasses+1, err)
+	}
 }

@@ -17,6 +17,9 @@ const (
 	// maxPatternWeight is the approximate maximum number of instructions of all constant regular
 	// expressions together, and of each one that is not constant.
 	maxPatternWeight = 10_000
+	// maxClasses is the maximum number of classes of Unicode in all constant regular expressions together, and
+	// in each one that is not constant.
+	maxClasses = 16
 	// maxExponent is the maximum number of digits of a number such as quantity("1e3").
 	maxExponent = 1000
 	// maxPrecision is the maximum number of decimal places, as in format("%.3f").

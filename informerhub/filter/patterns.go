@@ -1,8 +1,11 @@
 package filter
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"regexp/syntax"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -54,15 +57,31 @@ func (p patterns) weight(pattern string) (weight uint64, known bool) {
 	if weight, known = p[pattern]; known {
 		return weight, true
 	}
-	if weight, err := weighPattern(pattern); err == nil {
-		return weight, false
+	weight, err := weighPattern(pattern)
+	switch {
+	case errors.Is(err, errCostlyPattern):
+		return math.MaxUint64, false
+	case err != nil:
+		return 1, false // the call will report the mistake
 	}
-	return 1, false // the call will report the mistake
+	return weight, false
+}
+
+// errCostlyPattern reports that a regular expression would take too long to be parsed.
+var errCostlyPattern = fmt.Errorf("the regular expressions have more than %d bytes or %d classes of Unicode, such as \\pL, together", MaxBytes, maxClasses)
+
+// classesIn returns the number of classes of Unicode in a regular expression, or some more. Each has a table of
+// up to a thousand ranges, which is copied while the expression is parsed.
+func classesIn(pattern string) int {
+	return strings.Count(pattern, `\p`) + strings.Count(pattern, `\P`)
 }
 
 // weighPattern returns the approximate number of instructions of a regular expression with expanded
 // repetitions. It does not compile the expression.
 func weighPattern(pattern string) (uint64, error) {
+	if len(pattern) > MaxBytes || classesIn(pattern) > maxClasses {
+		return 0, errCostlyPattern
+	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return 0, err
@@ -90,12 +109,17 @@ func (patternValidator) Name() string { return "kubeconnect.validator.pattern" }
 
 // Validate implements cel.ASTValidator.
 func (patternValidator) Validate(_ *cel.Env, _ cel.ValidatorConfig, root *ast.AST, issues *cel.Issues) {
-	total, rejected := uint64(0), false
+	total, classes, rejected := uint64(0), 0, false
 	eachPattern(root.Expr(), func(part ast.Expr, pattern string) {
+		if classes += classesIn(pattern); rejected {
+			return
+		}
 		weight, err := weighPattern(pattern)
+		if classes > maxClasses {
+			err, rejected = errCostlyPattern, true
+		}
 		total = add(total, weight)
 		switch {
-		case rejected:
 		case err != nil:
 			issues.ReportErrorAtID(part.ID(), "%v", err)
 		case total > maxPatternWeight:

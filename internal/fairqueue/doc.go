@@ -18,7 +18,8 @@
 //
 // The duration of work on a processor is unknown when it begins. [Begin] acquires a slot of the
 // queue that [With] has put into the context. Loops call [Yield], which passes the slot to others
-// that wait for it, and returns an error when the context is done.
+// that wait for it, and returns an error when the context is done. Work for several keys
+// ([WithPayers]) waits in the queues of all of them, and the key that gets a slot first pays for it.
 //
 // # Concurrency
 //

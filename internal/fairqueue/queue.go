@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -35,11 +36,13 @@ type Queue struct {
 	held    int64
 	keys    map[string]*share   // keys that hold or wait
 	waiting map[*share]struct{} // shares that wait
+	waiters int                 // acquisitions that wait
 	clock   uint64              // incremented for each waiter that becomes the first of its share
 }
 
 // share is the weight that one key holds, and its waiters. It is guarded by the queue's lock.
 type share struct {
+	key     string
 	held    int64
 	waiters list.List // of *waiter, in the order of their arrival
 	since   uint64    // the clock when the first of waiters became the first
@@ -47,9 +50,10 @@ type share struct {
 
 // waiter is a waiting acquisition. It is guarded by the queue's lock, except for ready.
 type waiter struct {
-	weight  int64 // unchanged once granted
-	granted bool
-	ready   chan struct{} // closed when granted
+	weight int64                    // unchanged once granted
+	places map[string]*list.Element // its places among the waiters of each key that it waits for; none once granted
+	key    string                   // for which it was granted
+	ready  chan struct{}            // closed when granted
 }
 
 // New returns a queue with the given limits.
@@ -93,32 +97,85 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, maxWaitin
 		return q.releaser(key, weight), nil
 	}
 	if s.waiters.Len() >= maxWaiting {
-		q.evictLocked(key, s)
+		q.evictLocked(s)
 		q.mu.Unlock()
 		return nil, ErrFull
 	}
-	w := &waiter{weight: weight, ready: make(chan struct{})}
-	element := q.enqueueLocked(s, w)
+	w := newWaiter(weight)
+	q.enqueueLocked(s, w)
 	q.mu.Unlock()
+	return q.wait(ctx, w, nil)
+}
+
+// acquireFor acquires a weight of 1 for the one of several keys that gets it first, and returns that key. The
+// acquisition waits in the queues of all keys, so it is not later than any of them alone would be. keys
+// returns the keys, at least one, and a channel that is closed when they have changed.
+func (q *Queue) acquireFor(ctx context.Context, keys func() ([]string, <-chan struct{})) (key string, release func(), err error) {
+	if ctx.Err() != nil {
+		return "", nil, context.Cause(ctx)
+	}
+	w := newWaiter(1)
+	release, err = q.wait(ctx, w, func() <-chan struct{} {
+		current, changed := keys()
+		q.waitForKeys(w, current)
+		return changed
+	})
+	return w.key, release, err
+}
+
+// wait waits until an acquisition is granted. It calls enter, unless that is nil, at once and whenever the
+// channel that enter has returned is closed.
+func (q *Queue) wait(ctx context.Context, w *waiter, enter func() <-chan struct{}) (release func(), err error) {
 	if q.limits.Name != "" {
 		_, span := tracing.Begin(ctx, "wait for "+q.limits.Name)
 		defer span.End()
 	}
-	select {
-	case <-w.ready:
-		return q.releaser(key, w.weight), nil
-	case <-ctx.Done():
+	for {
+		var changed <-chan struct{}
+		if enter != nil {
+			changed = enter()
+		}
+		select {
+		case <-w.ready:
+			return q.releaser(w.key, w.weight), nil
+		case <-changed:
+		case <-ctx.Done():
+			q.abandon(w)
+			return nil, context.Cause(ctx)
+		}
 	}
+}
+
+// waitForKeys makes an acquisition wait for some keys and no others, unless it has been granted.
+func (q *Queue) waitForKeys(w *waiter, keys []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.granted {
-		q.returnLocked(key, w.weight)
-	} else {
-		q.dequeueLocked(s, element)
-		q.grantLocked() // other acquisitions may have waited for w
-		q.evictLocked(key, s)
+	if w.granted() {
+		return
 	}
-	return nil, context.Cause(ctx)
+	left := maps.Clone(w.places)
+	for _, key := range keys {
+		if w.places[key] == nil {
+			q.enqueueLocked(q.shareLocked(key), w)
+		}
+		delete(left, key)
+	}
+	for key := range left {
+		q.dequeueLocked(q.keys[key], w)
+	}
+	q.grantLocked()
+}
+
+// abandon ends an acquisition that may have been granted meanwhile.
+func (q *Queue) abandon(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.granted() {
+		q.returnLocked(w.key, w.weight)
+		return
+	}
+	q.dequeueAllLocked(w)
+	q.grantLocked() // other acquisitions may have waited for w
 }
 
 // TryAcquire acquires like Acquire, but does not wait. It reports whether weight was acquired.
@@ -128,7 +185,7 @@ func (q *Queue) TryAcquire(key string, weight int64) (release func(), ok bool) {
 	weight = q.weightLocked(weight)
 	s := q.shareLocked(key)
 	if !q.fitsLocked(s, weight) {
-		q.evictLocked(key, s)
+		q.evictLocked(s)
 		return nil, false
 	}
 	q.holdLocked(s, weight)
@@ -153,11 +210,7 @@ type Use struct {
 func (q *Queue) Use() Use {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	use := Use{Held: q.held, Capacity: q.limits.Total}
-	for share := range q.waiting {
-		use.Waiting += share.waiters.Len()
-	}
-	return use
+	return Use{Held: q.held, Capacity: q.limits.Total, Waiting: q.waiters}
 }
 
 // Delays reports whether an acquisition waits for the weight that key holds: another one of key, or
@@ -173,23 +226,6 @@ func (q *Queue) Delays(key string) bool {
 	return s.waiters.Len() > 0 || next != nil && next.held < s.held
 }
 
-// leastBusy returns the one of some keys that holds and waits for the least; otherwise if there are none.
-func (q *Queue) leastBusy(keys []string, otherwise string) string {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	best, least := otherwise, int64(-1)
-	for _, key := range keys {
-		busy := int64(0)
-		if s := q.keys[key]; s != nil {
-			busy = s.held + int64(s.waiters.Len())
-		}
-		if least < 0 || busy < least {
-			best, least = key, busy
-		}
-	}
-	return best
-}
-
 func (q *Queue) releaser(key string, weight int64) func() {
 	return sync.OnceFunc(func() {
 		q.mu.Lock()
@@ -201,7 +237,7 @@ func (q *Queue) releaser(key string, weight int64) func() {
 func (q *Queue) shareLocked(key string) *share {
 	s := q.keys[key]
 	if s == nil {
-		s = &share{}
+		s = &share{key: key}
 		q.keys[key] = s
 	}
 	return s
@@ -209,9 +245,9 @@ func (q *Queue) shareLocked(key string) *share {
 
 // evictLocked removes the share of a key that neither holds nor waits. A share that holds a weight
 // of 0 may be removed too: it is recreated when the weight is returned.
-func (q *Queue) evictLocked(key string, s *share) {
-	if s.held == 0 && s.waiters.Len() == 0 {
-		delete(q.keys, key)
+func (q *Queue) evictLocked(s *share) {
+	if s.held == 0 && s.waiters.Len() == 0 && q.keys[s.key] == s {
+		delete(q.keys, s.key)
 	}
 }
 
@@ -231,24 +267,53 @@ func (q *Queue) returnLocked(key string, weight int64) {
 	s := q.shareLocked(key)
 	q.holdLocked(s, -weight)
 	q.grantLocked()
-	q.evictLocked(key, s)
+	q.evictLocked(s)
 }
 
-func (q *Queue) enqueueLocked(s *share, w *waiter) *list.Element {
+func newWaiter(weight int64) *waiter {
+	return &waiter{weight: weight, places: make(map[string]*list.Element, 1), ready: make(chan struct{})}
+}
+
+// granted reports whether the acquisition has been granted. The queue's lock is held.
+func (w *waiter) granted() bool {
+	select {
+	case <-w.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+func (q *Queue) enqueueLocked(s *share, w *waiter) {
+	if len(w.places) == 0 {
+		q.waiters++
+	}
 	if s.waiters.Len() == 0 {
 		q.waiting[s] = struct{}{}
 		q.stampLocked(s)
 	}
-	return s.waiters.PushBack(w)
+	w.places[s.key] = s.waiters.PushBack(w)
 }
 
-func (q *Queue) dequeueLocked(s *share, element *list.Element) {
+func (q *Queue) dequeueLocked(s *share, w *waiter) {
+	element := w.places[s.key]
+	delete(w.places, s.key)
+	if len(w.places) == 0 {
+		q.waiters--
+	}
 	wasFirst := s.waiters.Front() == element
 	s.waiters.Remove(element)
 	if s.waiters.Len() == 0 {
 		delete(q.waiting, s)
 	} else if wasFirst {
 		q.stampLocked(s)
+	}
+	q.evictLocked(s)
+}
+
+func (q *Queue) dequeueAllLocked(w *waiter) {
+	for key := range w.places {
+		q.dequeueLocked(q.keys[key], w)
 	}
 }
 
@@ -264,9 +329,9 @@ func (q *Queue) grantLocked() {
 		if q.held+w.weight > q.limits.Total {
 			return
 		}
-		q.dequeueLocked(s, s.waiters.Front())
-		q.holdLocked(s, w.weight)
-		w.granted = true
+		q.holdLocked(s, w.weight) // first, so that the share remains
+		q.dequeueAllLocked(w)
+		w.key = s.key
 		close(w.ready)
 	}
 }

@@ -3,6 +3,7 @@ package fairqueue
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -226,13 +227,16 @@ func TestQueue_KeepsItsLimits(t *testing.T) {
 		}
 		type acquisition struct {
 			key    string
+			shared bool // with the next key, with a weight of 1
 			weight int64
 			leaves time.Duration
 			holds  time.Duration
 		}
+		keys := []string{"a", "b", "c"}
 		all := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) acquisition {
 			return acquisition{
-				key:    rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "key"),
+				key:    rapid.SampledFrom(keys).Draw(rt, "key"),
+				shared: rapid.Bool().Draw(rt, "shared"),
 				weight: rapid.Int64Range(0, 7).Draw(rt, "weight"),
 				leaves: time.Duration(rapid.IntRange(0, 30).Draw(rt, "leaves")),
 				holds:  time.Duration(rapid.IntRange(0, 5).Draw(rt, "holds")),
@@ -245,12 +249,20 @@ func TestQueue_KeepsItsLimits(t *testing.T) {
 				group.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), a.leaves)
 					defer cancel()
-					release, err := q.Acquire(ctx, a.key, a.weight)
+					key, acquire := a.key, func() (func(), error) { return q.Acquire(ctx, a.key, a.weight) }
+					if a.shared {
+						both := []string{a.key, keys[(slices.Index(keys, a.key)+1)%len(keys)]}
+						acquire = func() (release func(), err error) {
+							key, release, err = q.acquireFor(ctx, func() ([]string, <-chan struct{}) { return both, nil })
+							return release, err
+						}
+					}
+					release, err := acquire()
 					if err != nil {
 						return
 					}
 					q.mu.Lock()
-					if q.held > limits.Total || limits.PerKey > 0 && q.keys[a.key] != nil && q.keys[a.key].held > limits.PerKey {
+					if q.held > limits.Total || limits.PerKey > 0 && q.keys[key] != nil && q.keys[key].held > limits.PerKey {
 						rt.Errorf("%d is held in all", q.held)
 					}
 					q.mu.Unlock()
@@ -259,7 +271,7 @@ func TestQueue_KeepsItsLimits(t *testing.T) {
 				})
 			}
 			group.Wait()
-			if q.held != 0 || len(q.keys) > 0 || len(q.waiting) > 0 {
+			if q.held != 0 || len(q.keys) > 0 || len(q.waiting) > 0 || q.waiters != 0 {
 				rt.Errorf("%d is held at the end, by %d keys", q.held, len(q.keys))
 			}
 		})
@@ -294,40 +306,101 @@ func TestQueue_ReportsWhetherAKeyDelaysOthers(t *testing.T) {
 	})
 }
 
-// TestBegin_UsesTheSlotOfTheLeastBusyKey has work for two keys, one of which waits for many slots.
-func TestBegin_UsesTheSlotOfTheLeastBusyKey(t *testing.T) {
+// TestBegin_WaitsInTheQueuesOfAllPayers has work of two payers, for one of which ten others wait.
+func TestBegin_WaitsInTheQueuesOfAllPayers(t *testing.T) {
+	for name, joinsLater := range map[string]bool{"from the beginning": false, "joined by a payer while it waits": true} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				q := New(Limits{Total: 1})
+				release, _ := q.TryAcquire("other", 1)
+				ctx, cancel := context.WithCancel(t.Context())
+				var busy sync.WaitGroup
+				for range 10 {
+					busy.Go(func() {
+						if _, end, err := Begin(With(ctx, q, "busy")); err == nil {
+							time.Sleep(time.Hour)
+							end()
+						}
+					})
+				}
+				synctest.Wait()
+				used := make(map[string]time.Duration)
+				payerOf := func(key string) Payer {
+					return PayerOf(WithMeter(ctx, q, key, func(held time.Duration) { used[key] += held }))
+				}
+				payers, changed := []Payer{payerOf("busy"), payerOf("idle")}, make(chan struct{})
+				if joinsLater {
+					payers = payers[:1]
+				}
+				begun := make(chan struct{})
+				go func() {
+					defer close(begun)
+					shared := WithPayers(With(t.Context(), q, "busy"), func() ([]Payer, <-chan struct{}) { return payers, changed })
+					_, end, err := Begin(shared)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(time.Second)
+					end()
+				}()
+				synctest.Wait()
+				if joinsLater {
+					joined := changed
+					payers, changed = payers[:2], make(chan struct{})
+					close(joined)
+					synctest.Wait()
+				}
+				if waiting := q.Use().Waiting; waiting != 11 {
+					t.Errorf("%d acquisitions wait, want 11", waiting)
+				}
+				at := time.Now()
+				release()
+				<-begun
+				if waited := time.Since(at) - time.Second; waited > time.Hour {
+					t.Errorf("the work waits for %v", waited)
+				}
+				if used["busy"] != 0 || used["idle"] != time.Second {
+					t.Errorf("the payers have paid for %v", used)
+				}
+				cancel()
+				busy.Wait()
+				if len(q.keys) > 0 || len(q.waiting) > 0 || q.waiters > 0 {
+					t.Errorf("%d keys and %d acquisitions remain", len(q.keys), q.waiters)
+				}
+			})
+		})
+	}
+}
+
+// TestBegin_LeavesTheQueuesOfPayersThatHaveLeft has work that waits while its payers change, until its
+// caller leaves.
+func TestBegin_LeavesTheQueuesOfPayersThatHaveLeft(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 1})
 		release, _ := q.TryAcquire("other", 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		var busy sync.WaitGroup
-		for range 10 {
-			busy.Go(func() {
-				if _, end, err := Begin(With(ctx, q, "busy")); err == nil {
-					time.Sleep(time.Hour)
-					end()
-				}
-			})
-		}
-		synctest.Wait()
-		begun := make(chan struct{})
+		defer release()
+		payers, changed := []Payer{{key: "a"}, {key: "b"}}, make(chan struct{})
+		ctx, leave := context.WithCancel(t.Context())
+		ended := make(chan error)
 		go func() {
-			defer close(begun)
-			_, end, err := Begin(WithKeys(With(t.Context(), q, "busy"), func() []string { return []string{"busy", "idle"} }))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			end()
+			_, _, err := Begin(WithPayers(With(ctx, q, "a"), func() ([]Payer, <-chan struct{}) { return payers, changed }))
+			ended <- err
 		}()
 		synctest.Wait()
-		at := time.Now()
-		release()
-		<-begun
-		if waited := time.Since(at); waited > time.Hour {
-			t.Errorf("the work of both keys waits for %v", waited)
+		before := changed
+		payers, changed = []Payer{{key: "b"}, {key: "c"}}, make(chan struct{})
+		close(before)
+		synctest.Wait()
+		if q.keys["a"] != nil || q.keys["b"] == nil || q.keys["c"] == nil {
+			t.Errorf("it waits for %v", slices.Collect(maps.Keys(q.keys)))
 		}
-		cancel()
-		busy.Wait()
+		leave()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Begin returned %v", err)
+		}
+		if len(q.waiting) > 0 || q.waiters > 0 {
+			t.Errorf("%d acquisitions remain", q.waiters)
+		}
 	})
 }

@@ -10,7 +10,7 @@ func (q *Queue) TryShare(key string, weight int64) (release func(), ok bool) {
 	weight = q.weightLocked(weight)
 	s := q.shareLocked(key)
 	if free := q.limits.Total - q.held - weight; s.held+weight > free || !q.fitsLocked(s, weight) {
-		q.evictLocked(key, s)
+		q.evictLocked(s)
 		return nil, false
 	}
 	q.holdLocked(s, weight)

@@ -3,23 +3,31 @@ package fairqueue
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 )
 
 // quantum is the time after which a slot is passed on to others that wait.
 const quantum = 5 * time.Millisecond
 
-// account is the queue that work in a context acquires its slots from, and the key.
+// account is the queue that work in a context acquires its slots from, and who pays for them.
 type account struct {
-	queue *Queue
-	key   string
-	keys  func() []string     // see [WithKeys]; nil for key alone
-	used  func(time.Duration) // see [WithMeter]
+	Payer
+	queue  *Queue
+	payers func() ([]Payer, <-chan struct{}) // see [WithPayers]; nil for Payer alone
+}
+
+// Payer is who pays for work: the key that slots are acquired for, and what is called with the time for which
+// they were held; see [WithMeter]. The zero Payer is that of work without slots.
+type Payer struct {
+	key  string
+	used func(time.Duration)
 }
 
 // slot is a processor slot that is in use. It is owned by the goroutine that began it.
 type slot struct {
 	account
+	payer   Payer     // of the slot
 	since   time.Time // when the slot was acquired, or its use was last reported
 	release func()
 	ended   bool
@@ -39,18 +47,24 @@ func With(ctx context.Context, q *Queue, key string) context.Context {
 // a slot: whenever [Yield] looks for others that wait, and at the end. The time of waiting is not part
 // of it. used can be called concurrently, by work that runs in several slots.
 func WithMeter(ctx context.Context, q *Queue, key string, used func(time.Duration)) context.Context {
-	return context.WithValue(ctx, accountKey{}, account{queue: q, key: key, used: used})
+	return context.WithValue(ctx, accountKey{}, account{queue: q, Payer: Payer{key, used}})
 }
 
-// WithKeys returns a context like ctx, for work that several keys share: [Begin] acquires slots for the one
-// of keys that holds and waits for the fewest. So the work is not later than any of them would do it. While
-// there are no keys, slots are acquired as in ctx.
-func WithKeys(ctx context.Context, keys func() []string) context.Context {
+// PayerOf returns who pays for work in a context.
+func PayerOf(ctx context.Context) Payer {
+	account, _ := ctx.Value(accountKey{}).(account)
+	return account.Payer
+}
+
+// WithPayers returns a context like ctx, for work that several payers share. [Begin] waits for slots in the
+// queues of all of them, and the one that gets a slot first pays for it. So the work is not later than any of
+// them would do it. payers returns at least one payer, and a channel that is closed when the payers have changed.
+func WithPayers(ctx context.Context, payers func() ([]Payer, <-chan struct{})) context.Context {
 	account, ok := ctx.Value(accountKey{}).(account)
 	if !ok {
 		return ctx
 	}
-	account.keys = keys
+	account.payers = payers
 	return context.WithValue(ctx, accountKey{}, account)
 }
 
@@ -66,20 +80,38 @@ func Begin(ctx context.Context) (slotCtx context.Context, end func(), err error)
 	if _, begun := ctx.Value(slotKey{}).(*slot); begun || !ok {
 		return ctx, func() {}, context.Cause(ctx)
 	}
-	release, err := account.acquire(ctx)
-	if err != nil {
+	t := &slot{account: account}
+	if err := t.acquire(ctx); err != nil {
 		return nil, nil, err
 	}
-	t := &slot{account: account, since: time.Now(), release: release}
 	return context.WithValue(ctx, slotKey{}, t), t.end, nil
 }
 
-func (a account) acquire(ctx context.Context) (release func(), err error) {
-	key := a.key
-	if a.keys != nil {
-		key = a.queue.leastBusy(a.keys(), a.key)
+func (t *slot) acquire(ctx context.Context) (err error) {
+	t.payer = t.Payer
+	if t.payers == nil {
+		t.release, err = t.queue.acquire(ctx, t.key, 1, math.MaxInt)
+	} else {
+		t.release, err = t.acquireShared(ctx)
 	}
-	return a.queue.acquire(ctx, key, 1, math.MaxInt)
+	t.since = time.Now()
+	return err
+}
+
+// acquireShared acquires a slot for the first of the payers that gets one.
+func (t *slot) acquireShared(ctx context.Context) (release func(), err error) {
+	var payers []Payer
+	key, release, err := t.queue.acquireFor(ctx, func() (keys []string, changed <-chan struct{}) {
+		payers, changed = t.payers()
+		for _, payer := range payers {
+			keys = append(keys, payer.key)
+		}
+		return keys, changed
+	})
+	if at := slices.IndexFunc(payers, func(p Payer) bool { return p.key == key }); at >= 0 {
+		t.payer = payers[at]
+	}
+	return release, err
 }
 
 // Yield returns the cause of ctx if ctx is done. If ctx has a slot that has lasted for 5 ms and
@@ -100,28 +132,26 @@ func (t *slot) end() {
 	t.release()
 	if !t.ended {
 		t.ended = true
-		t.used(time.Since(t.since))
+		t.payer.used(time.Since(t.since))
 	}
 }
 
 func (t *slot) yield(ctx context.Context) error {
-	t.used(time.Since(t.since))
-	defer func() { t.since = time.Now() }()
+	t.payer.used(time.Since(t.since))
+	t.since = time.Now()
 	if !t.queue.isAwaited() {
 		return nil
 	}
 	t.release()
-	release, err := t.acquire(ctx)
-	if err != nil {
+	if err := t.acquire(ctx); err != nil {
+		t.release, t.ended = func() {}, true
 		return err
 	}
-	t.release = release
 	return nil
 }
 
 // Key returns the key for which work in the context acquires slots, or an empty string if it
 // acquires none.
 func Key(ctx context.Context) string {
-	account, _ := ctx.Value(accountKey{}).(account)
-	return account.key
+	return PayerOf(ctx).key
 }

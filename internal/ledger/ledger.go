@@ -67,9 +67,6 @@ func (l *Ledger) Account(caller, credential string) Account {
 	return Account{l, caller, credential}
 }
 
-// Caller returns the key of the caller; empty for the zero Account.
-func (a Account) Caller() string { return a.caller }
-
 // Use returns what all accounts hold. Nothing waits for a ledger.
 func (l *Ledger) Use() fairqueue.Use {
 	l.mu.Lock()

@@ -25,7 +25,7 @@ func TestState_TooManyValuesOfAnObjectAreRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			change := func(times int) error {
-				return NewState(planOf(t, test.by, test.aggregated)).Change(nil, widget(t, "w", repeated(`"a"`, times, 1)), 0)
+				return newState(planOf(t, test.by, test.aggregated)).Change(nil, widget(t, "w", repeated(`"a"`, times, 1)), 0)
 			}
 			if err := change(scalar.MaxValues); err != nil {
 				t.Errorf("%d values: %v", scalar.MaxValues, err)
@@ -52,7 +52,7 @@ func TestState_KeepsNoLargeBuffers(t *testing.T) {
 			if test.value == long {
 				times = 1
 			}
-			state := NewState(planOf(t, test.by, test.aggregated))
+			state := newState(planOf(t, test.by, test.aggregated))
 			changeTwice(t, state, widget(t, "w", repeated(test.value, times, 1)), widget(t, "w", repeated(test.value, times, 2)))
 			wantSmallBuffers(t, state)
 		})
@@ -68,7 +68,7 @@ func TestState_KeepsNoBufferOfGroups(t *testing.T) {
 		}
 		return fmt.Sprintf(`{"args":[%s]}`, strings.Join(texts, ","))
 	}
-	state := NewState(planOf(t, "spec.args[*]", ""))
+	state := newState(planOf(t, "spec.args[*]", ""))
 	changeTwice(t, state, widget(t, "w", values("a")), widget(t, "w", values("b")))
 	if wantSmallBuffers(t, state); len(state.touched) != 0 || state.touched != nil && state.touched[:1][0] != nil {
 		t.Errorf("the state keeps %d groups that were touched", len(state.touched))

@@ -46,16 +46,16 @@ type State struct {
 	touched []*group // by the change that is being made
 }
 
-// NewState returns the counts of no objects.
-func NewState(plan *Plan) *State {
-	return &State{counter: newCounter(plan, fitsState, tally.NewLive), maxRemoved: maxRemoved}
-}
-
-func fitsState(_, bytes int) error {
-	if bytes > maxBytes {
-		return tooLarge("the groups need more than %d MiB", maxBytes>>20)
+// NewState returns the counts of no objects. During a change it calls grown with the bytes of the groups, and ends
+// the change with its error: one object can be in thousands of groups.
+func NewState(plan *Plan, grown func(bytes int) error) *State {
+	fits := func(_, bytes int) error {
+		if bytes > maxBytes {
+			return tooLarge("the groups need more than %d MiB", maxBytes>>20)
+		}
+		return grown(bytes)
 	}
-	return nil
+	return &State{counter: newCounter(plan, fits, tally.NewLive), maxRemoved: maxRemoved}
 }
 
 func tooLarge(format string, args ...any) error {
@@ -201,11 +201,13 @@ type Difference struct {
 	Reset  bool
 	Groups []Group
 	Total  Group
+
+	slots int // of the state
 }
 
 // All returns all groups.
 func (s *State) All() Difference {
-	all := Difference{Reset: true, Total: s.counter.Total(), Groups: make([]Group, 0, s.live.Len())}
+	all := Difference{Reset: true, Total: s.counter.Total(), slots: s.slots, Groups: make([]Group, 0, s.live.Len())}
 	for place := s.live.Front(); place != nil; place = place.Next() {
 		all.Groups = append(all.Groups, place.Value.(*group).copied())
 	}
@@ -218,7 +220,7 @@ func (s *State) Since(generation uint64) Difference {
 	if generation < s.forgotten {
 		return s.All()
 	}
-	changed := Difference{Total: s.counter.Total()}
+	changed := Difference{Total: s.counter.Total(), slots: s.slots}
 	for g := range s.changedSince(generation) {
 		changed.Groups = append(changed.Groups, g.copied())
 	}

@@ -2,6 +2,7 @@ package counts
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -50,6 +51,9 @@ func planOf(t testing.TB, groupBy, aggregated string) *Plan {
 	}
 	return plan
 }
+
+// newState returns the counts of no objects, for which there is always memory.
+func newState(plan *Plan) *State { return NewState(plan, func(int) error { return nil }) }
 
 // text returns a group or its aggregates as text.
 func text(value any) string {
@@ -109,6 +113,9 @@ func (r *reader) read(t *rapid.T, state *State, generation uint64) {
 		}
 		r.groups[key] = text(encoded)
 	}
+	if kept := len(r.held.digests) * 8; len(difference.Groups) > 0 && kept > difference.HeldBytes() {
+		t.Fatalf("the reader keeps %d bytes, and is charged for %d", kept, difference.HeldBytes())
+	}
 	r.generation, r.total = generation, fmt.Sprint(difference.Total.Count(), text(plan.EncodeAggregates(difference.Total)))
 }
 
@@ -165,7 +172,7 @@ func TestState_ReadersHaveTheCountsOfEachGeneration(t *testing.T) {
 		var state *State
 		var readers []*reader
 		fill := func() {
-			state = NewState(plan)
+			state = newState(plan)
 			state.maxRemoved = remembers
 			for _, object := range objects {
 				if err := state.Change(nil, object, 0); err != nil {
@@ -208,7 +215,7 @@ func TestState_ReadersHaveTheCountsOfEachGeneration(t *testing.T) {
 		}
 		state.maxRemoved = 0
 		state.forget()
-		if empty := NewState(plan); state.counter.bytes != empty.counter.bytes || state.messageBytes != 0 || state.removedBytes != 0 || len(state.counter.groups) != 0 {
+		if empty := newState(plan); state.counter.bytes != empty.counter.bytes || state.messageBytes != 0 || state.removedBytes != 0 || len(state.counter.groups) != 0 {
 			rt.Fatalf("without objects, %d bytes remain, %d in messages, %d of removed groups, %d groups",
 				state.counter.bytes-empty.counter.bytes, state.messageBytes, state.removedBytes, len(state.counter.groups))
 		}
@@ -218,7 +225,7 @@ func TestState_ReadersHaveTheCountsOfEachGeneration(t *testing.T) {
 func TestState_ChangesThatAreNotCountedChangeNoGroup(t *testing.T) {
 	for name, plan := range map[string]*Plan{"by groups": planOf(t, "spec.color", "spec.size"), "in total": planOf(t, "", "")} {
 		t.Run(name, func(t *testing.T) {
-			state := NewState(plan)
+			state := newState(plan)
 			before, after := widget(t, "a", `{"color":"red","size":1,"other":1}`), widget(t, "a", `{"color":"red","size":1,"other":2}`)
 			if err := state.Change(nil, before, 0); err != nil {
 				t.Fatal(err)
@@ -234,7 +241,7 @@ func TestState_ChangesThatAreNotCountedChangeNoGroup(t *testing.T) {
 }
 
 func TestState_SendsOnlyGroupsThatHaveChanged(t *testing.T) {
-	state := NewState(planOf(t, "spec.color", ""))
+	state := newState(planOf(t, "spec.color", ""))
 	red, blue, green := widget(t, "r", `{"color":"red"}`), widget(t, "b", `{"color":"blue"}`), widget(t, "g", `{"color":"green"}`)
 	for generation, step := range []struct{ before, after *informerhub.Object }{
 		{nil, red}, {nil, blue}, {nil, green}, {red, blue}, {nil, blue},
@@ -268,7 +275,7 @@ func TestState_TooManyGroupsAreRejected(t *testing.T) {
 		"bytes of one object": {"spec.a[*] spec.n", "", func(int) string { return wide }, 0, "64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := NewState(planOf(t, test.by, test.aggregated))
+			state := newState(planOf(t, test.by, test.aggregated))
 			for i := range test.fit {
 				if err := state.Change(nil, widget(t, fmt.Sprint("w-", i), test.spec(i)), 0); err != nil {
 					t.Fatalf("object %d: %v", i, err)
@@ -303,7 +310,7 @@ func TestState_BytesAreNotBelowTheHeap(t *testing.T) {
 			for i := range objects {
 				objects[i] = widget(t, fmt.Sprint("w-", i), fmt.Sprintf(`{"n":"%d%s"}`, i, strings.Repeat("x", test.length)))
 			}
-			state := NewState(planOf(t, test.by, test.aggregated))
+			state := newState(planOf(t, test.by, test.aggregated))
 			before := heap()
 			for _, object := range objects {
 				if err := state.Change(nil, object, 1); err != nil {
@@ -342,7 +349,7 @@ var wide = func() string {
 }()
 
 func TestState_OldRemovedGroupsAreForgotten(t *testing.T) {
-	state := NewState(planOf(t, "spec.n", ""))
+	state := newState(planOf(t, "spec.n", ""))
 	for i := range maxRemoved + 10 {
 		object := widget(t, "w", fmt.Sprintf(`{"n":%d}`, i))
 		if err := state.Change(nil, object, uint64(2*i+1)); err != nil {
@@ -366,7 +373,7 @@ func BenchmarkState_Change(b *testing.B) {
 		pods[i] = widget(b, fmt.Sprint("w-", i), fmt.Sprintf(`{"node":"node-%d","containers":[{"cpu":"%dm"},{"cpu":"1"}]}`, i%500, i%1000))
 	}
 	plan := planOf(b, "spec.node metadata.namespace", "spec.containers[*].cpu")
-	state := NewState(plan)
+	state := newState(plan)
 	for _, pod := range pods {
 		if err := state.Change(nil, pod, 0); err != nil {
 			b.Fatal(err)
@@ -381,5 +388,27 @@ func BenchmarkState_Change(b *testing.B) {
 		if err := state.Change(after, before, uint64(i+1)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestState_EndsAChangeForWhichThereIsNoMemory has one object that is in thousands of groups.
+func TestState_EndsAChangeForWhichThereIsNoMemory(t *testing.T) {
+	values := make([]string, 1000)
+	for i := range values {
+		values[i] = fmt.Sprintf("%q", fmt.Sprint(strings.Repeat("x", 1000), i))
+	}
+	full, most := errors.New("full"), 100<<10
+	state := NewState(planOf(t, "spec.args[*]", ""), func(bytes int) error {
+		if bytes > most {
+			return full
+		}
+		return nil
+	})
+	object := widget(t, "w", fmt.Sprintf(`{"args":[%s]}`, strings.Join(values, ",")))
+	if err := state.Change(nil, object, 0); !errors.Is(err, full) {
+		t.Errorf("a change for which there is no memory: %v", err)
+	}
+	if kept := state.counter.bytes; kept > most+10<<10 {
+		t.Errorf("the groups of the object need %d bytes, and there were %d", kept, most)
 	}
 }

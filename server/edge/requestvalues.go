@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // A value of a request is a message in it, an element of a list or an entry of a map. A value of 2
@@ -47,6 +48,14 @@ func boundValues(values, limit int, what string) error {
 		return nil
 	}
 	return &invalidRequestError{fmt.Sprintf("the request has too many values: it can have %d %s", limit, what)}
+}
+
+// CheckJSONValues rejects JSON in a field of a request if it would have too many values when it is decoded.
+func CheckJSONValues(field string, text []byte) error {
+	if countJSONValues(text, maxManifestValues) > maxManifestValues {
+		return apierror.BadRequest("%s has too many values: it can have %d", field, maxManifestValues)
+	}
+	return nil
 }
 
 // countValues returns the number of values in an encoded message, or a number above limit if there

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 	"github.com/kubeconnect/kubeconnect/internal/ledger"
 )
 
@@ -42,6 +43,12 @@ func (m Moment) isAfter(other Moment) bool {
 	return m.Epoch != other.Epoch || m.Generation != other.Generation || m.Freshness.Stale != other.Freshness.Stale
 }
 
+// users are the streams of one account.
+type users struct {
+	streams int
+	payer   fairqueue.Payer // of one of the streams: they have the same caller
+}
+
 // Follower keeps one state true.
 type Follower[K comparable, S State] struct {
 	// Set once.
@@ -57,11 +64,13 @@ type Follower[K comparable, S State] struct {
 
 	// Guarded by all.mu.
 	streams  int
-	accounts map[ledger.Account]int // streams by account
-	charged  ledger.Account         // the account of the charge: of a stream, or of the last one that has left
-	idle     *time.Timer            // ends the follower; nil while a stream has joined it
+	accounts map[ledger.Account]*users // of the streams, by account
+	charged  ledger.Account            // the account of the charge: of a stream, or of the last one that has left
+	payers   []fairqueue.Payer         // for the work: of the streams, or of the last one that has left
+	changed  chan struct{}             // closed and replaced when the payers change
+	idle     *time.Timer               // ends the follower; nil while a stream has joined it
 
-	mu        sync.RWMutex // guards the fields below; no other lock is taken while it is held
+	mu        sync.RWMutex // guards the fields below; taken before all.mu
 	state     S
 	at        Moment
 	published chan struct{} // closed and replaced at each publication

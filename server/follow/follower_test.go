@@ -19,7 +19,7 @@ type versions struct {
 	size int // of an object; for tests of the budget
 }
 
-func newVersions() *versions { return &versions{of: make(map[string]string), size: 1} }
+func newVersions(func(int) error) *versions { return &versions{of: make(map[string]string), size: 1} }
 
 func (s *versions) Change(before, after *informerhub.Object, _ uint64) error {
 	object := after
@@ -114,7 +114,7 @@ func TestFollowers_ShareOneStateForOneQuestion(t *testing.T) {
 	c := newCluster(t, 3)
 	followers := newTestFollowers()
 	created := 0
-	create := func() *versions { created++; return newVersions() }
+	create := func(grown func(int) error) *versions { created++; return newVersions(grown) }
 	join := func(query informerhub.Query, state string) *Follower[string, *versions] {
 		f, err := followers.Join(t.Context(), Question[string]{Cache: c.cache, Selection: c.selection(t, query), State: state}, create)
 		if err != nil {
@@ -209,7 +209,7 @@ func newJoining(t *testing.T, total int) *joining {
 func (j *joining) join(state, caller string) (leave func(), err error) {
 	account := j.ledger.Account(caller, caller+"'s credential")
 	question := Question[string]{Cache: j.cluster.cache, Selection: j.cluster.selection(j.t, informerhub.Query{}), State: state, Account: account}
-	f, err := j.followers.Join(j.t.Context(), question, func() *versions { return &versions{make(map[string]string), objectSize} })
+	f, err := j.followers.Join(j.t.Context(), question, func(func(int) error) *versions { return &versions{make(map[string]string), objectSize} })
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func TestFollowers_AreRefusedBeforeMuchIsKept(t *testing.T) {
 	question := Question[string]{
 		Cache: j.cluster.cache, Selection: j.cluster.selection(t, informerhub.Query{}), Account: j.ledger.Account("jane", "jane's credential"),
 	}
-	if _, err := j.followers.Join(t.Context(), question, func() *versions { return state }); !errors.Is(err, ledger.ErrFull) {
+	if _, err := j.followers.Join(t.Context(), question, func(func(int) error) *versions { return state }); !errors.Is(err, ledger.ErrFull) {
 		t.Fatalf("a state of %d bytes: %v, want %v", objects*large, err, ledger.ErrFull)
 	}
 	if kept := state.Bytes(); kept > mayHave+bytesBetweenCharges+large {
@@ -322,12 +322,84 @@ func TestFollowers_ChargeAnotherStreamWhenTheStateGrows(t *testing.T) {
 	if err := r.hold(stateBytes); err != nil {
 		t.Errorf("a state that grows, of which another caller has a stream: %v", err)
 	}
-	if f.charged.Caller() != "joe" {
-		t.Errorf("%s is charged", f.charged.Caller())
+	if f.charged == jane {
+		t.Error("the caller is charged whose part is used otherwise")
 	}
-	if callers := j.followers.callersOf(f); len(callers) != 2 {
-		t.Errorf("the follower works for %q", callers)
+	if payers, _ := j.followers.payersOf(f); len(payers) != 2 {
+		t.Errorf("%d callers pay for the work", len(payers))
 	}
 	leaveJane()
 	leaveJoe()
+}
+
+// growing is a state to which each change adds a number of bytes.
+type growing struct{ bytes, more int }
+
+func (s *growing) Change(_, _ *informerhub.Object, _ uint64) error {
+	s.bytes += s.more
+	return nil
+}
+
+func (s *growing) Bytes() int { return s.bytes }
+
+// newGrowing returns the goroutine of a follower of a caller who can have a number of bytes.
+func newGrowing(mayHave, more int) *run[string, *growing] {
+	account := ledger.New(ledger.Limits{Total: 5 * mayHave}).Account("jane", "") // a credential can have a fifth
+	charge, _ := account.Charge(0)
+	return &run[string, *growing]{
+		Follower: &Follower[string, *growing]{
+			all: NewFollowers[string, *growing](nil), charge: charge, charged: account, published: make(chan struct{}),
+		},
+		create: func(func(int) error) *growing { return &growing{0, more} },
+	}
+}
+
+// TestRun_ChargesForChangesBeforeTheyAreKept has many changes that are published at once.
+func TestRun_ChargesForChangesBeforeTheyAreKept(t *testing.T) {
+	const mayHave, large = 8 << 20, 400 << 10
+	r := newGrowing(mayHave, large)
+	if err := r.fill(t.Context(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		r.pending = append(r.pending, informerhub.Event{Type: informerhub.Added})
+	}
+	filled := *r.filled
+	r.filled, r.state = nil, filled
+	if err := r.publish(t.Context()); !errors.Is(err, ledger.ErrFull) {
+		t.Errorf("changes of %d bytes: %v, want %v", len(r.pending)*large, err, ledger.ErrFull)
+	}
+	if r.state.bytes > mayHave+bytesBetweenCharges+large {
+		t.Errorf("%d bytes were kept, and %d can be charged", r.state.bytes, mayHave)
+	}
+	if err := r.Read(func(*growing, Moment) { t.Error("a stream reads a part of the changes") }); !errors.Is(err, ledger.ErrFull) {
+		t.Errorf("a stream reads with %v", err)
+	}
+}
+
+// TestRun_ChargesForBothStatesUntilOneReplacesTheOther takes a snapshot again.
+func TestRun_ChargesForBothStatesUntilOneReplacesTheOther(t *testing.T) {
+	const size = 1 << 10
+	r := newGrowing(1<<20, size)
+	wantBytes := func(when string, want int) {
+		t.Helper()
+		if got := int(r.bytes.Load()) - followerBytes; got != want {
+			t.Errorf("%s, %d bytes are charged, want %d", when, got, want)
+		}
+	}
+	for _, before := range []int{0, size} {
+		r.snapshot = map[string]*informerhub.Object{"a": nil}
+		if err := r.hold(0); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes("while a snapshot is read", before+snapshotEntryBytes)
+		if err := r.fill(t.Context(), "1"); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes("before a state is published", before+size)
+		if err := r.publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes("after a state is published", size)
+	}
 }

@@ -36,7 +36,7 @@ type key[K comparable] struct {
 
 // Followers are the running followers with one type of state, by what is computed.
 type Followers[K comparable, S State] struct {
-	mu      sync.Mutex // guards running, and the streams of each follower; taken before the ledger's lock
+	mu      sync.Mutex // guards running, and the streams of each follower; taken before the ledger's lock, and after that of a follower's state
 	running map[key[K]]*Follower[K, S]
 }
 
@@ -59,9 +59,10 @@ func (fs *Followers[K, S]) Use() (followers, bytes int) {
 }
 
 // Join returns the follower of a question, after its first publication. It starts one with the state
-// that create returns, if there is none. The caller must call Leave with the same account. Join fails with the error
+// that create returns, if there is none. The state can call grown with its bytes during a change that makes it grow
+// by much, and ends the change with the error. The caller must call Leave with the same account. Join fails with the error
 // of the follower's watcher, [ledger.ErrFull], an error of the state, or the cause of ctx.
-func (fs *Followers[K, S]) Join(ctx context.Context, question Question[K], create func() S) (*Follower[K, S], error) {
+func (fs *Followers[K, S]) Join(ctx context.Context, question Question[K], create func(grown func(bytes int) error) S) (*Follower[K, S], error) {
 	f := fs.join(ctx, question, create)
 	if err := f.Wait(ctx, Moment{}, nil); err != nil {
 		f.Leave(question.Account)
@@ -71,7 +72,7 @@ func (fs *Followers[K, S]) Join(ctx context.Context, question Question[K], creat
 }
 
 // join adds a stream to the follower of a question.
-func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], create func() S) *Follower[K, S] {
+func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], create func(grown func(bytes int) error) S) *Follower[K, S] {
 	k := key[K]{question.Cache, question.Selection.Key(), question.State}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -84,23 +85,47 @@ func (fs *Followers[K, S]) join(ctx context.Context, question Question[K], creat
 		f.idle.Stop()
 		f.idle = nil
 	}
-	f.accounts[question.Account]++
-	fs.chargeStreamsLocked(f)
+	fs.addStreamLocked(f, question.Account, fairqueue.PayerOf(ctx))
 	return f
+}
+
+// addStreamLocked counts a stream of an account for a follower.
+func (fs *Followers[K, S]) addStreamLocked(f *Follower[K, S], account ledger.Account, payer fairqueue.Payer) {
+	if of := f.accounts[account]; of != nil {
+		of.streams++
+		return
+	}
+	f.accounts[account] = &users{1, payer}
+	fs.chargeStreamsLocked(f)
+	f.shareWorkLocked()
+}
+
+// shareWorkLocked makes the callers of all streams pay for the work of the follower, also for a processor slot that it
+// waits for. Without streams, the callers of the last ones pay.
+func (f *Follower[K, S]) shareWorkLocked() {
+	if len(f.accounts) == 0 {
+		return
+	}
+	f.payers = nil
+	for _, of := range f.accounts {
+		f.payers = append(f.payers, of.payer)
+	}
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
 // start starts a follower. It has the values of the context of the first stream. It has neither its end nor
 // the pace of its caller, because streams of other callers may join, and it works in processor slots of
-// the one of these callers that uses the fewest.
-func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Question[K], create func() S) *Follower[K, S] {
+// the one of these callers that gets one first.
+func (fs *Followers[K, S]) start(ctx context.Context, k key[K], question Question[K], create func(grown func(bytes int) error) S) *Follower[K, S] {
 	ctx, cancel := context.WithCancelCause(fairqueue.WithPace(context.WithoutCancel(ctx), nil))
 	charge, _ := question.Account.Charge(0) // the goroutine resizes it: no memory can be released under the lock
 	f := &Follower[K, S]{
 		all: fs, key: k, private: question.Private, cancel: cancel, ended: make(chan struct{}),
 		published: make(chan struct{}), flush: make(chan struct{}, 1),
-		charge: charge, charged: question.Account, accounts: make(map[ledger.Account]int),
+		charge: charge, charged: question.Account, accounts: make(map[ledger.Account]*users), changed: make(chan struct{}),
 	}
-	ctx = fairqueue.WithKeys(ctx, func() []string { return fs.callersOf(f) })
+	ctx = fs.sharedWork(ctx, f)
 	r := &run[K, S]{
 		Follower: f, selection: question.Selection, create: create,
 		watcher: question.Cache.Watch(question.Selection, informerhub.WatchOptions{}),
@@ -114,8 +139,10 @@ func (fs *Followers[K, S]) leave(f *Follower[K, S], account ledger.Account) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f.streams--
-	if f.accounts[account]--; f.accounts[account] == 0 {
+	of := f.accounts[account]
+	if of.streams--; of.streams == 0 {
 		delete(f.accounts, account)
+		f.shareWorkLocked()
 	}
 	switch {
 	case f.streams > 0:
@@ -131,7 +158,7 @@ func (fs *Followers[K, S]) leave(f *Follower[K, S], account ledger.Account) {
 // chargeStreamsLocked moves the charge of a follower to the account of one of its streams, unless it is
 // there. The follower ends if none of them can be charged.
 func (fs *Followers[K, S]) chargeStreamsLocked(f *Follower[K, S]) {
-	if f.accounts[f.charged] > 0 {
+	if f.accounts[f.charged] != nil {
 		return
 	}
 	for account := range f.accounts {
@@ -157,16 +184,16 @@ func (fs *Followers[K, S]) resizeElsewhere(f *Follower[K, S], bytes int) error {
 	return ledger.ErrFull
 }
 
-// callersOf returns the keys of the callers whose streams have joined a follower.
-func (fs *Followers[K, S]) callersOf(f *Follower[K, S]) (callers []string) {
+// sharedWork returns a context in which the callers of a follower's streams pay for its work.
+func (fs *Followers[K, S]) sharedWork(ctx context.Context, f *Follower[K, S]) context.Context {
+	return fairqueue.WithPayers(ctx, func() ([]fairqueue.Payer, <-chan struct{}) { return fs.payersOf(f) })
+}
+
+// payersOf returns who pays for the work of a follower, and a channel that is closed when that changes.
+func (fs *Followers[K, S]) payersOf(f *Follower[K, S]) ([]fairqueue.Payer, <-chan struct{}) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	for account := range f.accounts {
-		if caller := account.Caller(); caller != "" {
-			callers = append(callers, caller)
-		}
-	}
-	return callers
+	return f.payers, f.changed
 }
 
 // endIdle ends a follower unless a stream has joined it.

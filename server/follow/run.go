@@ -18,7 +18,7 @@ const Interval = 100 * time.Millisecond
 type run[K comparable, S State] struct {
 	*Follower[K, S]
 	selection *informerhub.Selection
-	create    func() S
+	create    func(grown func(bytes int) error) S
 	watcher   *informerhub.Watcher
 
 	snapshot    map[string]*informerhub.Object // of a snapshot that is being read, by key; nil if there is none
@@ -28,6 +28,10 @@ type run[K comparable, S State] struct {
 	due         bool                           // next can be published
 	urgent      bool                           // a stream waits in Reach
 	publishedAt time.Time
+
+	kept    int // bytes of the published state
+	before  int // bytes of the state that is being changed, before that
+	charged int // bytes by which it has grown when it was charged last
 }
 
 // errStopped reports that a follower has ended because no stream had joined it.
@@ -55,9 +59,9 @@ func (r *run[K, S]) follow(ctx context.Context) {
 // followerBytes estimates the memory of a follower without its state.
 const followerBytes = 32 << 10
 
-// hold charges a caller for a state of a number of bytes, before it is kept.
+// hold charges a caller for what the follower keeps, and for a number of bytes that it is about to keep.
 func (r *run[K, S]) hold(bytes int) error {
-	bytes += followerBytes
+	bytes += followerBytes + r.kept + len(r.snapshot)*snapshotEntryBytes
 	err := r.charge.Resize(bytes)
 	if errors.Is(err, ledger.ErrFull) {
 		err = r.all.resizeElsewhere(r.Follower, bytes)
@@ -66,6 +70,18 @@ func (r *run[K, S]) hold(bytes int) error {
 		r.bytes.Store(int64(bytes))
 	}
 	return err
+}
+
+// bytesBetweenCharges is how much a state grows between two checks whether there is still memory.
+const bytesBetweenCharges = 1 << 20
+
+// grown charges for a state that has grown to a number of bytes while it is being changed.
+func (r *run[K, S]) grown(bytes int) error {
+	if bytes -= r.before; bytes < r.charged+bytesBetweenCharges {
+		return nil
+	}
+	r.charged = bytes
+	return r.hold(bytes)
 }
 
 // fail ends the follower with an error.
@@ -170,14 +186,11 @@ func (r *run[K, S]) addToSnapshot(ctx context.Context, batch informerhub.Batch) 
 			return r.fill(ctx, event.ResourceVersion)
 		}
 	}
-	return r.hold(len(r.snapshot) * snapshotEntryBytes)
+	return r.hold(0)
 }
 
 // snapshotEntryBytes estimates the memory of an entry of a snapshot that is being read.
 const snapshotEntryBytes = 128
-
-// bytesBetweenCharges is how much a state grows between two checks whether there is still memory.
-const bytesBetweenCharges = 1 << 20
 
 // fill fills a new state with the snapshot, which is that of a version.
 func (r *run[K, S]) fill(ctx context.Context, version string) error {
@@ -186,7 +199,8 @@ func (r *run[K, S]) fill(ctx context.Context, version string) error {
 		return err
 	}
 	defer end()
-	state, charged := r.create(), 0
+	r.before, r.charged = 0, 0
+	state := r.create(r.grown)
 	for _, object := range r.snapshot {
 		if err := fairqueue.Yield(ctx); err != nil { // at each object: it can be in thousands of groups
 			return err
@@ -194,20 +208,14 @@ func (r *run[K, S]) fill(ctx context.Context, version string) error {
 		if err := state.Change(nil, object, 0); err != nil {
 			return err
 		}
-		if state.Bytes() >= charged+bytesBetweenCharges {
-			charged = state.Bytes()
-			if err := r.hold(len(r.snapshot)*snapshotEntryBytes + charged); err != nil {
-				return err
-			}
+		if err := r.grown(state.Bytes()); err != nil {
+			return err
 		}
-	}
-	if err := r.hold(state.Bytes()); err != nil {
-		return err
 	}
 	r.snapshot, r.filled, r.due = nil, &state, true
 	r.next.Version = version
 	r.next.Epoch++
-	return nil
+	return r.hold(state.Bytes())
 }
 
 // publish applies the pending changes to the state and shows it to the streams.
@@ -216,7 +224,8 @@ func (r *run[K, S]) publish(ctx context.Context) error {
 		return err
 	}
 	r.pending, r.filled, r.due, r.publishedAt = nil, nil, false, time.Now()
-	return r.hold(r.state.Bytes())
+	r.kept = r.state.Bytes()
+	return r.hold(0)
 }
 
 // applyInSlot applies the pending changes in a processor slot. It waits for the slot before it takes
@@ -243,12 +252,9 @@ func (r *run[K, S]) apply() error {
 	if r.filled != nil || len(r.pending) > 0 {
 		r.next.Generation++
 	}
-	for _, event := range r.pending {
-		before, after := states(event)
-		if err := r.state.Change(before, after, r.next.Generation); err != nil {
-			r.err = err // so that no stream reads the state, which has a part of the changes
-			return err
-		}
+	if err := r.applyPending(); err != nil {
+		r.err = err // so that no stream reads the state, which has a part of the changes
+		return err
 	}
 	r.at = r.next
 	if r.urgent && !r.watcher.IsFlushing() {
@@ -257,6 +263,20 @@ func (r *run[K, S]) apply() error {
 	}
 	close(r.published)
 	r.published = make(chan struct{})
+	return nil
+}
+
+func (r *run[K, S]) applyPending() error {
+	r.before, r.charged = r.kept, 0
+	for _, event := range r.pending {
+		before, after := states(event)
+		if err := r.state.Change(before, after, r.next.Generation); err != nil {
+			return err
+		}
+		if err := r.grown(r.state.Bytes()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

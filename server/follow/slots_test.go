@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func TestFollower_ChangesItsStateInAProcessorSlot(t *testing.T) {
 	state := &observed{func(generation uint64) { held = append(held, fmt.Sprint(generation, ":", processors.Held())) }}
 	followers := NewFollowers[string, *observed](ledger.New(ledger.Limits{Total: 1 << 20}))
 	question := Question[string]{Cache: c.cache, Selection: c.selection(t, informerhub.Query{})}
-	f, err := followers.Join(fairqueue.With(t.Context(), processors, "jane"), question, func() *observed { return state })
+	f, err := followers.Join(fairqueue.With(t.Context(), processors, "jane"), question, func(func(int) error) *observed { return state })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestRun_FillPassesItsSlotOn(t *testing.T) {
 		free, _ := ledger.Account{}.Charge(0)
 		r := &run[string, *observed]{
 			Follower: &Follower[string, *observed]{charge: free},
-			create:   func() *observed { return state },
+			create:   func(func(int) error) *observed { return state },
 			snapshot: map[string]*informerhub.Object{"a": nil, "b": nil, "c": nil},
 		}
 		go func() {
@@ -89,5 +90,60 @@ func TestRun_FillPassesItsSlotOn(t *testing.T) {
 		if want := []string{"object", "other", "object", "object"}; !slices.Equal(steps, want) {
 			t.Errorf("steps are %v, want %v", steps, want)
 		}
+	})
+}
+
+// TestFollowers_ANewCallerSharesTheWaitForASlot has a follower that waits for a slot in the queue of a caller who
+// has work for hours, when a stream of another caller joins it.
+func TestFollowers_ANewCallerSharesTheWaitForASlot(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		processors := fairqueue.New(fairqueue.Limits{Total: 2, Waiting: 10})
+		release, _ := processors.TryAcquire("other", 1)
+		janes, leave := context.WithCancel(t.Context())
+		for range 10 {
+			go func() {
+				if end, err := processors.Acquire(janes, "jane", 1); err == nil {
+					<-janes.Done()
+					end()
+				}
+			}()
+		}
+		synctest.Wait()
+		l := ledger.New(ledger.Limits{Total: 1 << 20})
+		followers := NewFollowers[string, *observed](l)
+		f := &Follower[string, *observed]{all: followers, accounts: make(map[ledger.Account]*users), changed: make(chan struct{})}
+		used := make(map[string]time.Duration)
+		joinAs := func(caller string) {
+			ctx := fairqueue.WithMeter(t.Context(), processors, caller, func(held time.Duration) { used[caller] += held })
+			followers.mu.Lock()
+			defer followers.mu.Unlock()
+			followers.addStreamLocked(f, l.Account(caller, ""), fairqueue.PayerOf(ctx))
+		}
+		f.charge, _ = ledger.Account{}.Charge(0)
+		joinAs("jane")
+		r := &run[string, *observed]{
+			Follower: f, snapshot: map[string]*informerhub.Object{"a": nil},
+			create: func(func(int) error) *observed { return &observed{func(uint64) { time.Sleep(time.Millisecond) }} },
+		}
+		filled := make(chan error, 1)
+		go func() {
+			filled <- r.fill(followers.sharedWork(fairqueue.With(t.Context(), processors, "jane"), f), "1")
+		}()
+		synctest.Wait()
+		joinAs("joe")
+		synctest.Wait()
+		release()
+		select {
+		case err := <-filled:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Hour):
+			t.Error("the follower waits for the work of the first caller")
+		}
+		if used["jane"] != 0 || used["joe"] != time.Millisecond {
+			t.Errorf("the callers have paid for %v", used)
+		}
+		leave()
 	})
 }

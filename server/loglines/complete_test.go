@@ -164,7 +164,7 @@ func (w *world) check(name LogName) {
 // read again.
 func TestRun_ResumesAfterOmittedLines(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		filter, err := NewFilter(Condition{Contains: "x"})
+		filter, err := NewFilter(Condition{Contains: "x"}, free)
 		if err != nil {
 			t.Fatal(err)
 		}

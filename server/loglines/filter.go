@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"unicode/utf8"
 )
 
@@ -15,12 +13,8 @@ const (
 	MaxContext = 100
 	// maxContextBytes bounds the lines of one log that are kept because the next line may match.
 	maxContextBytes = 256 << 10
-	// maxTextBytes bounds the text of a condition, and maxPatternBytes a regular expression.
-	maxTextBytes    = 4 << 10
-	maxPatternBytes = 1 << 10
-	// maxInstructions bounds a compiled regular expression. To match a line costs at most this
-	// number of steps for each byte.
-	maxInstructions = 1000
+	// maxTextBytes bounds the text of a condition.
+	maxTextBytes = 4 << 10
 )
 
 // Condition is what a line must fulfil. Exactly one of Contains and Regex is required.
@@ -42,16 +36,17 @@ type Filter struct {
 // yields during a long text if that needs many steps.
 type matcher func(ctx context.Context, text []byte) (bool, error)
 
-// NewFilter compiles a condition.
-func NewFilter(condition Condition) (*Filter, error) {
-	match, steps, err := condition.compile()
-	if err != nil {
-		return nil, err
-	}
+// NewFilter compiles a condition. It calls charge with the memory of the compiled condition before it is
+// compiled, and fails with its error.
+func NewFilter(condition Condition, charge func(bytes int) error) (*Filter, error) {
 	for _, lines := range []int{condition.Before, condition.After} {
 		if lines < 0 || lines > MaxContext {
 			return nil, fmt.Errorf("%d context lines: give 0 to %d", lines, MaxContext)
 		}
+	}
+	match, steps, err := condition.compile(charge)
+	if err != nil {
+		return nil, err
 	}
 	return &Filter{match: match, steps: steps, invert: condition.Invert, before: condition.Before, after: condition.After}, nil
 }
@@ -63,12 +58,12 @@ func (f *Filter) selects(ctx context.Context, text []byte) (bool, error) {
 }
 
 // compile returns what matches lines, and how many steps it needs at most for a byte.
-func (c Condition) compile() (match matcher, steps int, err error) {
+func (c Condition) compile(charge func(bytes int) error) (match matcher, steps int, err error) {
 	switch {
 	case (c.Contains == "") == (c.Regex == ""):
 		return nil, 0, errors.New("give either contains or regex")
 	case c.Regex != "":
-		return c.compileRegex()
+		return c.compileRegex(charge)
 	case len(c.Contains) > maxTextBytes:
 		return nil, 0, fmt.Errorf("contains has %d bytes: give at most %d", len(c.Contains), maxTextBytes)
 	case c.IgnoreCase && !utf8.ValidString(c.Contains):
@@ -80,46 +75,16 @@ func (c Condition) compile() (match matcher, steps int, err error) {
 	return func(_ context.Context, line []byte) (bool, error) { return bytes.Contains(line, text), nil }, 1, nil
 }
 
-func (c Condition) compileRegex() (match matcher, steps int, err error) {
+func (c Condition) compileRegex(charge func(bytes int) error) (match matcher, steps int, err error) {
 	flags := ""
 	if c.IgnoreCase {
 		flags = "(?i)"
 	}
-	compiled, steps, err := compilePattern(flags, c.Regex, "")
+	compiled, steps, err := compilePattern(flags, c.Regex, "", charge)
 	if err != nil {
 		return nil, 0, err
 	}
 	return matchRegex(compiled, steps), steps, nil
-}
-
-// NamePattern compiles a regular expression that must match a whole name.
-func NamePattern(pattern string) (*regexp.Regexp, error) {
-	compiled, _, err := compilePattern("^(?:", pattern, ")$")
-	return compiled, err
-}
-
-// compilePattern compiles a regular expression of a caller, between two texts, and returns its
-// number of instructions. The pattern must be valid without the texts.
-func compilePattern(before, pattern, after string) (compiled *regexp.Regexp, instructions int, err error) {
-	if len(pattern) > maxPatternBytes {
-		return nil, 0, fmt.Errorf("the regular expression has %d bytes: give at most %d", len(pattern), maxPatternBytes)
-	}
-	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
-		return nil, 0, err
-	}
-	parsed, err := syntax.Parse(before+pattern+after, syntax.Perl)
-	if err != nil {
-		return nil, 0, err
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, 0, err
-	}
-	if len(program.Inst) > maxInstructions {
-		return nil, 0, fmt.Errorf("the regular expression has %d instructions, more than %d: repeat less", len(program.Inst), maxInstructions)
-	}
-	compiled, err = regexp.Compile(before + pattern + after)
-	return compiled, len(program.Inst), err
 }
 
 // logFilter applies a filter to the lines of one log. It is owned by the goroutine that reads the

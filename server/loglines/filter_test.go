@@ -10,6 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// free charges nobody.
+func free(int) error { return nil }
+
 // printed returns the lines that a filter selects of a text, as grep prints them.
 func printed(filter *Filter, text string) string {
 	log := logFilter{filter: filter}
@@ -51,7 +54,7 @@ func TestFilter_SelectsLinesAsGrep(t *testing.T) {
 		if rapid.Bool().Draw(t, "text") {
 			condition.Contains, condition.Regex = rapid.SampledFrom([]string{"a", "Ab", "bb"}).Draw(t, "contains"), ""
 		}
-		filter, err := NewFilter(condition)
+		filter, err := NewFilter(condition, free)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +92,7 @@ func grepped(t *rapid.T, grep string, condition Condition, text string) string {
 
 func TestFilter_BoundsTheLinesBeforeAMatch(t *testing.T) {
 	t.Parallel()
-	filter, err := NewFilter(Condition{Contains: "x", Before: MaxContext})
+	filter, err := NewFilter(Condition{Contains: "x", Before: MaxContext}, free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,15 +120,20 @@ func TestNewFilter_RejectsInvalidConditions(t *testing.T) {
 		"an expression of its own": {Condition{Regex: "a)|(?:b", IgnoreCase: true}, "unexpected )"},
 		"a long text":              {Condition{Contains: strings.Repeat("a", maxTextBytes+1)}, "4097 bytes"},
 		"a long expression":        {Condition{Regex: strings.Repeat("a", maxPatternBytes+1)}, "1025 bytes"},
-		"an expensive expression":  {Condition{Regex: "(ab{100}){10}"}, "instructions"},
+		"an expensive expression":  {Condition{Regex: "(ab{100}){10}"}, "has 1032"},
+		"a large expression":       {Condition{Regex: strings.Repeat("x{1000}", 100)}, "has about"},
+		"many classes":             {Condition{Regex: strings.Repeat(`\pL`, maxClasses+1)}, "17 classes"},
+		"repeated classes":         {Condition{Regex: `\pL{500}`}, "ranges"},
 		"too many lines before":    {Condition{Regex: "a", Before: 101}, "101 context lines"},
 		"negative lines after":     {Condition{Regex: "a", After: -1}, "-1 context lines"},
 		"bytes that are no text":   {Condition{Contains: "\xff", IgnoreCase: true}, "invalid UTF-8"},
+		"a repetition":             {Condition{Regex: "x{900}"}, ""},
+		"optional repetitions":     {Condition{Regex: "(x{10}|y){0,60}z"}, ""},
 		"flags":                    {Condition{Regex: "(?i)a"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := NewFilter(test.condition)
+			_, err := NewFilter(test.condition, free)
 			if err == nil && test.want != "" || err != nil && (test.want == "" || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("the error is %v, want %q", err, test.want)
 			}
@@ -135,7 +143,7 @@ func TestNewFilter_RejectsInvalidConditions(t *testing.T) {
 
 func TestNamePattern_MatchesWholeNames(t *testing.T) {
 	t.Parallel()
-	pattern, err := NamePattern("web|side.*")
+	pattern, err := NamePattern("web|side.*", free)
 	if err != nil {
 		t.Fatal(err)
 	}

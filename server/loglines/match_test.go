@@ -14,7 +14,7 @@ import (
 // matches reports whether a condition selects a text.
 func matches(t *testing.T, condition Condition, text []byte) bool {
 	t.Helper()
-	filter, err := NewFilter(condition)
+	filter, err := NewFilter(condition, free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestFilter_YieldsWithinALongLine(t *testing.T) {
 	t.Parallel()
 	line := bytes.Repeat([]byte("a"), MaxLineBytes)
 	for _, pattern := range []string{"(a?){240}b", "(.?){240}$$b"} {
-		filter, err := NewFilter(Condition{Regex: pattern})
+		filter, err := NewFilter(Condition{Regex: pattern}, free)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestFilter_YieldsWithinALongLine(t *testing.T) {
 // same number of steps whatever the text is.
 func TestFilter_FoldsOnce(t *testing.T) {
 	line := bytes.Repeat([]byte("a"), MaxLineBytes)
-	filter, err := NewFilter(Condition{Contains: strings.Repeat("a", maxTextBytes-1) + "b", IgnoreCase: true})
+	filter, err := NewFilter(Condition{Contains: strings.Repeat("a", maxTextBytes-1) + "b", IgnoreCase: true}, free)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,9 @@ func ParseData(data []byte) (Manifest, error) {
 	if utilyaml.IsJSONBuffer(data) {
 		return parseJSON("data", data)
 	}
+	if err := checkYAML(data); err != nil {
+		return Manifest{}, err
+	}
 	if err := checkOneDocument(data); err != nil {
 		return Manifest{}, err
 	}
@@ -73,6 +76,38 @@ func ParseData(data []byte) (Manifest, error) {
 		return Manifest{}, apierror.BadRequest("data is neither JSON nor YAML of an object: %s", withoutGoTypes(err))
 	}
 	return m, nil
+}
+
+// CheckData rejects data of an object that would take too much memory when it is parsed.
+func CheckData(data []byte) error {
+	if utilyaml.IsJSONBuffer(data) {
+		return nil
+	}
+	return checkYAML(data)
+}
+
+// maxYAMLParts bounds the parts of YAML. Its parser takes about 600 bytes for each, so that 4 MiB of short ones would
+// take 700 MB. A request has the same bound for the values of a Struct.
+const maxYAMLParts = 131_072
+
+// checkYAML rejects YAML with too many entries of lists and maps. It is counted by the characters that begin one, also
+// where they are text.
+func checkYAML(data []byte) error {
+	parts := 0
+	for i, b := range data {
+		switch b {
+		case '[', '{', ',':
+			parts++
+		case '-', '?', ':':
+			if i+1 == len(data) || bytes.IndexByte([]byte(" \t\r\n"), data[i+1]) >= 0 || i > 0 && (data[i-1] == '"' || data[i-1] == '\'') {
+				parts++
+			}
+		}
+		if parts > maxYAMLParts {
+			return apierror.BadRequest("data has too many entries of lists and maps: as YAML it can have %d; send it as JSON", maxYAMLParts)
+		}
+	}
+	return nil
 }
 
 func parseJSON(field string, text []byte) (Manifest, error) {

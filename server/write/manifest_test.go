@@ -3,13 +3,14 @@ package write
 import (
 	"bytes"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
@@ -51,7 +52,7 @@ func TestPreconditions_AreSetInManifests(t *testing.T) {
 		if err == nil {
 			m, err = m.WithPreconditions(wanting("u", "7"))
 		}
-		if err != nil || string(m.body) != want || m.contentType != runtime.ContentTypeJSON {
+		if err != nil || string(m.body) != want || m.contentType != apiruntime.ContentTypeJSON {
 			t.Errorf("%s: sends %s as %s, %v; want %s", text, m.body, m.contentType, err, want)
 		}
 	}
@@ -165,5 +166,30 @@ func TestManifest_SaysWhichFieldIsWrong(t *testing.T) {
 		if err == nil || !strings.HasSuffix(err.Error(), ": "+want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestParseData_BoundsTheMemoryOfYAML has YAML of the most bytes of a request, in the forms that take the most memory.
+func TestParseData_BoundsTheMemoryOfYAML(t *testing.T) {
+	const bytes = 4 << 20
+	for _, unit := range []string{"- 1\n", "- {}\n", "- -\n", "- - - - 1\n", "- a: b\n", "- a:\n", "- [1,2]\n", "- {'a':1}\n", "- {\"a\":1}\n", "- ? a\n", "-\t1\n", "- &a 1\n", "- !!str 1\n"} {
+		data := []byte("a:\n" + strings.Repeat(unit, bytes/len(unit)))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ParseData(data)
+		runtime.ReadMemStats(&after)
+		if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; !apierrors.IsBadRequest(err) || allocated > 8 {
+			t.Errorf("%q: %d MiB are allocated: %v", unit, allocated, err)
+		}
+		if patch := CheckData(data); !apierrors.IsBadRequest(patch) {
+			t.Errorf("%q in a patch: %v", unit, patch)
+		}
+	}
+	text := "kind: ConfigMap\ndata:\n  text: |\n" + strings.Repeat("    a line, 1\n", 100_000)
+	if _, err := ParseData([]byte(text)); err != nil {
+		t.Errorf("a long text: %v", err)
+	}
+	if _, err := ParseData([]byte(`{"a":[1` + strings.Repeat(",1", 1<<20) + "]}")); err != nil {
+		t.Errorf("JSON, of which only the head is decoded: %v", err)
 	}
 }

@@ -122,6 +122,12 @@ suite("the command line", () => {
     ["help", ["--help"], 0, /Usage: npx @kubeconnect\/client types/],
     ["no command", [], 2, /error: no command\nTry: /],
     ["another command", ["kinds"], 2, /error: unknown command: kinds/],
+    [
+      "text that controls a terminal",
+      ["a\u001b[31m\u009b\u202e"],
+      2,
+      /a\\u001b\[31m\\u009b\\u202e/,
+    ],
     ["no address", ["types"], 2, /error: --address is required/],
     ["an invalid address", ["types", "--address", "ftp://host"], 2, /error: invalid address/],
     ["an unknown option", ["types", "--adress", "x"], 2, /error: Unknown option '--adress'/],

@@ -366,8 +366,9 @@ type LogLineFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The text that a line must contain. At most 4 KiB.
 	Contains string `protobuf:"bytes,1,opt,name=contains,proto3" json:"contains,omitempty"`
-	// The regular expression (RE2) that a line must match at any place. At most 1 KiB, and not
-	// more than 1,000 instructions when it is compiled: "(ab{100}){10}" has more.
+	// The regular expression (RE2) that a line must match at any place. At most 1 KiB, 16
+	// classes of Unicode such as "\\pL", and 1,000 instructions when it is compiled:
+	// "(ab{100}){10}" has more. It is compiled after the caller is authorized.
 	Regex string `protobuf:"bytes,2,opt,name=regex,proto3" json:"regex,omitempty"`
 	// Ignore the difference of upper and lower case letters.
 	IgnoreCase bool `protobuf:"varint,3,opt,name=ignore_case,json=ignoreCase,proto3" json:"ignore_case,omitempty"`

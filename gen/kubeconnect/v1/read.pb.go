@@ -319,8 +319,9 @@ type ListRequest struct {
 	// has no value for it, for example because a field is missing, or if the evaluation
 	// costs too much; the response's warnings contain the number and the reason.
 	// INVALID_ARGUMENT if the expression is malformed, is not a condition, has more than 4
-	// KiB or 1,024 parts (names, constants and calls, after macros have been expanded), or
-	// costs too much for all objects together. It is compiled after the caller is authorized.
+	// KiB, 1,024 parts (names, constants and calls, after macros have been expanded) or 16
+	// classes of Unicode such as "\\pL" in its regular expressions, or costs too much for all
+	// objects together. It is compiled after the caller is authorized.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Only these fields, as in GetRequest.fields.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`

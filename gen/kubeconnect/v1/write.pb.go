@@ -363,8 +363,8 @@ type CreateRequest_Struct struct {
 }
 
 type CreateRequest_Data struct {
-	// As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
-	// optional.
+	// As the bytes of JSON, or of YAML in one document with at most 131,072 entries of lists
+	// and maps. Passed on unchanged; the kind is optional.
 	Data []byte `protobuf:"bytes,6,opt,name=data,proto3,oneof"`
 }
 
@@ -615,8 +615,8 @@ type UpdateRequest_Struct struct {
 }
 
 type UpdateRequest_Data struct {
-	// As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
-	// optional.
+	// As the bytes of JSON, or of YAML in one document with at most 131,072 entries of lists
+	// and maps. Passed on unchanged; the kind is optional.
 	Data []byte `protobuf:"bytes,6,opt,name=data,proto3,oneof"`
 }
 
@@ -887,7 +887,8 @@ type PatchRequest_Value struct {
 }
 
 type PatchRequest_Data struct {
-	// As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. Passed on unchanged.
+	// As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. At most 131,072 values; JSON of
+	// PATCH_TYPE_APPLY has no bound of them. Passed on unchanged.
 	Data []byte `protobuf:"bytes,7,opt,name=data,proto3,oneof"`
 }
 

@@ -4,6 +4,7 @@ import { parseAddress } from "../address.js";
 import { KubeconnectError } from "../error.js";
 import { connect, type NodeClient } from "../node.js";
 import { clusterTypes } from "./clustertypes.js";
+import { visible } from "./text.js";
 
 /** The text of `--help`. */
 const usage = `Usage: npx @kubeconnect/client types --address ADDRESS [OPTION]...
@@ -41,7 +42,7 @@ export async function run(args: readonly string[], output: CommandOutput): Promi
   } catch (error) {
     const isUsage = error instanceof UsageError;
     const help = isUsage ? "\nTry: npx @kubeconnect/client types --help" : "";
-    output.printError(`error: ${messageOf(error)}${help}\n`);
+    output.printError(visible(`error: ${messageOf(error)}${help}\n`));
     return isUsage ? 2 : 1;
   }
 }
@@ -74,7 +75,7 @@ async function runTypes(options: Options, { print, printError }: CommandOutput):
   const client = await connectTo(options);
   try {
     const warn = (message: string) => {
-      printError(`warning: ${message}\n`);
+      printError(visible(`warning: ${message}\n`));
     };
     const text = await clusterTypes(client, options.resource, warn);
     if (options.output === undefined) print(text);

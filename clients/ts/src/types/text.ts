@@ -71,6 +71,16 @@ const identifier = /^[A-Za-z_$À-ÖØ-öø-ɏ][\wÀ-ÖØ-öø-ɏ$]*$/;
 /** Backslashes, and all that an editor does not show as it is. */
 const unprintable = /[\\\p{C}\p{Zl}\p{Zp}]/gu;
 
+/**
+ * Returns a text in its lines, without other characters that control a terminal: errors and warnings
+ * quote texts of others.
+ */
+export function visible(text: string): string {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
+    character === "\n" || character === "\t" ? character : escape(character),
+  );
+}
+
 function escape(character: string): string {
   if (character === "\\") return "\\\\";
   return character

@@ -225,8 +225,9 @@ export type LogLineFilter = Message<"kubeconnect.v1.LogLineFilter"> & {
   contains: string;
 
   /**
-   * The regular expression (RE2) that a line must match at any place. At most 1 KiB, and not
-   * more than 1,000 instructions when it is compiled: "(ab{100}){10}" has more.
+   * The regular expression (RE2) that a line must match at any place. At most 1 KiB, 16
+   * classes of Unicode such as "\\pL", and 1,000 instructions when it is compiled:
+   * "(ab{100}){10}" has more. It is compiled after the caller is authorized.
    *
    * @generated from field: string regex = 2;
    */

@@ -208,8 +208,9 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    * has no value for it, for example because a field is missing, or if the evaluation
    * costs too much; the response's warnings contain the number and the reason.
    * INVALID_ARGUMENT if the expression is malformed, is not a condition, has more than 4
-   * KiB or 1,024 parts (names, constants and calls, after macros have been expanded), or
-   * costs too much for all objects together. It is compiled after the caller is authorized.
+   * KiB, 1,024 parts (names, constants and calls, after macros have been expanded) or 16
+   * classes of Unicode such as "\\pL" in its regular expressions, or costs too much for all
+   * objects together. It is compiled after the caller is authorized.
    *
    * @generated from field: string filter = 5;
    */

@@ -68,8 +68,8 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
     case: "struct";
   } | {
     /**
-     * As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
-     * optional.
+     * As the bytes of JSON, or of YAML in one document with at most 131,072 entries of lists
+     * and maps. Passed on unchanged; the kind is optional.
      *
      * @generated from field: bytes data = 6;
      */
@@ -207,8 +207,8 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
     case: "struct";
   } | {
     /**
-     * As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
-     * optional.
+     * As the bytes of JSON, or of YAML in one document with at most 131,072 entries of lists
+     * and maps. Passed on unchanged; the kind is optional.
      *
      * @generated from field: bytes data = 6;
      */
@@ -368,7 +368,8 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
     case: "value";
   } | {
     /**
-     * As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. Passed on unchanged.
+     * As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. At most 131,072 values; JSON of
+     * PATCH_TYPE_APPLY has no bound of them. Passed on unchanged.
      *
      * @generated from field: bytes data = 7;
      */
