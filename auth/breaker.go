@@ -15,8 +15,14 @@ import (
 )
 
 const (
-	// tripAfter is the number of reviews in a row without a decision after which a breaker opens.
+	// tripAfter is the number of reviews in a row without a decision after which a breaker opens. It also
+	// opens when all reviews have failed for tripTime, because few callers cause few reviews, and each may
+	// take lookupTimeout to fail.
 	tripAfter = 5
+	tripTime  = lookupTimeout
+	// shownFor is the time for which a failure is shown. While callers or streams wait for a decision,
+	// another review follows sooner. Without them none follows, and nothing shows that it would fail.
+	shownFor = time.Minute
 	// minProbePause and maxProbePause bound the time from a failed probe to the next one: the pause
 	// doubles with each, and probeJitter of it is random, so that replicas do not probe together.
 	minProbePause = 500 * time.Millisecond
@@ -35,9 +41,10 @@ const (
 
 // breaker bounds the reviews of one kind that are sent to an API server which gives no decisions.
 //
-// It is closed at first: reviews pass. After tripAfter failures in a row it opens: reviews of new
-// calls fail at once, and those of open streams wait. From time to time one review passes as a
-// probe. The first decision closes the breaker, and the waiting reviews pass at a bounded rate.
+// It is closed at first: reviews pass. After tripAfter failures in a row, or tripTime with nothing but
+// failures, it opens: reviews of new calls fail at once, and those of open streams wait. From time to
+// time one review passes as a probe. The first decision closes the breaker, and the waiting reviews
+// pass at a bounded rate.
 //
 // Its methods are safe for concurrent use.
 type breaker struct {
@@ -46,8 +53,10 @@ type breaker struct {
 	mu           sync.Mutex // guards the fields below
 	failures     int        // since the last decision
 	failingSince time.Time  // the time of the first of them
+	failedAt     time.Time  // the time of the last of them
 	decidedAt    time.Time  // the time of the last decision
 	problem      string     // of the last failure
+	unreachable  bool       // the API server was not reached for the last failure
 	open         bool
 	probing      bool          // a probe is under way
 	pause        wait.Backoff  // until the next probe
@@ -186,9 +195,10 @@ func (b *breaker) failLocked(probe bool, err error) {
 		b.failingSince = time.Now()
 	}
 	b.failures++
-	b.problem = problemOf(err)
+	b.failedAt = time.Now()
+	b.problem, b.unreachable = problemOf(err)
 	switch {
-	case !b.open && b.failures >= tripAfter:
+	case !b.open && (b.failures >= tripAfter || time.Since(b.failingSince) >= tripTime):
 		slog.Warn("the API server does not answer reviews of callers: calls fail, and streams are stale", "review", b.name, "problem", b.problem)
 		b.pause = wait.Backoff{Duration: minProbePause, Factor: 2, Steps: 10, Cap: maxProbePause, Jitter: probeJitter}
 		b.setLocked(true, false)
@@ -213,20 +223,21 @@ func (b *breaker) addTo(stats ReviewStats) ReviewStats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	stats.DecidedAt = b.decidedAt
-	if b.open {
-		stats.FailingSince, stats.Problem = b.failingSince, b.problem
+	if b.open && time.Since(b.failedAt) < shownFor {
+		stats.FailingSince, stats.Problem, stats.Unreachable = b.failingSince, b.problem, b.unreachable
 	}
 	return stats
 }
 
-// problemOf returns why a review has failed. It has no address and no text of the API server.
-func problemOf(err error) string {
+// problemOf returns why a review has failed, and whether the API server was not reached for it. The
+// text has no address and no text of the API server.
+func problemOf(err error) (problem string, unreachable bool) {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &status):
-		return fmt.Sprintf("the API server returns %s (%d)", status.Status().Reason, status.Status().Code)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("the API server does not respond within %s", lookupTimeout)
+		return fmt.Sprintf("the API server returns %s (%d)", status.Status().Reason, status.Status().Code), false
+	case errors.Is(err, errUndecided):
+		return fmt.Sprintf("the API server does not decide within %s", lookupTimeout), false
 	}
-	return "the API server cannot be reached"
+	return "the API server cannot be reached", true
 }

@@ -14,6 +14,10 @@ import (
 // errShutDown is returned by reviews after the service has shut down.
 var errShutDown = errors.New("shutting down")
 
+// errUndecided is the error of a review that timed out although there was a connection to the API
+// server: an authorizer or authenticator of the API server is slow, or the review is queued there.
+var errUndecided = errors.New("the API server has not decided in time")
+
 // errNoSlot is returned by a review that is not allowed to wait, or has waited for too long.
 var errNoSlot = errors.New("too many reviews are queued")
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
+	"net/http/httptrace"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -236,9 +239,16 @@ func (r *reviews) review(
 
 // sendReview sends a review, and decodes the response into another object. Unlike the typed clients
 // it does not repeat the request when the API server says when to try again: the breaker decides when
-// the API server is asked again.
+// the API server is asked again. A timeout is an errUndecided if there was a connection. A silent
+// HTTP/2 connection is pinged, and closed before the timeout of a review.
 func sendReview(ctx context.Context, client rest.Interface, resource string, review, into runtime.Object) error {
-	return client.Post().Resource(resource).Body(review).MaxRetries(0).Do(ctx).Into(into)
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	err := client.Post().Resource(resource).Body(review).MaxRetries(0).Do(ctx).Into(into)
+	if connected.Load() && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", errUndecided, err)
+	}
+	return err
 }
 
 func extraOf(identity Identity) map[string]authorizationv1.ExtraValue {
