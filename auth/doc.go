@@ -38,11 +38,12 @@
 //     namespaces that a caller can read are searched for only where a binding of RBAC names the
 //     caller. Permissions in 2 of 1,000 namespaces cost 3 reviews.
 //   - An API server that gives no decisions is asked at a bounded rate, whatever the number of
-//     callers: after 5 failed reviews of one kind in a row, one at a time is sent as a probe, with
-//     an exponential, random pause of up to 6 seconds between them. Meanwhile reviews of new calls
-//     fail at once with the time to call again, and those of open streams wait. After the first
-//     decision, 100 reviews a second pass, and twice as many after each 5 seconds, until fewer are
-//     requested. With AuthorizerOptions.Grace and ClusterAuthenticatorOptions.Grace, the last
+//     callers: after 5 failed reviews of one kind in a row, or 10 seconds in which all have failed,
+//     one at a time is sent as a probe, with an exponential, random pause of up to 6 seconds between
+//     them. Meanwhile reviews of new calls fail at once with the time to call again, and those of
+//     open streams wait. [ReviewStats] has the reason, and whether the API server can be reached.
+//     After the first decision, 100 reviews a second pass, and twice as many after each 5 seconds,
+//     until fewer are requested. With AuthorizerOptions.Grace and ClusterAuthenticatorOptions.Grace, the last
 //     decision counts for longer meanwhile, unless a change of RBAC that affects the caller, or a
 //     deleted service account or pod, was seen.
 //   - Isolation of callers: a review belongs to none of the callers that wait for it, rejected
