@@ -108,7 +108,7 @@ func TestReviewsFail_WithinTwoMinutesUnlessTheAPIServerIsAway(t *testing.T) {
 	}
 }
 
-// firstFired returns the alerts that fire within a quarter of an hour after a fault has begun, and the
+// firstFired returns the alerts that fire within 25 minutes after a fault has begun, and the
 // time until then. The recorded metrics that an alert uses are those of the previous evaluation, because
 // the groups of the alerts are evaluated first.
 func firstFired(t *testing.T, began time.Duration, shows func(second float64) replica) map[string]time.Duration {
@@ -121,7 +121,7 @@ func firstFired(t *testing.T, began time.Duration, shows func(second float64) re
 		t.Fatal(err)
 	}
 	fired, reviews, failures := map[string]time.Duration{}, 0.0, 0.0
-	for at := time.Duration(0); at < began+15*time.Minute; at += interval {
+	for at := time.Duration(0); at < began+25*time.Minute; at += interval {
 		now := well
 		if at >= began {
 			now = shows((at - began).Seconds())
@@ -163,6 +163,8 @@ func scrape(t *testing.T, storage *teststorage.TestStorage, at time.Duration, no
 	add(0, "kubeconnect_auth_reviews_unreachable", "review", "TokenReview")
 	add(number[now.failing], "kubeconnect_auth_reviews_failing", "review", "SubjectAccessReview")
 	add(number[now.failing && now.unreachable], "kubeconnect_auth_reviews_unreachable", "review", "SubjectAccessReview")
+	add(100, "kubeconnect_streams", "procedure", "Watch")
+	add(failures, "kubeconnect_calls_total", "procedure", "Watch", "code", "unavailable")
 	if err := appender.Commit(); err != nil {
 		t.Fatal(err)
 	}
