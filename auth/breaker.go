@@ -43,7 +43,7 @@ const (
 //
 // It is closed at first: reviews pass. After tripAfter failures in a row, or tripTime with nothing but
 // failures, it opens: reviews of new calls fail at once, and those of open streams wait. From time to
-// time one review passes as a probe. The first decision closes the breaker, and the waiting reviews
+// time one review passes as a probe. The first response closes the breaker, and the waiting reviews
 // pass at a bounded rate.
 //
 // Its methods are safe for concurrent use.
@@ -168,6 +168,11 @@ func (b *breaker) done(probe bool, err error, blamesTimeouts bool) {
 	switch {
 	case errors.Is(err, context.Canceled), !probe && !blamesTimeouts && errors.Is(err, context.DeadlineExceeded):
 	case err == nil || aboutTheQuestion(err):
+		b.failures, b.decidedAt = 0, time.Now()
+		b.closeLocked()
+		return
+	case errors.Is(err, errAuthorizerFails): // only for some callers, perhaps: it is shown, and blocks no others
+		b.recordLocked(err)
 		b.closeLocked()
 		return
 	default:
@@ -179,7 +184,6 @@ func (b *breaker) done(probe bool, err error, blamesTimeouts bool) {
 }
 
 func (b *breaker) closeLocked() {
-	b.failures, b.decidedAt = 0, time.Now()
 	if !b.open {
 		return
 	}
@@ -190,15 +194,25 @@ func (b *breaker) closeLocked() {
 	b.setLocked(false, false)
 }
 
-func (b *breaker) failLocked(probe bool, err error) {
+// recordLocked records a failure.
+func (b *breaker) recordLocked(err error) {
+	b.failedAt = time.Now()
 	if b.failures == 0 {
-		b.failingSince = time.Now()
+		b.failingSince = b.failedAt
 	}
 	b.failures++
-	b.failedAt = time.Now()
 	b.problem, b.unreachable = problemOf(err)
+}
+
+// failsLocked reports whether so many reviews have failed that the reason is the API server.
+func (b *breaker) failsLocked() bool {
+	return b.failures >= tripAfter || b.failures > 0 && b.failedAt.Sub(b.failingSince) >= tripTime
+}
+
+func (b *breaker) failLocked(probe bool, err error) {
+	b.recordLocked(err)
 	switch {
-	case !b.open && (b.failures >= tripAfter || time.Since(b.failingSince) >= tripTime):
+	case !b.open && b.failsLocked():
 		slog.Warn("the API server does not answer reviews of callers: calls fail, and streams are stale", "review", b.name, "problem", b.problem)
 		b.pause = wait.Backoff{Duration: minProbePause, Factor: 2, Steps: 10, Cap: maxProbePause, Jitter: probeJitter}
 		b.setLocked(true, false)
@@ -223,7 +237,7 @@ func (b *breaker) addTo(stats ReviewStats) ReviewStats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	stats.DecidedAt = b.decidedAt
-	if b.open && time.Since(b.failedAt) < shownFor {
+	if b.failsLocked() && time.Since(b.failedAt) < shownFor {
 		stats.FailingSince, stats.Problem, stats.Unreachable = b.failingSince, b.problem, b.unreachable
 	}
 	return stats
@@ -236,6 +250,8 @@ func problemOf(err error) (problem string, unreachable bool) {
 	switch {
 	case errors.As(err, &status):
 		return fmt.Sprintf("the API server returns %s (%d)", status.Status().Reason, status.Status().Code), false
+	case errors.Is(err, errAuthorizerFails):
+		return errAuthorizerFails.Error(), false
 	case errors.Is(err, errUndecided):
 		return fmt.Sprintf("the API server does not decide within %s", lookupTimeout), false
 	}

@@ -160,6 +160,49 @@ func TestBreaker_ShowsNothingWhenNobodyAsks(t *testing.T) {
 	})
 }
 
+// TestAuthorizer_AnAuthorizerThatFailsDecidesNothing has a webhook that fails for all callers but one, who
+// is not delayed by that.
+func TestAuthorizer_AnAuthorizerThatFailsDecidesNothing(t *testing.T) {
+	for name, denied := range map[string]bool{"without an opinion": false, "with a denial": true} {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("a")
+			may := api.may
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				defer running.Wait()
+				defer stop()
+				renewed := openStreams(ctx, a, 10, &running)
+				time.Sleep(time.Second)
+				api.set(func() {
+					api.may = func(spec authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+						if spec.User == carol.Username {
+							return may(spec)
+						}
+						return authorizationv1.SubjectAccessReviewStatus{Denied: denied, EvaluationError: "the webhook is down"}
+					}
+				})
+				time.Sleep(30 * time.Second)
+				if stats := a.ReviewStats(); renewed() > 0 || stats.FailingSince.IsZero() || stats.Unreachable || stats.Failed == 0 {
+					t.Errorf("%d streams are renewed, and it reports %+v", renewed(), stats)
+				}
+				if _, err := a.Authorize(ctx, Identity{Username: "new"}, in("a")); !apierrors.IsServiceUnavailable(err) {
+					t.Errorf("a new call gets %v", err)
+				}
+				began := time.Now()
+				if decision, err := a.Authorize(ctx, carol, in("a")); !decision.Allowed || !time.Now().Equal(began) {
+					t.Errorf("the other caller gets %+v and %v after %s", decision, err, time.Since(began))
+				}
+				api.set(func() { api.may = may })
+				time.Sleep(5 * time.Second)
+				if stats := a.ReviewStats(); renewed() != 10 || !stats.FailingSince.IsZero() {
+					t.Errorf("%d streams are renewed, and it reports %+v", renewed(), stats)
+				}
+			})
+		})
+	}
+}
+
 // wantRecovery fails unless all streams are renewed soon, at the rate of a recovery.
 func wantRecovery(t *testing.T, api *fakeAPI, renewed func() int, streams int) {
 	t.Helper()

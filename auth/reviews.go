@@ -177,8 +177,11 @@ func (r *reviews) reviewAndCache(
 	requested := time.Now()
 	r.lookups.counts.requested.Add(1)
 	status, err := r.review(ctx, caller.Identity, attributes)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Decision{}, err
+	case !status.Allowed && status.EvaluationError != "":
+		return Decision{}, fmt.Errorf("%w: %s", errAuthorizerFails, status.EvaluationError)
 	}
 	decision := decisionOf(status)
 	cache, usual := r.denied, r.deniedTTL
@@ -186,8 +189,7 @@ func (r *reviews) reviewAndCache(
 		cache, usual = r.allowed, r.allowedTTL
 	}
 	decided := cachedDecision{decision: decision, requested: requested, validUntil: time.Now().Add(ttl(usual, requested, changed))}
-	// With an evaluation error the API server has not evaluated all rules, and no change of RBAC
-	// says when it can.
+	// With an evaluation error not all authorizers were asked, and no change of RBAC says when they can be.
 	if caller.isFollowed(attributes) && status.EvaluationError == "" {
 		decided.followedUntil = requested.Add(followedTTL(r.followedTTL, requested, changed))
 	}
@@ -260,11 +262,7 @@ func extraOf(identity Identity) map[string]authorizationv1.ExtraValue {
 }
 
 func decisionOf(status authorizationv1.SubjectAccessReviewStatus) Decision {
-	reason := status.Reason
-	if reason == "" {
-		reason = status.EvaluationError
-	}
-	return Decision{Allowed: status.Allowed && !status.Denied, Reason: reason}
+	return Decision{Allowed: status.Allowed && !status.Denied, Reason: status.Reason}
 }
 
 // aboutTheQuestion reports whether an error of the API server is about the caller's request, which

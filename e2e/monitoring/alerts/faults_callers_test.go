@@ -38,23 +38,23 @@ func thePermissionToReviewIsRevoked(ctx context.Context, t *testing.T) *promethe
 	return p
 }
 
-// hangingAuthorizer is a webhook of the API server that allows everything to one user, and does not
-// respond about it when it hangs. About others it has no opinion.
-type hangingAuthorizer struct {
+// failingAuthorizer is a webhook of the API server that allows everything to one user, unless it fails.
+// About others it has no opinion.
+type failingAuthorizer struct {
 	user  string
-	hangs atomic.Bool
+	fails atomic.Pointer[http.HandlerFunc] // nil unless it fails
 }
 
 // ServeHTTP implements http.Handler.
-func (a *hangingAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *failingAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review := &authorizationv1.SubjectAccessReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	asked := review.Spec.User == a.user
-	if asked && a.hangs.Load() {
-		<-r.Context().Done()
+	if fails := a.fails.Load(); asked && fails != nil {
+		fails.ServeHTTP(w, r)
 		return
 	}
 	review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: asked}
@@ -62,12 +62,14 @@ func (a *hangingAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// anAuthorizerHangs runs the service at a control plane with an authorization webhook.
-func anAuthorizerHangs(ctx context.Context, t *testing.T) *prometheus {
-	authorizer := &hangingAuthorizer{user: "system:serviceaccount:default:caller"}
+// anAuthorizerFails runs the service at a control plane with an authorization webhook, which first does not
+// respond, and later returns errors.
+func anAuthorizerFails(ctx context.Context, t *testing.T) *prometheus {
+	authorizer := &failingAuthorizer{user: "system:serviceaccount:default:caller"}
 	controlPlane, err := harness.StartCluster(
 		"--apiserver-arg", "authorization-mode=Node,RBAC,Webhook", "--apiserver-arg", "authorization-webhook-version=v1",
-		"--apiserver-arg", "authorization-webhook-config-file="+kit.StartWebhook(t, authorizer))
+		"--apiserver-arg", "authorization-webhook-config-file="+kit.StartWebhook(t, authorizer),
+		"--apiserver-arg", "authorization-webhook-cache-authorized-ttl=1ms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +77,15 @@ func anAuthorizerHangs(ctx context.Context, t *testing.T) *prometheus {
 	replica := startReplicaOf(ctx, t, controlPlane, controlPlane.Kubeconfig, "a", "--auth", "cluster")
 	p := startPrometheus(t, replica.target)
 	startLoad(t, kit.CallingWith(t, replica.Service, harness.GRPC, kit.NewToken(ctx, t, controlPlane, "default", "caller")).Resources)
-	authorizer.hangs.Store(true)
-	p.untilFiring(t, "KubeconnectReviewsFail")
-	authorizer.hangs.Store(false)
-	p.untilFiring(t)
+	for _, fails := range []http.HandlerFunc{
+		func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "down", http.StatusInternalServerError) },
+	} {
+		authorizer.fails.Store(&fails)
+		p.untilFiring(t, "KubeconnectReviewsFail")
+		authorizer.fails.Store(nil)
+		p.untilFiring(t)
+	}
 	return p
 }
 
