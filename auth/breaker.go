@@ -204,7 +204,7 @@ func (b *breaker) recordLocked(err error) {
 	b.problem, b.unreachable = problemOf(err)
 }
 
-// failsLocked reports whether so many reviews have failed that the reason is the API server.
+// failsLocked reports whether the failures show that the API server gives no decisions.
 func (b *breaker) failsLocked() bool {
 	return b.failures >= tripAfter || b.failures > 0 && b.failedAt.Sub(b.failingSince) >= tripTime
 }

@@ -192,7 +192,7 @@ func (m *Metrics) refused(spec connect.Spec, c *call, err error) {
 	switch {
 	case isStream(spec):
 		m.streams.WithLabelValues(spec.Procedure)
-	case c.record.caller != "": // whoever sends invalid tokens makes no call slow but its own
+	case c.record.caller != "": // a client that sends invalid tokens slows down only its own calls
 		m.durations.WithLabelValues(spec.Procedure).Observe(time.Since(c.record.began).Seconds())
 	}
 	c.record.isRefused = true
