@@ -15,8 +15,14 @@ import (
 )
 
 const (
-	// tripAfter is the number of reviews in a row without a decision after which a breaker opens.
+	// tripAfter is the number of reviews in a row without a decision after which a breaker opens. It also
+	// opens when all reviews have failed for tripTime, because few callers cause few reviews, and each may
+	// take lookupTimeout to fail.
 	tripAfter = 5
+	tripTime  = lookupTimeout
+	// shownFor is the time for which a failure is shown. While callers or streams wait for a decision,
+	// another review follows sooner. Without them none follows, and nothing shows that it would fail.
+	shownFor = time.Minute
 	// minProbePause and maxProbePause bound the time from a failed probe to the next one: the pause
 	// doubles with each, and probeJitter of it is random, so that replicas do not probe together.
 	minProbePause = 500 * time.Millisecond
@@ -35,9 +41,10 @@ const (
 
 // breaker bounds the reviews of one kind that are sent to an API server which gives no decisions.
 //
-// It is closed at first: reviews pass. After tripAfter failures in a row it opens: reviews of new
-// calls fail at once, and those of open streams wait. From time to time one review passes as a
-// probe. The first decision closes the breaker, and the waiting reviews pass at a bounded rate.
+// It is closed at first: reviews pass. After tripAfter failures in a row, or tripTime with nothing but
+// failures, it opens: reviews of new calls fail at once, and those of open streams wait. From time to
+// time one review passes as a probe. The first response closes the breaker, and the waiting reviews
+// pass at a bounded rate.
 //
 // Its methods are safe for concurrent use.
 type breaker struct {
@@ -46,8 +53,10 @@ type breaker struct {
 	mu           sync.Mutex // guards the fields below
 	failures     int        // since the last decision
 	failingSince time.Time  // the time of the first of them
+	failedAt     time.Time  // the time of the last of them
 	decidedAt    time.Time  // the time of the last decision
 	problem      string     // of the last failure
+	unreachable  bool       // the API server was not reached for the last failure
 	open         bool
 	probing      bool          // a probe is under way
 	pause        wait.Backoff  // until the next probe
@@ -159,6 +168,11 @@ func (b *breaker) done(probe bool, err error, blamesTimeouts bool) {
 	switch {
 	case errors.Is(err, context.Canceled), !probe && !blamesTimeouts && errors.Is(err, context.DeadlineExceeded):
 	case err == nil || aboutTheQuestion(err):
+		b.failures, b.decidedAt = 0, time.Now()
+		b.closeLocked()
+		return
+	case errors.Is(err, errAuthorizerFails): // only for some callers, perhaps: it is shown, and blocks no others
+		b.recordLocked(err)
 		b.closeLocked()
 		return
 	default:
@@ -170,7 +184,6 @@ func (b *breaker) done(probe bool, err error, blamesTimeouts bool) {
 }
 
 func (b *breaker) closeLocked() {
-	b.failures, b.decidedAt = 0, time.Now()
 	if !b.open {
 		return
 	}
@@ -181,14 +194,25 @@ func (b *breaker) closeLocked() {
 	b.setLocked(false, false)
 }
 
-func (b *breaker) failLocked(probe bool, err error) {
+// recordLocked records a failure.
+func (b *breaker) recordLocked(err error) {
+	b.failedAt = time.Now()
 	if b.failures == 0 {
-		b.failingSince = time.Now()
+		b.failingSince = b.failedAt
 	}
 	b.failures++
-	b.problem = problemOf(err)
+	b.problem, b.unreachable = problemOf(err)
+}
+
+// failsLocked reports whether the failures show that the API server gives no decisions.
+func (b *breaker) failsLocked() bool {
+	return b.failures >= tripAfter || b.failures > 0 && b.failedAt.Sub(b.failingSince) >= tripTime
+}
+
+func (b *breaker) failLocked(probe bool, err error) {
+	b.recordLocked(err)
 	switch {
-	case !b.open && b.failures >= tripAfter:
+	case !b.open && b.failsLocked():
 		slog.Warn("the API server does not answer reviews of callers: calls fail, and streams are stale", "review", b.name, "problem", b.problem)
 		b.pause = wait.Backoff{Duration: minProbePause, Factor: 2, Steps: 10, Cap: maxProbePause, Jitter: probeJitter}
 		b.setLocked(true, false)
@@ -213,20 +237,23 @@ func (b *breaker) addTo(stats ReviewStats) ReviewStats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	stats.DecidedAt = b.decidedAt
-	if b.open {
-		stats.FailingSince, stats.Problem = b.failingSince, b.problem
+	if b.failsLocked() && time.Since(b.failedAt) < shownFor {
+		stats.FailingSince, stats.Problem, stats.Unreachable = b.failingSince, b.problem, b.unreachable
 	}
 	return stats
 }
 
-// problemOf returns why a review has failed. It has no address and no text of the API server.
-func problemOf(err error) string {
+// problemOf returns why a review has failed, and whether the API server was not reached for it. The
+// text has no address and no text of the API server.
+func problemOf(err error) (problem string, unreachable bool) {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &status):
-		return fmt.Sprintf("the API server returns %s (%d)", status.Status().Reason, status.Status().Code)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("the API server does not respond within %s", lookupTimeout)
+		return fmt.Sprintf("the API server returns %s (%d)", status.Status().Reason, status.Status().Code), false
+	case errors.Is(err, errAuthorizerFails):
+		return errAuthorizerFails.Error(), false
+	case errors.Is(err, errUndecided):
+		return fmt.Sprintf("the API server does not decide within %s", lookupTimeout), false
 	}
-	return "the API server cannot be reached"
+	return "the API server cannot be reached", true
 }

@@ -4,17 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // failures are the ways in which an API server gives no decision.
 var failures = map[string]func(*fakeAPI){
+	"no connection is made":           func(api *fakeAPI) { api.takes, api.fails = time.Hour, errors.New("connection refused") },
 	"it cannot be reached":            func(api *fakeAPI) { api.fails = errors.New("connection refused") },
 	"it returns 500":                  func(api *fakeAPI) { api.fails = apierrors.NewInternalError(errors.New("no")) },
 	"it does not know the service":    func(api *fakeAPI) { api.fails = apierrors.NewUnauthorized("no") },
@@ -87,7 +94,8 @@ func TestBreaker_BoundsTheReviewsOfAFailingAPIServer(t *testing.T) {
 				if count := renewed(); count != 0 {
 					t.Errorf("%d streams are renewed while the API server fails", count)
 				}
-				if stats := a.ReviewStats(); time.Since(stats.FailingSince) < time.Minute || stats.Problem == "" {
+				unreachable := name == "it cannot be reached" || name == "no connection is made"
+				if stats := a.ReviewStats(); time.Since(stats.FailingSince) < time.Minute || stats.Problem == "" || stats.Unreachable != unreachable {
 					t.Errorf("reports %+v", stats)
 				}
 				began := time.Now()
@@ -98,8 +106,97 @@ func TestBreaker_BoundsTheReviewsOfAFailingAPIServer(t *testing.T) {
 
 				api.set(func() { api.fails, api.takes = nil, 0 })
 				wantRecovery(t, api, renewed, streams)
-				if stats := a.ReviewStats(); !stats.FailingSince.IsZero() {
+				if stats := a.ReviewStats(); !stats.FailingSince.IsZero() || stats.Unreachable {
 					t.Errorf("reports %+v", stats)
+				}
+			})
+		})
+	}
+}
+
+// TestBreaker_ShowsWithinHalfAMinuteHoweverFewCallers has a single caller with an open stream. Its last
+// decision counts for 10 seconds, and each review may take as long to fail.
+func TestBreaker_ShowsWithinHalfAMinuteHoweverFewCallers(t *testing.T) {
+	for name, fail := range failures {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("a")
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				defer running.Wait()
+				defer stop()
+				openStreams(ctx, a, 1, &running)
+				time.Sleep(time.Second)
+				api.set(func() { fail(api) })
+				time.Sleep(35 * time.Second)
+				if a.ReviewStats().FailingSince.IsZero() {
+					t.Errorf("%d reviews have failed, and the breaker is closed", a.ReviewStats().Failed)
+				}
+			})
+		})
+	}
+}
+
+// TestBreaker_ShowsNothingWhenNobodyAsks has reviews fail for callers that leave: no review follows that
+// could show that the API server gives decisions again.
+func TestBreaker_ShowsNothingWhenNobodyAsks(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		b := newBreaker("review")
+		for range tripAfter {
+			b.done(false, errors.New("no decision"), true)
+		}
+		for range 2 {
+			time.Sleep(shownFor - time.Second)
+			if stats := b.addTo(ReviewStats{}); stats.FailingSince.IsZero() || !stats.Unreachable {
+				t.Errorf("shows %+v", stats)
+			}
+			probe, _ := b.pass(t.Context(), true)
+			b.done(probe, errors.New("no decision"), true)
+		}
+		time.Sleep(shownFor)
+		if stats := b.addTo(ReviewStats{}); !stats.FailingSince.IsZero() || stats.Problem != "" || stats.Unreachable {
+			t.Errorf("shows %+v after a minute without a review", stats)
+		}
+	})
+}
+
+// TestAuthorizer_AnAuthorizerThatFailsDecidesNothing has a webhook that fails for all callers but one, who
+// is not delayed by that.
+func TestAuthorizer_AnAuthorizerThatFailsDecidesNothing(t *testing.T) {
+	for name, denied := range map[string]bool{"without an opinion": false, "with a denial": true} {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("a")
+			may := api.may
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				defer running.Wait()
+				defer stop()
+				renewed := openStreams(ctx, a, 10, &running)
+				time.Sleep(time.Second)
+				api.set(func() {
+					api.may = func(spec authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+						if spec.User == carol.Username {
+							return may(spec)
+						}
+						return authorizationv1.SubjectAccessReviewStatus{Denied: denied, EvaluationError: "the webhook is down"}
+					}
+				})
+				time.Sleep(30 * time.Second)
+				if stats := a.ReviewStats(); renewed() > 0 || stats.FailingSince.IsZero() || stats.Unreachable || stats.Failed == 0 {
+					t.Errorf("%d streams are renewed, and it reports %+v", renewed(), stats)
+				}
+				if _, err := a.Authorize(ctx, Identity{Username: "new"}, in("a")); !apierrors.IsServiceUnavailable(err) {
+					t.Errorf("a new call gets %v", err)
+				}
+				began := time.Now()
+				if decision, err := a.Authorize(ctx, carol, in("a")); !decision.Allowed || !time.Now().Equal(began) {
+					t.Errorf("the other caller gets %+v and %v after %s", decision, err, time.Since(began))
+				}
+				api.set(func() { api.may = may })
+				time.Sleep(5 * time.Second)
+				if stats := a.ReviewStats(); renewed() != 10 || !stats.FailingSince.IsZero() {
+					t.Errorf("%d streams are renewed, and it reports %+v", renewed(), stats)
 				}
 			})
 		})
@@ -177,4 +274,58 @@ func TestBreaker_ProbeWithoutAnOutcomeIsFollowedByAnother(t *testing.T) {
 			t.Errorf("after a decision: %t, %v", probe, err)
 		}
 	})
+}
+
+// TestReviews_DistinguishAnUnreachableAPIServer sends reviews over real connections.
+func TestReviews_DistinguishAnUnreachableAPIServer(t *testing.T) {
+	t.Parallel()
+	const timeout = 4 * time.Second // a silent connection is closed before, as in the service
+	for name, test := range map[string]struct {
+		connected   bool // a review was answered before the fault
+		fault       harness.Fault
+		hangs       bool // the API server does not answer; otherwise it returns 500
+		unreachable bool
+	}{
+		"the authorizer fails":                      {},
+		"the authorizer hangs":                      {hangs: true},
+		"the authorizer hangs after a review":       {hangs: true, connected: true},
+		"the port is closed":                        {fault: harness.Refused, unreachable: true},
+		"the port is closed after a review":         {fault: harness.Refused, unreachable: true, connected: true},
+		"the link is half-open":                     {fault: harness.Frozen, unreachable: true},
+		"the link becomes half-open after a review": {fault: harness.Frozen, unreachable: true, connected: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var hangs atomic.Bool
+			api := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if hangs.Load() {
+					<-r.Context().Done()
+				}
+				http.Error(w, "no", http.StatusInternalServerError)
+			}))
+			api.EnableHTTP2 = true
+			api.StartTLS()
+			t.Cleanup(api.Close)
+			link := harness.StartProxy(t, api.Listener.Addr().String(), harness.None)
+			factory, err := NewClientFactory(&rest.Config{Host: "https://" + link.Address(), TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, nil)
+			must(t, err)
+			send := func() error {
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				review := &authorizationv1.SubjectAccessReview{}
+				return sendReview(ctx, factory.ForService().Typed.AuthorizationV1().RESTClient(), "subjectaccessreviews", review, review)
+			}
+			if test.connected {
+				if err := send(); !apierrors.IsInternalError(err) {
+					t.Fatal(err)
+				}
+			}
+			hangs.Store(test.hangs)
+			link.Set(test.fault)
+			err = send()
+			if problem, unreachable := problemOf(err); err == nil || unreachable != test.unreachable {
+				t.Errorf("%q, unreachable: %t (%v)", problem, unreachable, err)
+			}
+		})
+	}
 }

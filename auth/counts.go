@@ -23,10 +23,15 @@ type ReviewStats struct {
 	Waiting int64 `json:"waiting"`
 	// Waited is the time that all reviews have waited for their slot.
 	Waited time.Duration `json:"waitedNanoseconds"`
-	// FailingSince is the time since which the API server has given no decision; zero unless the
-	// breaker of these reviews is open. Problem is then the reason.
+	// FailingSince is the time since which the API server has given no decision; zero unless five
+	// reviews in a row have failed, or all for ten seconds, and the last one within a minute. Problem
+	// is then the reason.
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	Problem      string    `json:"problem,omitempty"`
+	// Unreachable reports that the reason is the connection: the API server has not got the last failed
+	// review, or its connection was lost. Otherwise the API server gives no decision although it can be
+	// reached.
+	Unreachable bool `json:"unreachable,omitempty"`
 	// DecidedAt is the time of the last decision of the API server; zero if there was none.
 	DecidedAt time.Time `json:"decidedAt,omitzero"`
 	// Took is the time that all reviews have taken at the API server.

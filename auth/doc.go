@@ -12,7 +12,9 @@
 //   - Fails closed: no caller is accepted, and nothing is allowed, without a decision of the
 //     cluster. While the API server is unreachable, calls fail with an error of the API server's
 //     type, ServiceUnavailable. It is not [ErrUnauthenticated], because it does not concern the
-//     caller. Such errors are not cached.
+//     caller. Such errors are not cached. A review without permission and with an evaluation error is
+//     no denial, but such an error: an authorizer has failed, and the API server itself would respond
+//     with an internal error.
 //   - Bounded delay: a decision is cached for 10 seconds, and a token's not beyond its expiration.
 //     With AuthorizerOptions.FollowedTTL, permission decisions are cached for longer while RBAC is
 //     followed without a gap of 10 seconds; except those for nodes and about paths, those with an
@@ -38,13 +40,15 @@
 //     namespaces that a caller can read are searched for only where a binding of RBAC names the
 //     caller. Permissions in 2 of 1,000 namespaces cost 3 reviews.
 //   - An API server that gives no decisions is asked at a bounded rate, whatever the number of
-//     callers: after 5 failed reviews of one kind in a row, one at a time is sent as a probe, with
-//     an exponential, random pause of up to 6 seconds between them. Meanwhile reviews of new calls
-//     fail at once with the time to call again, and those of open streams wait. After the first
-//     decision, 100 reviews a second pass, and twice as many after each 5 seconds, until fewer are
-//     requested. With AuthorizerOptions.Grace and ClusterAuthenticatorOptions.Grace, the last
-//     decision counts for longer meanwhile, unless a change of RBAC that affects the caller, or a
-//     deleted service account or pod, was seen.
+//     callers: after 5 failed reviews of one kind in a row, or 10 seconds in which all have failed,
+//     one at a time is sent as a probe, with an exponential, random pause of up to 6 seconds between
+//     them. Meanwhile reviews of new calls fail at once with the time to call again, and those of
+//     open streams wait. [ReviewStats] has the reason, and whether the API server can be reached.
+//     Evaluation errors do not have that effect, because they may concern some callers only. After
+//     the first decision, 100 reviews a second pass, and twice as many after each 5 seconds, until
+//     fewer are requested. With AuthorizerOptions.Grace and ClusterAuthenticatorOptions.Grace, the
+//     last decision counts for longer meanwhile, unless a change of RBAC that affects the caller, or
+//     a deleted service account or pod, was seen.
 //   - Isolation of callers: a review belongs to none of the callers that wait for it, rejected
 //     credentials are cached separately from accepted ones, and a change wakes all waiters but
 //     causes reviews only for the affected callers.

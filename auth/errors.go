@@ -14,6 +14,15 @@ import (
 // errShutDown is returned by reviews after the service has shut down.
 var errShutDown = errors.New("shutting down")
 
+// errUndecided is the error of a review that timed out although there was a connection to the API
+// server: an authorizer or authenticator of the API server is slow, or the review is queued there.
+var errUndecided = errors.New("the API server has not decided in time")
+
+// errAuthorizerFails is the error of a review that is answered without a decision, because an authorizer
+// of the API server has failed. The API server itself answers such a request with an internal error, and
+// not with a denial.
+var errAuthorizerFails = errors.New("an authorizer of the API server fails")
+
 // errNoSlot is returned by a review that is not allowed to wait, or has waited for too long.
 var errNoSlot = errors.New("too many reviews are queued")
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ type fakeAPI struct {
 	most      int        // the maximum of concurrent requests
 	reviews   []authorizationv1.SubjectAccessReviewSpec
 	takes     time.Duration // the time before a response
-	fails     error         // returned instead of a response
+	fails     error         // returned instead of a response; without a connection if it is no status
 	user      authenticationv1.TokenReviewStatus
 	refuses   string // the prefix of rejected tokens, in addition to those that user rejects; "" is none
 	may       func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus
@@ -73,14 +74,17 @@ func (api *fakeAPI) roundTrip(r *http.Request) (*http.Response, error) {
 	api.most = max(api.most, api.underWay)
 	api.mu.Unlock()
 	defer api.set(func() { api.underWay-- })
+	if status, ok := fails.(*apierrors.StatusError); ok {
+		answer, fails = &status.ErrStatus, nil
+	}
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil && fails == nil {
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
 	select {
 	case <-time.After(takes):
 	case <-r.Context().Done():
 		api.set(func() { api.abandoned++ })
 		return nil, context.Cause(r.Context())
-	}
-	if status, ok := fails.(*apierrors.StatusError); ok {
-		answer, fails = &status.ErrStatus, nil
 	}
 	if fails != nil {
 		return nil, fails

@@ -11,6 +11,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Silent connections are pinged, as in the service: see cmd/server.
+	_ = os.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "1")
+	_ = os.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "1")
 	code := m.Run()
 	stopCluster()
 	if err := goleak.Find(); code == 0 && err != nil {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
+	"net/http/httptrace"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -174,8 +177,11 @@ func (r *reviews) reviewAndCache(
 	requested := time.Now()
 	r.lookups.counts.requested.Add(1)
 	status, err := r.review(ctx, caller.Identity, attributes)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Decision{}, err
+	case !status.Allowed && status.EvaluationError != "":
+		return Decision{}, fmt.Errorf("%w: %s", errAuthorizerFails, status.EvaluationError)
 	}
 	decision := decisionOf(status)
 	cache, usual := r.denied, r.deniedTTL
@@ -183,8 +189,7 @@ func (r *reviews) reviewAndCache(
 		cache, usual = r.allowed, r.allowedTTL
 	}
 	decided := cachedDecision{decision: decision, requested: requested, validUntil: time.Now().Add(ttl(usual, requested, changed))}
-	// With an evaluation error the API server has not evaluated all rules, and no change of RBAC
-	// says when it can.
+	// With an evaluation error not all authorizers were asked, and no change of RBAC says when they can be.
 	if caller.isFollowed(attributes) && status.EvaluationError == "" {
 		decided.followedUntil = requested.Add(followedTTL(r.followedTTL, requested, changed))
 	}
@@ -236,9 +241,16 @@ func (r *reviews) review(
 
 // sendReview sends a review, and decodes the response into another object. Unlike the typed clients
 // it does not repeat the request when the API server says when to try again: the breaker decides when
-// the API server is asked again.
+// the API server is asked again. A timeout is an errUndecided if there was a connection. A silent
+// HTTP/2 connection is pinged, and closed before the timeout of a review.
 func sendReview(ctx context.Context, client rest.Interface, resource string, review, into runtime.Object) error {
-	return client.Post().Resource(resource).Body(review).MaxRetries(0).Do(ctx).Into(into)
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	err := client.Post().Resource(resource).Body(review).MaxRetries(0).Do(ctx).Into(into)
+	if connected.Load() && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", errUndecided, err)
+	}
+	return err
 }
 
 func extraOf(identity Identity) map[string]authorizationv1.ExtraValue {
@@ -250,11 +262,7 @@ func extraOf(identity Identity) map[string]authorizationv1.ExtraValue {
 }
 
 func decisionOf(status authorizationv1.SubjectAccessReviewStatus) Decision {
-	reason := status.Reason
-	if reason == "" {
-		reason = status.EvaluationError
-	}
-	return Decision{Allowed: status.Allowed && !status.Denied, Reason: reason}
+	return Decision{Allowed: status.Allowed && !status.Denied, Reason: status.Reason}
 }
 
 // aboutTheQuestion reports whether an error of the API server is about the caller's request, which

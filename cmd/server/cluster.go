@@ -14,7 +14,9 @@ import (
 )
 
 // A silent connection to the API server is checked by a ping after idleSeconds, and closed after
-// pingSeconds more. client-go reads both from the environment; its own defaults are 30 and 15.
+// pingSeconds more: before a review of a caller times out, so that a review which times out on a
+// connection shows an API server that is slow, and not one that is away. client-go reads both from the
+// environment; its own defaults are 30 and 15.
 const (
 	idleSeconds = "1"
 	pingSeconds = "5"

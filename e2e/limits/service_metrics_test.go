@@ -74,7 +74,7 @@ func TestMetrics_CountCallsAndNameNoCallers(t *testing.T) {
 		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceGetProcedure, "not_found"):       each,
 		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceGetProcedure, "unauthenticated"): each,
 		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceListProcedure, "ok"):             each,
-		"kubeconnect_call_duration_seconds" + forProcedure(kubeconnectv1connect.ResourceServiceGetProcedure):   3 * each,
+		"kubeconnect_call_duration_seconds" + forProcedure(kubeconnectv1connect.ResourceServiceGetProcedure):   2 * each,
 		"kubeconnect_call_duration_seconds" + forProcedure(kubeconnectv1connect.ResourceServiceListProcedure):  each,
 		"kubeconnect_streams" + forProcedure(kubeconnectv1connect.ResourceServiceWatchProcedure):               each,
 		"kubeconnect_cache_watchers" + resource:                                                                each,

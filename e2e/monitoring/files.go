@@ -1,12 +1,21 @@
 package monitoring
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/util/teststorage"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -23,8 +32,25 @@ func DashboardFile() (string, error) {
 	return harness.Path("deploy", "kubeconnect", "files", "dashboard.json")
 }
 
+// Groups returns the groups of the rules, by name, which use a storage and an engine.
+func Groups(ctx context.Context, storage *teststorage.TestStorage, engine *promql.Engine, interval time.Duration) ([]*rules.Group, error) {
+	path, err := RulesFile()
+	if err != nil {
+		return nil, err
+	}
+	manager := rules.NewManager(&rules.ManagerOptions{
+		Context: ctx, Appendable: storage, Queryable: storage,
+		QueryFunc:  rules.EngineQueryFunc(engine, storage),
+		NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
+		Logger:     promslog.NewNopLogger(), NameValidationScheme: model.UTF8Validation,
+	})
+	groups, errs := manager.LoadGroups(interval, labels.EmptyLabels(), "", nil, false, path)
+	byName := func(a, b *rules.Group) int { return strings.Compare(a.Name(), b.Name()) }
+	return slices.SortedFunc(maps.Values(groups), byName), errors.Join(errs...)
+}
+
 // Rules returns the rules, in their order.
-func Rules() (rules []rulefmt.Rule, err error) {
+func Rules() (all []rulefmt.Rule, err error) {
 	path, err := RulesFile()
 	if err != nil {
 		return nil, err
@@ -34,13 +60,13 @@ func Rules() (rules []rulefmt.Rule, err error) {
 		return nil, errors.Join(errs...)
 	}
 	for _, group := range groups.Groups {
-		rules = append(rules, group.Rules...)
+		all = append(all, group.Rules...)
 	}
-	return rules, nil
+	return all, nil
 }
 
 // Alerts returns the rules that are alerts, in their order.
 func Alerts() ([]rulefmt.Rule, error) {
-	rules, err := Rules()
-	return slices.DeleteFunc(rules, func(rule rulefmt.Rule) bool { return rule.Alert == "" }), err
+	all, err := Rules()
+	return slices.DeleteFunc(all, func(rule rulefmt.Rule) bool { return rule.Alert == "" }), err
 }

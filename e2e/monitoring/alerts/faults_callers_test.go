@@ -2,6 +2,7 @@ package alerts_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -33,6 +35,57 @@ func thePermissionToReviewIsRevoked(ctx context.Context, t *testing.T) *promethe
 	startLoad(t, caller.Calling(replica.Service, harness.GRPC).Resources)
 	revoke()
 	p.untilFiring(t, "KubeconnectReviewsFail")
+	return p
+}
+
+// failingAuthorizer is a webhook of the API server that allows everything to one user, unless it fails.
+// About others it has no opinion.
+type failingAuthorizer struct {
+	user  string
+	fails atomic.Pointer[http.HandlerFunc] // nil unless it fails
+}
+
+// ServeHTTP implements http.Handler.
+func (a *failingAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	review := &authorizationv1.SubjectAccessReview{}
+	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	asked := review.Spec.User == a.user
+	if fails := a.fails.Load(); asked && fails != nil {
+		fails.ServeHTTP(w, r)
+		return
+	}
+	review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: asked}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+// anAuthorizerFails runs the service at a control plane with an authorization webhook, which first does not
+// respond, and later returns errors.
+func anAuthorizerFails(ctx context.Context, t *testing.T) *prometheus {
+	authorizer := &failingAuthorizer{user: "system:serviceaccount:default:caller"}
+	controlPlane, err := harness.StartCluster(
+		"--apiserver-arg", "authorization-mode=Node,RBAC,Webhook", "--apiserver-arg", "authorization-webhook-version=v1",
+		"--apiserver-arg", "authorization-webhook-config-file="+kit.StartWebhook(t, authorizer),
+		"--apiserver-arg", "authorization-webhook-cache-authorized-ttl=1ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(controlPlane.Stop)
+	replica := startReplicaOf(ctx, t, controlPlane, controlPlane.Kubeconfig, "a", "--auth", "cluster")
+	p := startPrometheus(t, replica.target)
+	startLoad(t, kit.CallingWith(t, replica.Service, harness.GRPC, kit.NewToken(ctx, t, controlPlane, "default", "caller")).Resources)
+	for _, fails := range []http.HandlerFunc{
+		func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "down", http.StatusInternalServerError) },
+	} {
+		authorizer.fails.Store(&fails)
+		p.untilFiring(t, "KubeconnectReviewsFail")
+		authorizer.fails.Store(nil)
+		p.untilFiring(t)
+	}
 	return p
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -113,22 +115,40 @@ func theMemoryLimitIsAlmostReached(ctx context.Context, t *testing.T) *prometheu
 	return p
 }
 
+// largeSecrets is the number of Secrets of a mebibyte that a replica caches which is near its limit. An
+// empty replica needs 12 MB, and a megabyte more or less from one collection to the next, depending on
+// the scrape that is under way: its share of the limit would be anything from 80 to 110 %.
+const largeSecrets = 40
+
 // nearItsLimit returns an idle replica that needs most of its memory limit. A replica with a limit
 // that is too low shows how much it needs, because it has collected all garbage.
 func nearItsLimit(ctx context.Context, t *testing.T) *replica {
 	t.Helper()
+	createSecrets(ctx, t, largeSecrets, 1<<20)
 	limit := 4.0 * (1 << 20)
 	for ctx.Err() == nil {
-		idle := startReplica(ctx, t, "a", "--memory-limit", fmt.Sprintf("%.0f", limit))
+		idle := startReplica(ctx, t, "a", "--preload", "secrets", "--memory-limit", fmt.Sprintf("%.0f", limit))
 		needed := memoryNeeded(ctx, t, idle)
-		if share := needed / limit; share > 0.84 && share < 0.96 {
+		if share := needed / limit; share > 0.84 && share < 0.92 {
 			return idle
 		}
 		stop(t, idle)
-		limit = needed / 0.9
+		limit = needed / 0.88
 	}
 	t.Fatal("no limit is almost reached")
 	return nil
+}
+
+// createSecrets creates Secrets of a size in a namespace of their own.
+func createSecrets(ctx context.Context, t *testing.T, count, size int) {
+	t.Helper()
+	secrets := kit.Cluster(t).Client.CoreV1().Secrets(kit.NewNamespace(ctx, t, kit.Cluster(t)))
+	for range count {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "large-"}, Data: map[string][]byte{"data": make([]byte, size)}}
+		if _, err := secrets.Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // betweenReadings is longer than the interval at which the service reads its memory.

@@ -60,6 +60,12 @@ func TestResourceStale_FiresIfTheOnlyResourceIsForbidden(t *testing.T) {
 	theOnlyResourceIsForbidden(kit.DeadlineAfter(t, faultPatience), t).wantFired(t, "KubeconnectResourceStale")
 }
 
+// The API server answers everything but reviews.
+func TestReviewsFail_FiresForAnAuthorizerThatFails(t *testing.T) {
+	t.Parallel()
+	anAuthorizerFails(kit.DeadlineAfter(t, faultPatience), t).wantFired(t, "KubeconnectReviewsFail")
+}
+
 // A half-open link is noticed only after 15 seconds, which are 15 minutes of the recording.
 func TestUpstreamLost_FiresForAFrozenLinkToo(t *testing.T) {
 	t.Parallel()

@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/common/promslog"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
@@ -54,31 +51,16 @@ func startPrometheus(t *testing.T, targets ...*target) *prometheus {
 		}),
 	}
 	t.Cleanup(func() { _ = p.engine.Close() })
-	p.groups = p.loadRules(t)
+	groups, err := monitoring.Groups(t.Context(), p.storage, p.engine, scrapeInterval*stretch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.groups = groups
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var scraping sync.WaitGroup
 	scraping.Go(func() { p.run(ctx) })
 	t.Cleanup(func() { cancel(); scraping.Wait() })
 	return p
-}
-
-func (p *prometheus) loadRules(t *testing.T) []*rules.Group {
-	t.Helper()
-	path, err := monitoring.RulesFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	manager := rules.NewManager(&rules.ManagerOptions{
-		Context: t.Context(), Appendable: p.storage, Queryable: p.storage,
-		QueryFunc:  rules.EngineQueryFunc(p.engine, p.storage),
-		NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
-		Logger:     promslog.NewNopLogger(), NameValidationScheme: model.UTF8Validation,
-	})
-	groups, errs := manager.LoadGroups(scrapeInterval*stretch, labels.EmptyLabels(), "", nil, false, path)
-	if len(errs) > 0 {
-		t.Fatal(errors.Join(errs...))
-	}
-	return slices.Collect(maps.Values(groups))
 }
 
 func (p *prometheus) run(ctx context.Context) {
