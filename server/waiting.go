@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -37,28 +39,39 @@ func (s *starting) freshness() *kubeconnectv1.Freshness {
 
 // begun is the result of starting a stream.
 type begun[S any] struct {
-	started S
-	err     error
+	started  S
+	err      error
+	panicked any // what begin has panicked with; nil if it has returned
 }
 
 // whileWaiting calls begin, and sendWaiting at an interval until begin returns. If sendWaiting fails,
-// whileWaiting closes what begin returns.
+// whileWaiting closes what begin returns. A panic of begin continues in the goroutine of the call: there it
+// ends this call, and not the replica.
 func whileWaiting[S interface{ close() }](ctx context.Context, sendWaiting func(context.Context) error, begin func() (S, error)) (S, error) {
 	done := make(chan begun[S], 1)
 	go func() { // ends with begin, which whileWaiting waits for
-		started, err := begin()
-		done <- begun[S]{started, err}
+		var b begun[S]
+		defer func() {
+			if b.panicked = recover(); b.panicked != nil {
+				b.panicked = fmt.Sprintf("%v\n%s", b.panicked, debug.Stack())
+			}
+			done <- b
+		}()
+		b.started, b.err = begin()
 	}()
 	quiet := time.NewTimer(waitingAfter)
 	defer quiet.Stop()
 	for {
 		select {
 		case b := <-done:
+			if b.panicked != nil {
+				panic(b.panicked)
+			}
 			return b.started, b.err
 		case <-quiet.C:
 		}
 		if err := sendWaiting(ctx); err != nil {
-			if b := <-done; b.err == nil {
+			if b := <-done; b.err == nil && b.panicked == nil {
 				b.started.close()
 			}
 			var none S
