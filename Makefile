@@ -168,7 +168,7 @@ check-go: console
 	@cd tools/release && $(GO) test ./...
 
 # Python programs outside of the client.
-PROGRAMS = ../../e2e/callers/python ../../bench/python
+PROGRAMS = ../../e2e/callers/python ../../bench/python ../../bench/drills
 # The Python programs of the documentation, which have a ruff.toml of their own.
 SNIPPETS = ../../docs/snippets/python
 
@@ -260,12 +260,19 @@ informers: e2e-programs ## Write docs/informers.md: stores that follow the clust
 bench: build .venv/.installed bench-python ## Compare the service with the alternatives that callers have; takes about twenty minutes.
 	@$(GO) run ./bench
 
-# The service whose callers `make attacks` measures, such as that of another checkout.
+# The service whose callers `make attacks` and `make drills` measure, such as that of another checkout.
 SERVICE ?= bin/kubeconnect
 
 .PHONY: attacks
 attacks: build ## Measure what one caller does to another, with the service of SERVICE; takes about ten minutes.
 	@$(GO) run ./bench/attacks -service '$(SERVICE)'
+
+# The checkout with the clients of `make drills`.
+CLIENTS ?= .
+
+.PHONY: drills
+drills: build .venv/.installed ## Measure what callers see while something fails, with SERVICE and the clients of CLIENTS; takes about twelve minutes.
+	@$(GO) run ./bench/drills -service '$(SERVICE)' -clients '$(CLIENTS)'
 
 .PHONY: sizing
 sizing: build ## Write docs/sizing.md: what a service needs, against simulated clusters; takes about twenty minutes.

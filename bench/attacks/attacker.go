@@ -12,13 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/bench/callers"
 	"github.com/kubeconnect/kubeconnect/e2e/costly"
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -124,14 +124,14 @@ func runAttacker(ctx context.Context, text string) error {
 type attacker struct {
 	order
 	ctx     context.Context // of the process
-	codes   tally
+	codes   callers.Tally
 	notes   []string
 	streams sync.WaitGroup
 }
 
 // report prints what the attacker got since the last report.
 func (a *attacker) report(err error) error {
-	o := outcome{Codes: a.codes.take(), Notes: a.notes}
+	o := outcome{Codes: a.codes.Take(), Notes: a.notes}
 	if err != nil {
 		o.Error = err.Error()
 	}
@@ -188,7 +188,7 @@ func (a *attacker) openUntil(until time.Time, caller, namespace string, count in
 			first := true
 			for stream.Receive() {
 				if first {
-					a.codes.add("open")
+					a.codes.Add("open")
 					first = false
 				}
 				release()
@@ -249,15 +249,7 @@ func (a *attacker) callTimes(caller, namespace string, workers, count int, reque
 
 // result counts the result of a call, and logs the first one with each code.
 func (a *attacker) result(err error) {
-	if first := a.codes.add(codeOf(err)); first && err != nil {
-		note("%s: %.300v", a.Attack, err)
+	if first := a.codes.Add(callers.CodeOf(err)); first && err != nil {
+		callers.Note("%s: %.300v", a.Attack, err)
 	}
-}
-
-// codeOf returns the code of a call's result.
-func codeOf(err error) string {
-	if err == nil {
-		return "ok"
-	}
-	return connect.CodeOf(err).String()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/bench/callers"
 	"github.com/kubeconnect/kubeconnect/e2e/costly"
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -108,7 +108,7 @@ func patches(caller, namespace string, pace time.Duration) func(*attacker) error
 }
 
 func idle(a *attacker) error {
-	wait(a.ctx, a.Lasts)
+	callers.Wait(a.ctx, a.Lasts)
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (a *attacker) openRelated() error {
 			other.note(func() { other.counted = counts.Msg().GetTotalCount() })
 		}
 	})
-	wait(a.ctx, deliveryTime)
+	callers.Wait(a.ctx, deliveryTime)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (a *attacker) createShared() error {
 	if err != nil {
 		return err
 	}
-	wait(a.ctx, deliveryTime)
+	callers.Wait(a.ctx, deliveryTime)
 	other.mu.Lock()
 	defer other.mu.Unlock()
 	received := 0
@@ -229,7 +229,7 @@ func (a *attacker) leaveWatches() error {
 		_ = stream.Close()
 	}
 	a.result(err)
-	wait(a.ctx, a.Lasts)
+	callers.Wait(a.ctx, a.Lasts)
 	return nil
 }
 
@@ -251,5 +251,3 @@ func (a *attacker) openJoins() error {
 	listing.Wait()
 	return nil
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeconnect/kubeconnect/bench/callers"
 	"github.com/kubeconnect/kubeconnect/e2e/costly"
 )
 
@@ -38,7 +39,7 @@ func (l *lab) measureFields(ctx context.Context, to io.Writer) error {
 			return fmt.Errorf("%s: %w", request.Name, err)
 		}
 		line := got.row(request.Name)
-		note("%s", line)
+		callers.Note("%s", line)
 		text += line
 	}
 	text += "\n| Call | Codes of a caller with permissions | CPU ms of it | Codes without permissions | CPU ms |\n|---|---|---|---|---|\n"
@@ -50,7 +51,7 @@ func (l *lab) measureFields(ctx context.Context, to io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", request.Name, err)
 		}
-		note("%s", line)
+		callers.Note("%s", line)
 		text += line
 	}
 	_, err := io.WriteString(to, text)
@@ -71,7 +72,7 @@ func (c fieldCost) row(name string) string {
 	for _, n := range c.codes {
 		all += n
 	}
-	return fmt.Sprintf("| %s | %d | %s | %.1f | %.0f | %.2f |\n", name, c.open, text(c.codes), inMilliseconds(c.opening)/float64(max(all, 1)),
+	return fmt.Sprintf("| %s | %d | %s | %.1f | %.0f | %.2f |\n", name, c.open, callers.Text(c.codes), inMilliseconds(c.opening)/float64(max(all, 1)),
 		float64(c.kept)/1024/count, inMilliseconds(c.changing)/count/fieldChanges)
 }
 
@@ -87,16 +88,16 @@ func (l *lab) measureStream(ctx context.Context, request costly.Request) (c fiel
 	defer leave()
 	a := l.attackerAt(streams, s)
 	a.openStreams("evil", evilNamespace, 2, stream("Watch.resource")) // fills the cache
-	a.codes.take()
-	wait(ctx, quietTime)
+	a.codes.Take()
+	callers.Wait(ctx, quietTime)
 	before, err := usageOf(s.PID())
 	if err != nil {
 		return c, err
 	}
 	a.openUntil(time.Now().Add(fieldTimeout), "evil", evilNamespace, fieldStreams, request)
-	c.codes = a.codes.take()
+	c.codes = a.codes.Take()
 	c.open = c.codes["open"]
-	wait(ctx, quietTime)
+	callers.Wait(ctx, quietTime)
 	opened, err := usageOf(s.PID())
 	if err != nil {
 		return c, err
@@ -105,7 +106,7 @@ func (l *lab) measureStream(ctx context.Context, request costly.Request) (c fiel
 	if err := l.change(ctx); err != nil {
 		return c, err
 	}
-	wait(ctx, quietTime)
+	callers.Wait(ctx, quietTime)
 	changed, err := usageOf(s.PID())
 	c.changing = changed.cpu - opened.cpu
 	return c, err
@@ -119,14 +120,14 @@ func (l *lab) change(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wait(ctx, 300*time.Millisecond)
+		callers.Wait(ctx, 300*time.Millisecond)
 	}
 	return nil
 }
 
 // attackerAt returns an attacker in this process.
-func (l *lab) attackerAt(ctx context.Context, s *service) *attacker {
-	return &attacker{ctx: ctx, order: order{Address: s.address, Tokens: l.tokens, Lasts: fieldTimeout}}
+func (l *lab) attackerAt(ctx context.Context, s *callers.Service) *attacker {
+	return &attacker{ctx: ctx, order: order{Address: s.Address, Tokens: l.tokens, Lasts: fieldTimeout}}
 }
 
 func (l *lab) measureCall(ctx context.Context, request costly.Request) (string, error) {
@@ -139,7 +140,7 @@ func (l *lab) measureCall(ctx context.Context, request costly.Request) (string, 
 	for _, caller := range []string{"evil", "nobody"} {
 		a := l.attackerAt(ctx, s)
 		a.callTimes(caller, evilNamespace, 1, 1, call("List.resource"))
-		a.codes.take()
+		a.codes.Take()
 		before, err := usageOf(s.PID())
 		if err != nil {
 			return "", err
@@ -149,11 +150,11 @@ func (l *lab) measureCall(ctx context.Context, request costly.Request) (string, 
 		if err != nil {
 			return "", err
 		}
-		codes, count := a.codes.take(), 0
+		codes, count := a.codes.Take(), 0
 		for _, n := range codes {
 			count += n
 		}
-		line += fmt.Sprintf(" | %s | %.1f", text(codes), inMilliseconds(after.cpu-before.cpu)/float64(max(count, 1)))
+		line += fmt.Sprintf(" | %s | %.1f", callers.Text(codes), inMilliseconds(after.cpu-before.cpu)/float64(max(count, 1)))
 	}
 	return line + " |\n", nil
 }

@@ -4,19 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
+	"github.com/kubeconnect/kubeconnect/bench/callers"
 	"github.com/kubeconnect/kubeconnect/e2e/costly"
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -131,75 +127,38 @@ func (l *lab) createConfigMap(ctx context.Context, namespace, name string, data 
 	return err
 }
 
-// addCaller creates a service account, its permissions in a namespace, and a token.
-func (l *lab) addCaller(ctx context.Context, name, namespace string, verbs []string) error {
-	const home = "default"
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := l.cluster.Client.CoreV1().ServiceAccounts(home).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+// addCaller creates a service account with its permissions in a namespace.
+func (l *lab) addCaller(ctx context.Context, name, namespace string, verbs []string) (err error) {
+	if l.tokens[name], err = callers.Add(ctx, l.cluster.Client, name); err != nil || verbs == nil {
 		return err
 	}
-	if verbs != nil {
-		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: verbs},
-			{APIGroups: []string{""}, Resources: []string{"pods", "pods/log"}, Verbs: []string{"get", "list", "watch"}},
-		}}
-		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: name}},
-		}
-		if _, err := l.cluster.Client.RbacV1().Roles(namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-		if _, err := l.cluster.Client.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(7200))}}
-	request, err := l.cluster.Client.CoreV1().ServiceAccounts(home).CreateToken(ctx, name, request, metav1.CreateOptions{})
-	if err == nil {
-		l.tokens[name] = request.Status.Token
-	}
-	return err
+	return callers.Grant(ctx, l.cluster.Client, name, namespace,
+		callers.Rule(verbs, "configmaps"), callers.Rule([]string{"get", "list", "watch"}, "pods", "pods/log"))
 }
-
-// service is a running service.
-type service struct {
-	*harness.Process
-	address string
-}
-
-var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?(https?://[^\s"]+)`)
 
 // start starts a service and blocks until the caller named good is served. The caller must stop it.
-func (l *lab) start(ctx context.Context, environment ...string) (*service, error) {
-	process, err := harness.StartWith(environment, l.service,
-		"--kubeconfig", l.cluster.Kubeconfig, "--listen", "127.0.0.1:0", "--auth", "cluster", "--memory-limit", fmt.Sprint(memoryLimit))
+func (l *lab) start(ctx context.Context, environment ...string) (*callers.Service, error) {
+	s, err := callers.Start(ctx, environment, l.service, l.cluster.Kubeconfig, "--memory-limit", fmt.Sprint(memoryLimit))
 	if err != nil {
 		return nil, err
 	}
 	started, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	line, err := process.UntilPrints(started, func(line string) bool { return servingLine.MatchString(line) })
-	if err != nil {
-		_ = process.Stop()
-		return nil, err
-	}
-	s := &service{process, servingLine.FindStringSubmatch(line)[1]}
-	if err := s.untilServed(started, l.tokens["good"]); err != nil {
-		_ = process.Stop()
+	if err := untilServed(started, s, l.tokens["good"]); err != nil {
+		_ = s.Stop()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *service) untilServed(ctx context.Context, token string) error {
-	clients := dial(s.address, token)
+func untilServed(ctx context.Context, s *callers.Service, token string) error {
+	clients := dial(s.Address, token)
 	for {
 		_, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: goodNamespace})
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		wait(ctx, 100*time.Millisecond)
+		callers.Wait(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -207,62 +166,5 @@ func (s *service) untilServed(ctx context.Context, token string) error {
 func dial(address, token string) harness.Clients {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	return harness.Dial(&http.Client{Transport: bearer{token, &http.Transport{Protocols: protocols}}}, address, harness.GRPC)
-}
-
-// bearer is a transport that sends a token with each request.
-type bearer struct {
-	token string
-	base  http.RoundTripper
-}
-
-func (b bearer) RoundTrip(request *http.Request) (*http.Response, error) {
-	request = request.Clone(request.Context())
-	request.Header.Set("Authorization", "Bearer "+b.token)
-	return b.base.RoundTrip(request)
-}
-
-// wait blocks for a time, or until ctx ends.
-func wait(ctx context.Context, lasts time.Duration) {
-	timer := time.NewTimer(lasts)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// tally counts results by their codes. It is safe for concurrent use.
-type tally struct {
-	mu     sync.Mutex // guards counts
-	counts map[string]int
-}
-
-// add reports whether the code is the first of its kind since the last call of take.
-func (t *tally) add(code string) (first bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.counts == nil {
-		t.counts = map[string]int{}
-	}
-	t.counts[code]++
-	return t.counts[code] == 1
-}
-
-// take returns the counts since the last call of take.
-func (t *tally) take() map[string]int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	counts := t.counts
-	t.counts = nil
-	return counts
-}
-
-// text returns counts in the order of their codes, with commas.
-func text(counts map[string]int) string {
-	var parts []string
-	for _, code := range sortedKeys(counts) {
-		parts = append(parts, fmt.Sprintf("%s %d", code, counts[code]))
-	}
-	return strings.Join(parts, ", ")
+	return harness.Dial(&http.Client{Transport: callers.Bearer{Token: token, Base: &http.Transport{Protocols: protocols}}}, address, harness.GRPC)
 }

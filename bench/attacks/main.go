@@ -16,13 +16,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/bench/callers"
 )
 
 // settings are the values of the flags.
@@ -55,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	note("starting the control plane")
+	callers.Note("starting the control plane")
 	l, err := newLab(ctx, s)
 	if err != nil {
 		return err
@@ -91,9 +92,4 @@ func (s settings) wants(name string) bool {
 		}
 	}
 	return false
-}
-
-// note logs the progress of a run to standard error.
-func note(format string, values ...any) {
-	_, _ = io.WriteString(os.Stderr, time.Now().Format("15:04:05 ")+fmt.Sprintf(format, values...)+"\n")
 }

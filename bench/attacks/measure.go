@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/bench/callers"
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
@@ -43,7 +44,7 @@ type measured struct {
 }
 
 // during measures the service and the good caller while do runs.
-func during(ctx context.Context, s *service, clients harness.Clients, do func() (outcome, error)) (p measured, err error) {
+func during(ctx context.Context, s *callers.Service, clients harness.Clients, do func() (outcome, error)) (p measured, err error) {
 	before, err := usageOf(s.PID())
 	if err != nil {
 		return p, err
@@ -91,7 +92,7 @@ func (l *lab) measureAttacks(ctx context.Context, to io.Writer) error {
 		if !l.wants(chosen.name) {
 			continue
 		}
-		note("%s", chosen.name)
+		callers.Note("%s", chosen.name)
 		rows, err := l.measureAttack(ctx, chosen)
 		if err != nil {
 			return fmt.Errorf("%s: %w", chosen.name, err)
@@ -109,13 +110,13 @@ func (l *lab) measureAttack(ctx context.Context, chosen attack) (rows string, er
 	}
 	defer func() { _ = s.Stop() }()
 	attacker, err := startAttacker(ctx, order{
-		Attack: chosen.name, Address: s.address, Tokens: l.tokens, APIServer: l.cluster.Config.Host, CA: l.cluster.Config.CAData, Lasts: l.lasts,
+		Attack: chosen.name, Address: s.Address, Tokens: l.tokens, APIServer: l.cluster.Config.Host, CA: l.cluster.Config.CAData, Lasts: l.lasts,
 	})
 	if err != nil {
 		return "", err
 	}
-	clients := dial(s.address, l.tokens["good"])
-	before, err := during(ctx, s, clients, func() (o outcome, err error) { wait(ctx, l.lasts); return o, nil })
+	clients := dial(s.Address, l.tokens["good"])
+	before, err := during(ctx, s, clients, func() (o outcome, err error) { callers.Wait(ctx, l.lasts); return o, nil })
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +127,7 @@ func (l *lab) measureAttack(ctx context.Context, chosen attack) (rows string, er
 		}
 		if did := []bool{chosen.open != nil, chosen.act != nil}[i]; did {
 			rows += row(chosen.name, name, before, got)
-			note("%s", row(chosen.name, name, before, got))
+			callers.Note("%s", row(chosen.name, name, before, got))
 		}
 	}
 	return rows, attacker.end()
@@ -135,5 +136,5 @@ func (l *lab) measureAttack(ctx context.Context, chosen attack) (rows string, er
 func row(name, part string, before, got measured) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %.1f | %.1f | %.0f | %d | %s |\n", name, part, before.good, got.good,
 		float64(got.good.percentile(99))/float64(max(before.good.percentile(99), 1)), got.cpu.Seconds(), got.took.Seconds(), got.rss>>20,
-		strings.Join(append([]string{text(got.other.Codes)}, got.other.Notes...), " "))
+		strings.Join(append([]string{callers.Text(got.other.Codes)}, got.other.Notes...), " "))
 }

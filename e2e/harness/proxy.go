@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -41,7 +42,7 @@ func (f Fault) admits() bool { return !f.cuts() }
 // whether a target is healthy. Its address never changes.
 type Proxy struct {
 	// Set once.
-	t     testing.TB
+	fail  func(...any) // reports that the proxy cannot listen
 	tasks sync.WaitGroup
 
 	mu             sync.Mutex // guards the fields below
@@ -71,17 +72,31 @@ func StartBalancer(t testing.TB, targets ...string) *Proxy {
 
 func startProxy(t testing.TB, fault Fault, targets ...string) *Proxy {
 	t.Helper()
+	p := newProxy(t.Fatal, targets...)
+	p.Set(fault)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// NewBalancer returns a proxy to several targets for a program that is not a test. It panics if it cannot
+// listen. The caller must call Close.
+func NewBalancer(targets ...string) *Proxy {
+	return newProxy(func(problem ...any) { panic(fmt.Sprint(problem...)) }, targets...)
+}
+
+func newProxy(fail func(...any), targets ...string) *Proxy {
 	p := &Proxy{
-		t: t, targets: targets, forwarded: make(map[string]int), slowRate: defaultSlowRate,
+		fail: fail, targets: targets, forwarded: make(map[string]int), slowRate: defaultSlowRate,
 		address: "127.0.0.1:0", changed: make(chan struct{}), open: make(map[net.Conn]struct{}),
 	}
 	p.Set(None)
-	p.Set(fault)
-	t.Cleanup(func() {
-		p.Set(Refused)
-		p.tasks.Wait()
-	})
 	return p
+}
+
+// Close closes the port and all connections.
+func (p *Proxy) Close() {
+	p.Set(Refused)
+	p.tasks.Wait()
 }
 
 // Address returns the host and port of the proxy.
@@ -94,14 +109,12 @@ func (p *Proxy) Address() string {
 // Set sets the fault; None ends it. Refused and Dropped also close the open connections. Set
 // cancels a scheduled fault.
 func (p *Proxy) Set(fault Fault) {
-	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.setLocked(fault)
 }
 
 func (p *Proxy) setLocked(fault Fault) {
-	p.t.Helper()
 	p.fault, p.scheduledFault = fault, nil
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -113,7 +126,7 @@ func (p *Proxy) setLocked(fault Fault) {
 		return
 	}
 	if err := p.listenLocked(); err != nil {
-		p.t.Fatal(err)
+		p.fail(err)
 	}
 }
 

@@ -16,6 +16,20 @@ export function isConnectionClosed(message: string): boolean {
   return message.startsWith("http/2 stream closed with error code CANCEL");
 }
 
+/**
+ * Returns whether the error is that of Node.js for a call whose connection was closed or reset. Connect
+ * reports a reset as Aborted, which is the code of conflicts.
+ */
+export function isConnectionLost({ rawMessage, cause }: ConnectError): boolean {
+  return isConnectionClosed(rawMessage) || resets.has(systemCode(cause));
+}
+
+const resets: ReadonlySet<unknown> = new Set([
+  "ECONNRESET",
+  "ERR_HTTP2_INVALID_STREAM",
+  "ERR_STREAM_DESTROYED",
+]);
+
 /** Advises to use TLS if a connection without TLS is closed, or fails, before there is a response. */
 export const adviseTls: Interceptor = (next) => async (request) => {
   try {

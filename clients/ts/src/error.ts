@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { isConnectionClosed, withAdvice } from "./advice.js";
+import { isConnectionLost, withAdvice } from "./advice.js";
 import type { PatchResult } from "./patch.js";
 import { StatusSchema, type Status } from "./gen/kubeconnect/v1/status_pb.js";
 import { codeOf } from "./statuscode.js";
@@ -59,7 +59,7 @@ export class KubeconnectError extends Error {
     }
     const connectError = ConnectError.from(error);
     const status = connectError.findDetails(StatusSchema)[0];
-    const code = isConnectionClosed(connectError.rawMessage) ? Code.Unavailable : connectError.code;
+    const code = isConnectionLost(connectError) ? Code.Unavailable : connectError.code;
     const message = status?.message || withAdvice(connectError);
     return KubeconnectError.#of(code, message, status, connectError);
   }
@@ -185,7 +185,10 @@ export class UnimplementedError extends KubeconnectError {
   override readonly name = "UnimplementedError";
 }
 
-/** The service or the API server is unreachable. */
+/**
+ * The service or the API server is unreachable, or the connection was lost before the response: then a
+ * write may have been applied.
+ */
 export class UnavailableError extends KubeconnectError {
   override readonly name = "UnavailableError";
 }

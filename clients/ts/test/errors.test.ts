@@ -163,6 +163,17 @@ for (const protocol of ["grpc", "connect"] as const) {
   });
 }
 
+suite("the error of a call whose connection is lost", () => {
+  for (const code of ["ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_HTTP2_INVALID_STREAM"]) {
+    test(`with ${code} is no conflict`, () => {
+      const cause = Object.assign(new Error("lost"), { code });
+      const lost = new ConnectError("lost", Code.Aborted, undefined, undefined, cause);
+      const error = KubeconnectError.from(lost);
+      assert.deepEqual([error.name, error.code], ["UnavailableError", Code.Unavailable]);
+    });
+  }
+});
+
 suite("the error of a call", () => {
   for (const { code, reason = "", classes } of cases) {
     const name = classes[0] ?? "KubeconnectError";
