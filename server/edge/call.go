@@ -25,6 +25,7 @@ type call struct {
 	body           *body
 	releaseUnknown func() // releases the slot among requests of unknown callers
 	releases       []func()
+	decoded        []func() // called when the request is no longer needed as it was received
 	span           callSpan
 	record         callRecord
 	isHandled      bool // the request was read, and its handler has begun
@@ -52,8 +53,21 @@ func newCall(w http.ResponseWriter, r *http.Request, network string) *call {
 // onEnd registers release to be called when the handler has returned.
 func (c *call) onEnd(release func()) { c.releases = append(c.releases, release) }
 
+// requestUntilDecoded registers release to be called when the memory of the request belongs to others: see
+// [gate.reserve].
+func (c *call) requestUntilDecoded(release func()) { c.decoded = append(c.decoded, release) }
+
+// requestDecoded calls what requestUntilDecoded has registered.
+func (c *call) requestDecoded() {
+	for _, release := range c.decoded {
+		release()
+	}
+	c.decoded = nil
+}
+
 // end releases everything that the call uses.
 func (c *call) end() {
+	c.requestDecoded()
 	c.body.received()
 	if c.request.ProtoMajor == 1 && !c.body.complete {
 		// net/http reads more of the body, to reuse the connection.
@@ -121,14 +135,11 @@ func (b *body) peek(length int) []byte {
 	return begin[:n]
 }
 
-// whenReceived registers release to be called when the body has been received.
-func (b *body) whenReceived(release func()) {
-	if b.complete {
-		release()
-		return
-	}
-	stop := b.received
-	b.received = func() { stop(); release() }
+// receive reads the whole body, but at most limit bytes and one more, and returns its length. Read returns it again.
+func (b *body) receive(limit int64) int64 {
+	content, _ := io.ReadAll(io.LimitReader(b, limit+1))
+	b.peeked.Reset(content)
+	return int64(len(content))
 }
 
 // Read implements io.Reader.
@@ -136,6 +147,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.peeked.Len() > 0 {
 		return b.peeked.Read(p)
 	}
+	b.peeked.Reset(nil)
 	n := 0
 	if b.err == nil {
 		n, b.err = b.ReadCloser.Read(p)

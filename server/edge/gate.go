@@ -35,7 +35,8 @@ type gate struct {
 	replica       string       // empty: responses do not name it
 	tracer        trace.Tracer // nil without traces
 	callers       *Callers
-	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
+	received      *fairqueue.Queue // bytes of large requests that are received, by caller
+	requests      *fairqueue.Queue // bytes of requests that are decoded, by caller
 	processors    *fairqueue.Queue
 	pace          *fairqueue.Pace // of the streams of each caller; nil without limits
 	kept          *ledger.Ledger
@@ -143,8 +144,8 @@ var errGetWithoutToken = &apierrors.StatusError{ErrStatus: metav1.Status{
 const (
 	// maxWaitingCalls bounds the waiting calls of one caller.
 	maxWaitingCalls = 200
-	// maxRequestsBytes bounds the requests that are received or decoded at a time, and
-	// maxRequestsOfCaller those of one caller.
+	// maxRequestsBytes bounds the large requests that are received at a time, and the requests that are
+	// decoded; maxRequestsOfCaller bounds those of one caller.
 	maxRequestsBytes    = 64 << 20
 	maxRequestsOfCaller = maxRequestsBytes / 4
 )
@@ -154,7 +155,7 @@ func newCallQueue(perCaller int) *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Name: "other calls", Total: math.MaxInt64, PerKey: int64(perCaller), Waiting: maxWaitingCalls})
 }
 
-// newRequestQueue returns the queue for the bytes of requests.
+// newRequestQueue returns a queue for the bytes of requests.
 func newRequestQueue() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Name: "request memory", Total: maxRequestsBytes, PerKey: maxRequestsOfCaller, Waiting: maxWaitingCalls})
 }

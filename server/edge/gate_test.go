@@ -2,12 +2,15 @@ package edge
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,8 +76,8 @@ func TestRequests_WeighWhatCanBeDecoded(t *testing.T) {
 				r.ContentLength = -1
 			}
 			c := newCall(httptest.NewRecorder(), r, "")
-			if weight := weightOf(c, limit); weight != test.want {
-				t.Errorf("weighs %d, want %d", weight, test.want)
+			if length, _ := lengthOf(c, limit); length != test.want {
+				t.Errorf("has %d bytes, want %d", length, test.want)
 			}
 			if body, err := io.ReadAll(c.request.Body); err != nil || !bytes.Equal(body, []byte(test.body)) {
 				t.Errorf("parsed %q, %v", body, err)
@@ -83,26 +86,121 @@ func TestRequests_WeighWhatCanBeDecoded(t *testing.T) {
 	}
 }
 
+// sentBy returns a call of a procedure with a body.
+func sentBy(t *testing.T, procedure, contentType string, body io.Reader, length int64) *call {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, procedure, body)
+	r.Header.Set("Content-Type", contentType)
+	r.ContentLength = length
+	return newCall(httptest.NewRecorder(), r, "")
+}
+
+func specOf(procedure string) connect.Spec {
+	spec := connect.Spec{Procedure: procedure}
+	if procedure == kubeconnectv1connect.ResourceServiceWatchManyProcedure {
+		spec.StreamType = connect.StreamTypeServer
+	}
+	return spec
+}
+
+func newTestGate() *gate {
+	return &gate{callers: NewCallers(Limits{}), received: newRequestQueue(), requests: newRequestQueue()}
+}
+
 func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
+	const procedure = kubeconnectv1connect.ResourceServiceCreateProcedure
+	for name, test := range map[string]struct {
+		body  string
+		holds int // requests at a time
+	}{
+		"to be received": {strings.Repeat(" ", maxManifestBytes), 1},
+		"to be decoded":  {strings.Repeat(" ", maxRequestBytes), 1},
+		"small":          {strings.Repeat(" ", smallRequestBytes), 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				g := newTestGate()
+				hold := func(name string) error {
+					return g.reserve(t.Context(), sentBy(t, procedure, "application/proto", strings.NewReader(test.body), int64(len(test.body))), specOf(procedure), name)
+				}
+				for range test.holds {
+					if err := hold("jane"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var over *LimitError
+				began := time.Now()
+				if err := hold("jane"); test.holds == 1 && (!errors.As(err, &over) || time.Since(began) != admitPatience) {
+					t.Errorf("returned %v after %s", err, time.Since(began))
+				}
+				if err := hold("joe"); err != nil {
+					t.Errorf("another caller: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestGate_SlowRequestsHoldNothingThatOthersWaitFor has callers that send the beginning of large requests, many at
+// a time, and do not send the rest.
+func TestGate_SlowRequestsHoldNothingThatOthersWaitFor(t *testing.T) {
+	const create, watchMany, list = kubeconnectv1connect.ResourceServiceCreateProcedure, kubeconnectv1connect.ResourceServiceWatchManyProcedure, kubeconnectv1connect.ResourceServiceListProcedure
 	faketime.Test(t, func(t *testing.T) {
-		g := &gate{callers: NewCallers(Limits{}), requests: newRequestQueue()}
-		hold := func(name string) error {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, kubeconnectv1connect.ResourceServiceCreateProcedure, nil)
-			r.ContentLength = maxManifestBytes
-			return g.reserve(t.Context(), newCall(httptest.NewRecorder(), r, ""), connect.Spec{Procedure: kubeconnectv1connect.ResourceServiceCreateProcedure}, name)
+		g := newTestGate()
+		ctx, leave := context.WithCancel(t.Context())
+		var slow sync.WaitGroup
+		for i := range 20 {
+			for _, procedure := range []string{create, watchMany, list} {
+				for _, length := range []int64{-1, maxBytesOf(procedure)} {
+					body, sends := io.Pipe()
+					context.AfterFunc(ctx, func() { _ = sends.Close() })
+					slow.Go(func() {
+						_ = g.reserve(ctx, sentBy(t, procedure, "application/proto", body, length), specOf(procedure), fmt.Sprint("slow", i))
+					})
+				}
+			}
 		}
-		var over *LimitError
-		if err := hold("jane"); err != nil {
+		synctest.Wait()
+		began := time.Now()
+		for _, procedure := range []string{create, watchMany, list} {
+			text := strings.Repeat(" ", maxRequestBytes/2)
+			for _, length := range []int64{-1, int64(len(text))} {
+				c := sentBy(t, procedure, "application/proto", strings.NewReader(text), length)
+				if err := g.reserve(t.Context(), c, specOf(procedure), "jane"); err != nil || time.Since(began) > 0 {
+					t.Errorf("%s of %d bytes: %v after %s", procedure, length, err, time.Since(began))
+				}
+				c.requestDecoded()
+			}
+		}
+		leave()
+		slow.Wait()
+	})
+}
+
+// TestGate_ReservationsOfRequestsEndBeforeTheResponseIsSent has the interceptors release what was reserved: a client
+// may never read the response.
+func TestGate_ReservationsOfRequestsEndBeforeTheResponseIsSent(t *testing.T) {
+	for _, procedure := range []string{kubeconnectv1connect.ResourceServiceCreateProcedure, kubeconnectv1connect.ResourceServiceWatchManyProcedure} {
+		g := newTestGate()
+		text := strings.Repeat(" ", maxRequestBytes)
+		c := sentBy(t, procedure, "application/proto", strings.NewReader(text), int64(len(text)))
+		if err := g.reserve(t.Context(), c, specOf(procedure), "jane"); err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
-		if err := hold("jane"); !errors.As(err, &over) || time.Since(began) != admitPatience {
-			t.Errorf("returned %v after %s", err, time.Since(began))
+		held := func() int64 { return g.requests.Use().Held + g.received.Use().Held }
+		if held() == 0 {
+			t.Errorf("%s reserves nothing", procedure)
 		}
-		if err := hold("joe"); err != nil {
-			t.Errorf("another caller: %v", err)
+		ctx := context.WithValue(t.Context(), callKey{}, c)
+		_, err := chargeRequests{}.WrapUnary(func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) {
+			if held() == 0 {
+				t.Errorf("%s: the handler reserves nothing", procedure)
+			}
+			return nil, nil
+		})(ctx, nil)
+		if err != nil || held() != 0 {
+			t.Errorf("%s: %d is held while the response is sent (%v)", procedure, held(), err)
 		}
-	})
+	}
 }
 
 func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {

@@ -68,25 +68,37 @@ func valuesIn(message protoreflect.Message) (values int) {
 }
 
 // chargeRequests charges the callers of streams for their requests, which are kept while the streams are
-// open.
+// open, and ends the reservations of requests: see [gate.reserve].
 type chargeRequests struct{ serverOnly }
 
 // WrapUnary implements connect.Interceptor.
-func (chargeRequests) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
+func (chargeRequests) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		if c, ok := ctx.Value(callKey{}).(*call); ok {
+			defer c.requestDecoded()
+		}
+		return next(ctx, request)
+	}
+}
 
 // WrapStreamingHandler implements connect.Interceptor.
 func (chargeRequests) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		charge, _ := ledger.From(ctx).Charge(0) // nothing fits always
 		defer charge.Release()
-		return next(ctx, chargingConn{conn, charge})
+		decoded := func() {}
+		if c, ok := ctx.Value(callKey{}).(*call); ok {
+			decoded = c.requestDecoded
+		}
+		return next(ctx, chargingConn{conn, charge, decoded})
 	}
 }
 
 // chargingConn charges for the message that was received last.
 type chargingConn struct {
 	connect.StreamingHandlerConn
-	charge *ledger.Charge
+	charge  *ledger.Charge
+	decoded func()
 }
 
 // Receive implements connect.StreamingHandlerConn.
@@ -94,6 +106,7 @@ func (c chargingConn) Receive(message any) error {
 	if err := c.StreamingHandlerConn.Receive(message); err != nil {
 		return err
 	}
+	defer c.decoded()
 	if request, ok := message.(proto.Message); ok {
 		return c.charge.Resize(requestBytes(request))
 	}

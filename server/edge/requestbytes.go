@@ -79,43 +79,75 @@ func boundRequests(spec connect.Spec) []connect.HandlerOption {
 	return []connect.HandlerOption{connect.WithReadMaxBytes(int(maxBytesOf(spec.Procedure)))}
 }
 
-// reserve reserves the maximum bytes of the request for its caller. It releases those of a stream
-// when the request has been received, and others when the handler has returned.
+const (
+	// smallRequestBytes is the length of a request that is decoded without reservation: however many callers
+	// have reserved all of the memory, small requests do not wait for it.
+	smallRequestBytes = 4 << 10
+	// largeRequestBytes is the length of a request above which memory is reserved before the rest is received.
+	largeRequestBytes = maxRequestBytes
+)
+
+// reserve receives the request, and then reserves for its caller the memory that it takes to decode it. So a client
+// that sends slowly holds nothing that others wait for, and one that waits does not block the other requests of
+// its connection. Only the rest of a large request, which has a manifest, needs a reservation to be received.
+//
+// The reservation of a stream ends when its request is decoded: from then on the ledger has it. Other
+// reservations end when the handler has returned, before the response is sent.
 func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name string) error {
 	if isBidi(spec) {
 		return nil
 	}
-	weight := decodedBytes(spec.Procedure, weightOf(c, maxBytesOf(spec.Procedure)))
+	limit := maxBytesOf(spec.Procedure)
+	length, compressed := lengthOf(c, limit)
+	received := c.body.receive(min(limit, largeRequestBytes) + prefixBytes)
+	if received > largeRequestBytes+prefixBytes {
+		release, err := g.acquire(ctx, g.received, name, length, LimitRequestBytes, errTooManyBytes)
+		if err != nil {
+			return err
+		}
+		c.requestUntilDecoded(release)
+		received = c.body.receive(limit + prefixBytes)
+	}
 	if late := (*connect.Error)(nil); errors.As(c.body.err, &late) {
 		return late
 	}
-	release, err := g.acquire(ctx, g.requests, name, weight, LimitRequestBytes, "request size limit reached: too many bytes of your requests are in progress")
+	if !compressed && c.request.Method != http.MethodGet {
+		length = min(length, received)
+	}
+	if length <= smallRequestBytes {
+		return nil
+	}
+	release, err := g.acquire(ctx, g.requests, name, decodedBytes(spec.Procedure, length), LimitRequestBytes, errTooManyBytes)
 	if err != nil {
 		return err
 	}
-	if isStream(spec) {
-		c.body.whenReceived(release)
-	}
-	c.onEnd(release)
+	c.requestUntilDecoded(release)
 	return nil
 }
+
+const errTooManyBytes = "request size limit reached: too many bytes of requests are in progress"
 
 // prefixBytes is the length of the prefix of a message in gRPC, gRPC-Web and streams of Connect: a
 // byte of flags, and the length of the message.
 const prefixBytes = 5
 
-// weightOf returns the maximum length of a message when it is decompressed.
-func weightOf(c *call, limit int64) int64 {
+// lengthOf returns the maximum length of a message when it is decompressed, and whether it is compressed.
+func lengthOf(c *call, limit int64) (length int64, compressed bool) {
 	r := c.request
 	switch {
-	case r.Method == http.MethodGet && !strings.Contains(r.URL.RawQuery, "compression="):
-		return min(int64(len(r.URL.RawQuery)), limit)
+	case r.Method == http.MethodGet:
+		compressed = strings.Contains(r.URL.RawQuery, "compression=")
+		length = int64(len(r.URL.RawQuery))
 	case isEnveloped(r.Header.Get("Content-Type")):
-		return weightOfPrefix(c.body, limit)
-	case r.Method == http.MethodPost && r.ContentLength >= 0 && isPlain(r.Header.Get("Content-Encoding")):
-		return min(r.ContentLength, limit)
+		length, compressed = lengthInPrefix(c.body)
+	default:
+		compressed = !isPlain(r.Header.Get("Content-Encoding"))
+		length = r.ContentLength
 	}
-	return limit
+	if compressed || length < 0 {
+		return limit, compressed
+	}
+	return min(length, limit), false
 }
 
 func isEnveloped(contentType string) bool {
@@ -124,15 +156,12 @@ func isEnveloped(contentType string) bool {
 
 func isPlain(encoding string) bool { return encoding == "" || encoding == "identity" }
 
-// weightOfPrefix returns the length in the prefix of a message, or limit if the message is
-// compressed. It returns 0 for a request without a prefix, which connect rejects.
-func weightOfPrefix(b *body, limit int64) int64 {
+// lengthInPrefix returns the length in the prefix of a message, and whether the message is compressed. The length is
+// 0 for a request without a prefix, which connect rejects.
+func lengthInPrefix(b *body) (length int64, compressed bool) {
 	prefix := b.peek(prefixBytes)
-	switch {
-	case len(prefix) < prefixBytes:
-		return 0
-	case prefix[0] != 0:
-		return limit
+	if len(prefix) < prefixBytes {
+		return 0, false
 	}
-	return min(int64(binary.BigEndian.Uint32(prefix[1:])), limit)
+	return int64(binary.BigEndian.Uint32(prefix[1:])), prefix[0] != 0
 }
