@@ -94,7 +94,9 @@ func (s Stream) lacks(model *Model, state *Write, writes *Writes) string {
 	if !model.Synced || !model.isClosed(state.Version) || !s.Selection.holds(*state) {
 		return ""
 	}
-	if now, deleting := writes.at(state.Key, model.Version); now == nil || deleting || now.Version != state.Version {
+	// A bookmark behind a deletion, which may not be the only one at its version, is older than the deletion.
+	newest := newerOf(model.Newest, model.Version)
+	if now, deleting := writes.at(state.Key, newest); now == nil || deleting || now.Version != state.Version {
 		return ""
 	}
 	ended := s.Calls[len(s.Calls)-1].Ended

@@ -48,6 +48,12 @@ func TestTogether_JudgesStreamsOfSeveralCallers(t *testing.T) {
 		"it has no permission":   {streams: []Stream{{Recording: correctRecording()}, {Recording: losing(narrow(), "b"), Rights: Rights{}}}},
 		"it does not select it":  {streams: []Stream{{Recording: correctRecording()}, {Recording: &Recording{Selection: Selection{Related: Among()}, Calls: correctRecording().Calls[:1]}}}, want: 0},
 		"it has not come so far": {streams: []Stream{{Recording: correctRecording()}, {Recording: change(narrow(), func(r *Recording) { r.Calls[0].Responses = r.Calls[0].Responses[:4] })}}},
+		"it has gone further, and a bookmark is older": {streams: []Stream{
+			{Recording: change(correctRecording(), func(r *Recording) { r.Calls[0].Responses = r.Calls[0].Responses[:2] })},
+			{Recording: change(correctRecording(), func(r *Recording) {
+				r.Calls[0].Responses = append(r.Calls[0].Responses[:3], after(12, "token at 8", bookmark("8")))
+			})},
+		}},
 		"another content": {streams: []Stream{{Recording: correctRecording()}, {Recording: change(correctRecording(), func(r *Recording) {
 			r.Calls[0].Responses[1].Events[0].Object.Content = &kubeconnectv1.Object_Json{Json: []byte(`{"other":1}`)}
 		})}}, want: 1},
