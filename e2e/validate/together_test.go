@@ -59,7 +59,9 @@ func TestTogether_JudgesStreamsOfSeveralCallers(t *testing.T) {
 		})}}, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations := Together(test.streams, history())
+			writes := history()
+			writes.byKey[Key{"ns", "a"}][2].Exact = true // the deletion at version 9
+			violations := Together(test.streams, writes)
 			if len(violations) != test.want {
 				t.Errorf("%d violations, want %d: %v", len(violations), test.want, violations)
 			}
