@@ -30,17 +30,19 @@ var failures = map[string]func(*fakeAPI){
 	"it responds after a second, 500": func(api *fakeAPI) { api.takes, api.fails = time.Second, apierrors.NewInternalError(errors.New("no")) },
 }
 
-// openStreams renews the permissions of n callers as open streams do, until the context is done: an
-// attempt lasts 3 s at most, and a second passes to the next attempt. It returns the number of callers
-// whose last attempt has succeeded.
-func openStreams(ctx context.Context, a *Authorizer, n int, running *sync.WaitGroup) (renewed func() int) {
+// openStreams renews some permissions of each of n callers as open streams do, until the context is done:
+// an attempt lasts 3 s at most, and a second passes to the next attempt. It returns the number of
+// permissions whose last attempt has succeeded.
+func openStreams(ctx context.Context, a *Authorizer, n, permissions int, running *sync.WaitGroup) (renewed func() int) {
 	var mu sync.Mutex
 	valid := map[int]bool{}
-	for i := range n {
+	for i := range n * permissions {
+		attributes := in("a")
+		attributes.Name = fmt.Sprint(i % permissions)
 		running.Go(func() {
 			for ctx.Err() == nil {
 				attempt, cancel := context.WithTimeout(WithRecheck(ctx), 3*time.Second)
-				decision, err := a.Authorize(attempt, Identity{Username: fmt.Sprint("stream-", i)}, in("a"))
+				decision, err := a.Authorize(attempt, Identity{Username: fmt.Sprint("stream-", i/permissions)}, attributes)
 				cancel()
 				mu.Lock()
 				valid[i] = err == nil && decision.Allowed
@@ -73,7 +75,7 @@ func TestBreaker_BoundsTheReviewsOfAFailingAPIServer(t *testing.T) {
 				var running sync.WaitGroup
 				defer running.Wait()
 				defer stop()
-				renewed := openStreams(ctx, a, streams, &running)
+				renewed := openStreams(ctx, a, streams, 1, &running)
 				running.Go(func() {
 					for i := 0; ctx.Err() == nil; i++ {
 						running.Go(func() { _, _ = a.Authorize(ctx, Identity{Username: fmt.Sprint("call-", i)}, in("a")) })
@@ -125,7 +127,7 @@ func TestBreaker_ShowsWithinHalfAMinuteHoweverFewCallers(t *testing.T) {
 				var running sync.WaitGroup
 				defer running.Wait()
 				defer stop()
-				openStreams(ctx, a, 1, &running)
+				openStreams(ctx, a, 1, 1, &running)
 				time.Sleep(time.Second)
 				api.set(func() { fail(api) })
 				time.Sleep(35 * time.Second)
@@ -172,7 +174,7 @@ func TestAuthorizer_AnAuthorizerThatFailsDecidesNothing(t *testing.T) {
 				var running sync.WaitGroup
 				defer running.Wait()
 				defer stop()
-				renewed := openStreams(ctx, a, 10, &running)
+				renewed := openStreams(ctx, a, 10, 1, &running)
 				time.Sleep(time.Second)
 				api.set(func() {
 					api.may = func(spec authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
@@ -197,6 +199,62 @@ func TestAuthorizer_AnAuthorizerThatFailsDecidesNothing(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				if stats := a.ReviewStats(); renewed() != 10 || !stats.FailingSince.IsZero() {
 					t.Errorf("%d streams are renewed, and it reports %+v", renewed(), stats)
+				}
+			})
+		})
+	}
+}
+
+// TestBreaker_CallersWithoutADecisionBlockNoOther has a webhook that does not respond for some callers,
+// whose streams ask about 6 permissions each. Another caller is decided about at once: its new calls and its
+// stream are reviewed again every 10 seconds.
+func TestBreaker_CallersWithoutADecisionBlockNoOther(t *testing.T) {
+	for name, test := range map[string]struct {
+		callers int
+		served  time.Duration // the other caller is served from then on
+	}{
+		"one caller":   {1, 0},
+		"two callers":  {2, 0},
+		"many callers": {20, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("a")
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				defer running.Wait()
+				defer stop()
+				renewed := openStreams(ctx, a, test.callers, 6, &running)
+				time.Sleep(time.Second)
+				api.set(func() { api.hangs = "stream-" })
+				wantServed := func(seconds int, strict bool) {
+					for second := range seconds {
+						for kind, ctx := range map[string]context.Context{"call": ctx, "stream": WithRecheck(ctx)} {
+							ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+							decision, err := a.Authorize(ctx, carol, in("a"))
+							cancel()
+							if strict && (err != nil || !decision.Allowed) {
+								t.Fatalf("after %d s a %s of another caller gets %+v, %v", second, kind, decision, err)
+							}
+						}
+						time.Sleep(time.Second)
+					}
+				}
+				wantServed(30, test.served == 0)
+				wantServed(max(0, int(test.served.Seconds())-30), false)
+				before := api.askedAbout("stream-")
+				wantServed(120, true)
+				least, most := 4*test.callers, 12*test.callers
+				if reviews := api.askedAbout("stream-") - before; reviews < least || reviews > most {
+					t.Errorf("%d reviews in two minutes, want %d to %d", reviews, least, most)
+				}
+				if count := renewed(); count != 0 {
+					t.Errorf("%d permissions are renewed without a decision", count)
+				}
+				api.set(func() { api.hangs = "" })
+				wantServed(int((lookupTimeout + 2*maxProbePause).Seconds()), true)
+				if count := renewed(); count != 6*test.callers {
+					t.Errorf("%d permissions are renewed after that", count)
 				}
 			})
 		})
