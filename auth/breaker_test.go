@@ -87,7 +87,7 @@ func TestBreaker_BoundsTheReviewsOfAFailingAPIServer(t *testing.T) {
 					t.Fatalf("%d streams are renewed", count)
 				}
 				api.set(func() { fail(api) })
-				time.Sleep(30 * time.Second) // those that were sent before the breaker has opened have ended
+				time.Sleep(30 * time.Second) // those that were sent before the breaker blocks reviews have ended
 				before := api.asked()
 				time.Sleep(time.Minute)
 				if reviews, most := api.asked()-before, int(time.Minute/maxProbePause); reviews > most || reviews < 3 {
@@ -132,7 +132,7 @@ func TestBreaker_ShowsWithinHalfAMinuteHoweverFewCallers(t *testing.T) {
 				api.set(func() { fail(api) })
 				time.Sleep(35 * time.Second)
 				if a.ReviewStats().FailingSince.IsZero() {
-					t.Errorf("%d reviews have failed, and the breaker is closed", a.ReviewStats().Failed)
+					t.Errorf("%d reviews have failed, and no failure is shown", a.ReviewStats().Failed)
 				}
 			})
 		})
@@ -145,15 +145,15 @@ func TestBreaker_ShowsNothingWhenNobodyAsks(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		b := newBreaker("review")
 		for range tripAfter {
-			b.done(false, errors.New("no decision"), true)
+			b.done(nil, errors.New("no decision"), "caller")
 		}
 		for range 2 {
 			time.Sleep(shownFor - time.Second)
 			if stats := b.addTo(ReviewStats{}); stats.FailingSince.IsZero() || !stats.Unreachable {
 				t.Errorf("shows %+v", stats)
 			}
-			probe, _ := b.pass(t.Context(), true)
-			b.done(probe, errors.New("no decision"), true)
+			probe, _ := b.pass(t.Context(), "caller", true)
+			b.done(probe, errors.New("no decision"), "caller")
 		}
 		time.Sleep(shownFor)
 		if stats := b.addTo(ReviewStats{}); !stats.FailingSince.IsZero() || stats.Problem != "" || stats.Unreachable {
@@ -211,11 +211,11 @@ func TestAuthorizer_AnAuthorizerThatFailsDecidesNothing(t *testing.T) {
 func TestBreaker_CallersWithoutADecisionBlockNoOther(t *testing.T) {
 	for name, test := range map[string]struct {
 		callers int
-		served  time.Duration // the other caller is served from then on
+		atOnce  bool // the other caller is served from the beginning, and otherwise after half a minute
 	}{
-		"one caller":   {1, 0},
-		"two callers":  {2, 0},
-		"many callers": {20, time.Minute},
+		"one caller":   {1, true},
+		"two callers":  {2, true},
+		"many callers": {20, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := allowing("a")
@@ -240,8 +240,7 @@ func TestBreaker_CallersWithoutADecisionBlockNoOther(t *testing.T) {
 						time.Sleep(time.Second)
 					}
 				}
-				wantServed(30, test.served == 0)
-				wantServed(max(0, int(test.served.Seconds())-30), false)
+				wantServed(30, test.atOnce)
 				before := api.askedAbout("stream-")
 				wantServed(120, true)
 				least, most := 4*test.callers, 12*test.callers
@@ -304,10 +303,46 @@ func TestBreaker_OneCallersFailuresConcernOnlyItself(t *testing.T) {
 			if i%tripAfter == 0 {
 				err = nil
 			}
-			b.done(false, err, true)
-			if b.refuse() != nil {
+			b.done(nil, err, "caller")
+			if b.refuse("caller") != nil {
 				t.Fatalf("open after %d reviews", i)
 			}
+		}
+	})
+}
+
+// TestBreaker_TimeoutsOfSeveralCallersConcernAll has reviews of callers time out, of which one has timed out
+// already when another caller got a decision.
+func TestBreaker_TimeoutsOfSeveralCallersConcernAll(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		b := newBreaker("review")
+		timeOut := func(caller string) {
+			for range tripAfter {
+				b.done(nil, fmt.Errorf("%w: %w", errUndecided, context.DeadlineExceeded), caller)
+			}
+		}
+		timeOut("0")
+		b.done(nil, nil, "other")
+		for i := range tripCallers + 1 {
+			if b.refuse("other") != nil {
+				t.Fatalf("another caller is blocked by %d", i)
+			}
+			timeOut(fmt.Sprint(i))
+			if b.refuse(fmt.Sprint(i)) == nil {
+				t.Errorf("caller %d is not blocked", i)
+			}
+		}
+		if b.refuse("other") == nil {
+			t.Error("another caller is not blocked")
+		}
+		time.Sleep(probeYield - time.Millisecond)
+		if b.refuse("0") == nil || b.refuse("other") != nil {
+			t.Error("a caller whose reviews time out is the first to probe")
+		}
+		time.Sleep(2 * shownFor)
+		timeOut("last")
+		if len(b.callers) != 1 {
+			t.Errorf("%d callers are kept", len(b.callers))
 		}
 	})
 }
@@ -317,19 +352,20 @@ func TestBreaker_ProbeWithoutAnOutcomeIsFollowedByAnother(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		b := newBreaker("review")
 		for range tripAfter {
-			b.done(false, errors.New("no decision"), true)
+			b.done(nil, errors.New("no decision"), "caller")
 		}
 		for range 2 {
-			probe, err := b.pass(t.Context(), true)
-			if !probe || err != nil {
+			must(t, b.await(t.Context(), "caller"))
+			probe, err := b.pass(t.Context(), "caller", true)
+			if probe == nil || err != nil {
 				t.Fatal(probe, err)
 			}
-			b.done(probe, context.Canceled, true)
+			b.done(probe, context.Canceled, "caller")
 		}
-		probe, _ := b.pass(t.Context(), true)
-		b.done(probe, nil, true)
-		if probe, err := b.pass(t.Context(), false); probe || err != nil {
-			t.Errorf("after a decision: %t, %v", probe, err)
+		probe, _ := b.pass(t.Context(), "caller", true)
+		b.done(probe, nil, "caller")
+		if probe, err := b.pass(t.Context(), "caller", false); probe != nil || err != nil {
+			t.Errorf("after a decision: %v, %v", probe, err)
 		}
 	})
 }
