@@ -143,7 +143,7 @@ func newBreaker(name string) *breaker {
 
 // blockedError reports that a review was not sent, because a gate is closed.
 type blockedError struct {
-	what    string // is missing
+	what    string // the API server has not done
 	since   time.Time
 	retryIn time.Duration
 }
