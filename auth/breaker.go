@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,11 +17,14 @@ import (
 )
 
 const (
-	// tripAfter is the number of reviews in a row without a decision after which a breaker opens. It also
-	// opens when all reviews have failed for tripTime, because few callers cause few reviews, and each may
-	// take lookupTimeout to fail.
+	// tripAfter is the number of failures in a row after which a gate closes. It also closes when all
+	// reviews have failed for tripTime, because few callers cause few reviews, and each may take
+	// lookupTimeout to fail.
 	tripAfter = 5
 	tripTime  = lookupTimeout
+	// tripCallers is the number of callers whose reviews must have timed out since the last decision, before
+	// their timeouts count for all callers. An authorizer may not respond for some callers only.
+	tripCallers = 3
 	// shownFor is the time for which a failure is shown. While callers or streams wait for a decision,
 	// another review follows sooner. Without them none follows, and nothing shows that it would fail.
 	shownFor = time.Minute
@@ -28,7 +33,10 @@ const (
 	minProbePause = 500 * time.Millisecond
 	maxProbePause = 5 * time.Second
 	probeJitter   = 0.2
-	// recoveryRate and recoveryBurst bound the reviews each second after a breaker has closed, because
+	// probeYield is how much later a caller whose reviews time out may probe the gate of all callers: another
+	// caller, whose stream tries again after a second, is more likely to get a decision.
+	probeYield = 2 * time.Second
+	// recoveryRate and recoveryBurst bound the reviews each second after the gate of all callers has opened, because
 	// all open streams wait for a review then. The rate doubles after each recoveryStep, until fewer
 	// reviews are requested.
 	recoveryRate  = 100
@@ -41,97 +49,192 @@ const (
 
 // breaker bounds the reviews of one kind that are sent to an API server which gives no decisions.
 //
-// It is closed at first: reviews pass. After tripAfter failures in a row, or tripTime with nothing but
-// failures, it opens: reviews of new calls fail at once, and those of open streams wait. From time to
-// time one review passes as a probe. The first response closes the breaker, and the waiting reviews
-// pass at a bounded rate.
+// Reviews pass the gate of all callers, and a gate of their caller. A gate is open at first. It closes after
+// tripAfter failures in a row, or tripTime with nothing but failures: reviews of new calls fail at once, and
+// those of open streams wait. From time to time one review passes as a probe.
+//
+// A timeout at an API server that can be reached counts for its caller. It counts for all callers only
+// if the reviews of tripCallers callers have timed out since the last response to another caller. Every
+// other failure counts for all callers. The first response opens the gate of all callers, and that of its
+// own caller; the waiting reviews then pass at a bounded rate.
 //
 // Its methods are safe for concurrent use.
 type breaker struct {
 	name string // of the review; set once
 
-	mu           sync.Mutex // guards the fields below
-	failures     int        // since the last decision
-	failingSince time.Time  // the time of the first of them
-	failedAt     time.Time  // the time of the last of them
-	decidedAt    time.Time  // the time of the last decision
-	problem      string     // of the last failure
-	unreachable  bool       // the API server was not reached for the last failure
-	open         bool
-	probing      bool          // a probe is under way
-	pause        wait.Backoff  // until the next probe
-	probeAt      time.Time     // the time of the next probe
-	changed      chan struct{} // closed when open or probing changes
-	recovering   *rate.Limiter // nil if the rate is not bounded
-	closedAt     time.Time     // the time at which recovering began
+	mu          sync.Mutex // guards the fields below
+	failures    failureRun // of all kinds, since the last decision
+	decidedAt   time.Time  // the time of the last decision
+	problem     string     // of the last failure
+	unreachable bool       // the API server was not reached for the last failure
+	all         gate
+	callers     map[string]*gate // of callers whose reviews have timed out in the last minute, and not been answered since
+	changed     chan struct{}    // closed when a gate opens, or a probe has ended
+	recovering  *rate.Limiter    // nil if the rate is not bounded
+	openedAt    time.Time        // the time at which recovering began
 }
 
-func newBreaker(name string) *breaker { return &breaker{name: name, changed: make(chan struct{})} }
+// failureRun counts failures in a row.
+type failureRun struct {
+	count int
+	since time.Time // the time of the first
+	last  time.Time
+}
 
-// blockedError reports that a review was not sent, because the breaker is open.
+func (f *failureRun) add() {
+	f.last = time.Now()
+	if f.count == 0 {
+		f.since = f.last
+	}
+	f.count++
+}
+
+// persist reports whether the failures show that there are no decisions.
+func (f *failureRun) persist() bool {
+	return f.count >= tripAfter || f.count > 0 && f.last.Sub(f.since) >= tripTime
+}
+
+// gate blocks reviews after failures.
+type gate struct {
+	failures failureRun
+	closed   bool
+	probing  bool         // a probe is under way
+	pause    wait.Backoff // until the next probe
+	probeAt  time.Time    // the time of the next probe
+	excused  bool         // another caller's review was answered since the first failure of this caller
+}
+
+// blocksFor returns the time for which a gate blocks reviews that may be a probe some time after it is due: 0
+// if one may pass.
+func (g *gate) blocksFor(afterDue time.Duration) time.Duration {
+	switch {
+	case !g.closed:
+		return 0
+	case g.probing:
+		return maxProbePause // or until the probe ends
+	}
+	return max(0, time.Until(g.probeAt.Add(afterDue)))
+}
+
+// fail records a failure. It reports whether the gate closes.
+func (g *gate) fail(probe bool, err error) (closes bool) {
+	g.failures.add()
+	switch {
+	case !g.closed && g.failures.persist():
+		closes, g.closed, g.probing = true, true, false
+		g.pause = wait.Backoff{Duration: minProbePause, Factor: 2, Steps: 10, Cap: maxProbePause, Jitter: probeJitter}
+	case !g.closed || !probe:
+		return false // it was sent before the gate closed
+	}
+	pause := g.pause.Step()
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		pause = max(pause, min(time.Duration(seconds)*time.Second, maxProbePause))
+	}
+	g.probeAt = time.Now().Add(pause)
+	return closes
+}
+
+// probe lists the closed gates that a review has passed as a probe.
+type probe []*gate
+
+func newBreaker(name string) *breaker {
+	return &breaker{name: name, callers: map[string]*gate{}, changed: make(chan struct{})}
+}
+
+// blockedError reports that a review was not sent, because a gate is closed.
 type blockedError struct {
+	what    string // the API server has not done
 	since   time.Time
 	retryIn time.Duration
 }
 
 func (e *blockedError) Error() string {
-	return fmt.Sprintf("the API server has not answered reviews for %s", time.Since(e.since).Round(time.Second))
+	return fmt.Sprintf("the API server has not %s for %s", e.what, time.Since(e.since).Round(time.Second))
 }
 
-// refuse returns a blockedError if the breaker is open and no probe is due, or nil.
-func (b *breaker) refuse() error {
+// refuse returns a blockedError if a gate is closed for a caller and no probe is due, or nil.
+func (b *breaker) refuse(caller string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.open && (b.probing || time.Now().Before(b.probeAt)) {
-		return b.blockedLocked()
+	_, err := b.blockedLocked(caller)
+	return err
+}
+
+// blockedLocked returns the time until another attempt and a blockedError, or nil if a review may be sent.
+func (b *breaker) blockedLocked(caller string) (time.Duration, error) {
+	for _, g := range b.closedLocked(caller) {
+		var afterDue time.Duration
+		if g == &b.all && b.callers[caller] != nil {
+			afterDue = probeYield
+		}
+		if remaining := g.blocksFor(afterDue); remaining > 0 {
+			blocked := &blockedError{"answered reviews", g.failures.since, max(time.Until(g.probeAt), minProbePause)}
+			if g != &b.all {
+				blocked.what = "decided about this caller"
+			}
+			return remaining, blocked
+		}
 	}
-	return nil
+	return 0, nil
 }
 
-func (b *breaker) blockedLocked() error {
-	return &blockedError{since: b.failingSince, retryIn: max(time.Until(b.probeAt), minProbePause)}
+// closedLocked returns the closed gates of a caller.
+func (b *breaker) closedLocked(caller string) (closed probe) {
+	for _, g := range []*gate{&b.all, b.callers[caller]} {
+		if g != nil && g.closed {
+			closed = append(closed, g)
+		}
+	}
+	return closed
 }
 
-// pass blocks until a review may be sent. The caller must call done after the review, with the
-// returned probe. If patient is false and the breaker is open, pass fails with a blockedError.
-func (b *breaker) pass(ctx context.Context, patient bool) (probe bool, err error) {
+// await blocks until a review of a caller may be sent.
+func (b *breaker) await(ctx context.Context, caller string) error {
 	for {
 		b.mu.Lock()
-		due := time.Until(b.probeAt)
-		changed, blocked := b.changed, b.blockedLocked()
-		switch {
-		case !b.open:
-			recovering := b.recoveringLocked()
-			b.mu.Unlock()
-			return false, awaitRecovery(ctx, recovering, patient)
-		case !b.probing && due <= 0:
-			b.setLocked(true, true)
-			b.mu.Unlock()
-			return true, nil
-		case b.probing:
-			due = maxProbePause // changed is closed before that, or then
-		}
+		remaining, err := b.blockedLocked(caller)
+		changed := b.changed
 		b.mu.Unlock()
-		if !patient {
-			return false, blocked
+		if err == nil {
+			return nil
 		}
 		select {
 		case <-changed:
-		case <-time.After(due):
+		case <-time.After(remaining):
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
+}
+
+// pass returns a blockedError if a review may not be sent, and otherwise blocks until the rate of a recovery
+// allows it. The caller must then call done after the review, with the returned probe.
+func (b *breaker) pass(ctx context.Context, caller string, patient bool) (probe, error) {
+	b.mu.Lock()
+	if _, err := b.blockedLocked(caller); err != nil {
+		b.mu.Unlock()
+		return nil, err
+	}
+	if closed := b.closedLocked(caller); closed != nil {
+		for _, g := range closed {
+			g.probing = true
+		}
+		b.mu.Unlock()
+		return closed, nil
+	}
+	recovering := b.recoveringLocked()
+	b.mu.Unlock()
+	return nil, awaitRecovery(ctx, recovering, patient)
 }
 
 // recoveringLocked returns the bound of the rate, or nil if there is none any more.
 func (b *breaker) recoveringLocked() *rate.Limiter {
 	switch {
 	case b.recovering == nil:
-	case b.recovering.Tokens() >= recoveryBurst && time.Since(b.closedAt) >= minRecovery:
+	case b.recovering.Tokens() >= recoveryBurst && time.Since(b.openedAt) >= minRecovery:
 		b.recovering = nil
 	default:
-		b.recovering.SetLimit(rate.Limit(recoveryRate * math.Pow(2, math.Floor(time.Since(b.closedAt).Seconds()/recoveryStep.Seconds()))))
+		b.recovering.SetLimit(rate.Limit(recoveryRate * math.Pow(2, math.Floor(time.Since(b.openedAt).Seconds()/recoveryStep.Seconds()))))
 	}
 	return b.recovering
 }
@@ -156,78 +259,99 @@ func awaitRecovery(ctx context.Context, recovering *rate.Limiter, patient bool) 
 	}
 }
 
-// done records the outcome of a review that has passed. context.Canceled means that it has none, and so
-// does a timeout unless blamesTimeouts is set. A canceled probe is followed by another.
-func (b *breaker) done(probe bool, err error, blamesTimeouts bool) {
+// done records the outcome of a caller's review that has passed. The caller is empty if it is not known.
+// context.Canceled means that a review has no outcome, and so does the timeout of an unknown caller unless it
+// is a probe. A canceled probe is followed by another.
+func (b *breaker) done(p probe, err error, caller string) {
 	var hidden *tokenReviewError
 	if errors.As(err, &hidden) {
 		err = hidden.cause
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case errors.Is(err, context.Canceled), !probe && !blamesTimeouts && errors.Is(err, context.DeadlineExceeded):
-	case err == nil || aboutTheQuestion(err):
-		b.failures, b.decidedAt = 0, time.Now()
-		b.closeLocked()
-		return
-	case errors.Is(err, errAuthorizerFails): // only for some callers, perhaps: it is shown, and blocks no others
-		b.recordLocked(err)
-		b.closeLocked()
-		return
-	default:
-		b.failLocked(probe, err)
+	for _, g := range p {
+		g.probing = false
 	}
-	if probe && b.open {
-		b.setLocked(true, false)
+	switch {
+	case errors.Is(err, context.Canceled), caller == "" && p == nil && errors.Is(err, context.DeadlineExceeded):
+	case err == nil || aboutTheQuestion(err):
+		b.failures, b.decidedAt = failureRun{}, time.Now()
+		b.respondedLocked(caller)
+	case errors.Is(err, errAuthorizerFails): // only for some callers, perhaps: it is shown, and blocks nobody
+		b.recordLocked(err)
+		b.respondedLocked(caller)
+	default:
+		b.recordLocked(err)
+		b.failLocked(p, err, caller)
+	}
+	if p != nil {
+		b.changeLocked()
 	}
 }
 
-func (b *breaker) closeLocked() {
-	if !b.open {
-		return
+// respondedLocked records that the API server has responded to a review of a caller.
+func (b *breaker) respondedLocked(caller string) {
+	if b.callers[caller] != nil {
+		delete(b.callers, caller)
+		b.changeLocked()
 	}
-	slog.Info("the API server answers reviews of callers again", "review", b.name, "after", time.Since(b.failingSince).Round(time.Millisecond))
-	b.closedAt = time.Now()
-	b.recovering = rate.NewLimiter(recoveryRate, recoveryBurst)
-	b.recovering.AllowN(time.Now(), recoveryBurst)
-	b.setLocked(false, false)
+	for _, g := range b.callers {
+		g.excused = true
+	}
+	if b.all.closed {
+		slog.Info("the API server answers reviews of callers again", "review", b.name, "after", time.Since(b.all.failures.since).Round(time.Millisecond))
+		b.openedAt = time.Now()
+		b.recovering = rate.NewLimiter(recoveryRate, recoveryBurst)
+		b.recovering.AllowN(time.Now(), recoveryBurst)
+		b.changeLocked()
+	}
+	b.all = gate{}
 }
 
 // recordLocked records a failure.
 func (b *breaker) recordLocked(err error) {
-	b.failedAt = time.Now()
-	if b.failures == 0 {
-		b.failingSince = b.failedAt
-	}
-	b.failures++
+	b.failures.add()
 	b.problem, b.unreachable = problemOf(err)
 }
 
-// failsLocked reports whether the failures show that the API server gives no decisions.
-func (b *breaker) failsLocked() bool {
-	return b.failures >= tripAfter || b.failures > 0 && b.failedAt.Sub(b.failingSince) >= tripTime
+// failLocked records a failure at the gates that it concerns.
+func (b *breaker) failLocked(p probe, err error, caller string) {
+	own := b.gateOfLocked(caller, err)
+	probesAll := slices.Contains(p, &b.all)
+	if own == nil || probesAll || !own.excused && b.suspectsLocked() >= tripCallers {
+		if b.all.fail(probesAll, err) {
+			slog.Warn("the API server does not answer reviews of callers: calls fail, and streams are stale", "review", b.name, "problem", b.problem)
+		}
+	}
+	if own != nil {
+		own.fail(slices.Contains(p, own), err)
+	}
 }
 
-func (b *breaker) failLocked(probe bool, err error) {
-	b.recordLocked(err)
-	switch {
-	case !b.open && b.failsLocked():
-		slog.Warn("the API server does not answer reviews of callers: calls fail, and streams are stale", "review", b.name, "problem", b.problem)
-		b.pause = wait.Backoff{Duration: minProbePause, Factor: 2, Steps: 10, Cap: maxProbePause, Jitter: probeJitter}
-		b.setLocked(true, false)
-	case !probe:
-		return // it was sent before the breaker opened
+// gateOfLocked returns the gate of a caller if a failure may concern only that caller, or nil.
+func (b *breaker) gateOfLocked(caller string, err error) *gate {
+	if caller == "" || !errors.Is(err, errUndecided) {
+		return nil
 	}
-	pause := b.pause.Step()
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		pause = max(pause, min(time.Duration(seconds)*time.Second, maxProbePause))
+	maps.DeleteFunc(b.callers, func(_ string, g *gate) bool { return !g.probing && time.Since(g.failures.last) > shownFor })
+	if b.callers[caller] == nil {
+		b.callers[caller] = &gate{}
 	}
-	b.probeAt = time.Now().Add(pause)
+	return b.callers[caller]
 }
 
-func (b *breaker) setLocked(open, probing bool) {
-	b.open, b.probing = open, probing
+// suspectsLocked returns the number of callers whose reviews have timed out since the last response to another.
+func (b *breaker) suspectsLocked() (count int) {
+	for _, g := range b.callers {
+		if !g.excused {
+			count++
+		}
+	}
+	return count
+}
+
+// changeLocked wakes the reviews that wait.
+func (b *breaker) changeLocked() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
@@ -237,8 +361,8 @@ func (b *breaker) addTo(stats ReviewStats) ReviewStats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	stats.DecidedAt = b.decidedAt
-	if b.failsLocked() && time.Since(b.failedAt) < shownFor {
-		stats.FailingSince, stats.Problem, stats.Unreachable = b.failingSince, b.problem, b.unreachable
+	if b.failures.persist() && time.Since(b.failures.last) < shownFor {
+		stats.FailingSince, stats.Problem, stats.Unreachable = b.failures.since, b.problem, b.unreachable
 	}
 	return stats
 }

@@ -30,17 +30,19 @@ var failures = map[string]func(*fakeAPI){
 	"it responds after a second, 500": func(api *fakeAPI) { api.takes, api.fails = time.Second, apierrors.NewInternalError(errors.New("no")) },
 }
 
-// openStreams renews the permissions of n callers as open streams do, until the context is done: an
-// attempt lasts 3 s at most, and a second passes to the next attempt. It returns the number of callers
-// whose last attempt has succeeded.
-func openStreams(ctx context.Context, a *Authorizer, n int, running *sync.WaitGroup) (renewed func() int) {
+// openStreams renews some permissions of each of n callers as open streams do, until the context is done:
+// an attempt lasts 3 s at most, and a second passes to the next attempt. It returns the number of
+// permissions whose last attempt has succeeded.
+func openStreams(ctx context.Context, a *Authorizer, n, permissions int, running *sync.WaitGroup) (renewed func() int) {
 	var mu sync.Mutex
 	valid := map[int]bool{}
-	for i := range n {
+	for i := range n * permissions {
+		attributes := in("a")
+		attributes.Name = fmt.Sprint(i % permissions)
 		running.Go(func() {
 			for ctx.Err() == nil {
 				attempt, cancel := context.WithTimeout(WithRecheck(ctx), 3*time.Second)
-				decision, err := a.Authorize(attempt, Identity{Username: fmt.Sprint("stream-", i)}, in("a"))
+				decision, err := a.Authorize(attempt, Identity{Username: fmt.Sprint("stream-", i/permissions)}, attributes)
 				cancel()
 				mu.Lock()
 				valid[i] = err == nil && decision.Allowed
@@ -73,7 +75,7 @@ func TestBreaker_BoundsTheReviewsOfAFailingAPIServer(t *testing.T) {
 				var running sync.WaitGroup
 				defer running.Wait()
 				defer stop()
-				renewed := openStreams(ctx, a, streams, &running)
+				renewed := openStreams(ctx, a, streams, 1, &running)
 				running.Go(func() {
 					for i := 0; ctx.Err() == nil; i++ {
 						running.Go(func() { _, _ = a.Authorize(ctx, Identity{Username: fmt.Sprint("call-", i)}, in("a")) })
@@ -85,7 +87,7 @@ func TestBreaker_BoundsTheReviewsOfAFailingAPIServer(t *testing.T) {
 					t.Fatalf("%d streams are renewed", count)
 				}
 				api.set(func() { fail(api) })
-				time.Sleep(30 * time.Second) // those that were sent before the breaker has opened have ended
+				time.Sleep(30 * time.Second) // those that were sent before the breaker blocks reviews have ended
 				before := api.asked()
 				time.Sleep(time.Minute)
 				if reviews, most := api.asked()-before, int(time.Minute/maxProbePause); reviews > most || reviews < 3 {
@@ -125,12 +127,12 @@ func TestBreaker_ShowsWithinHalfAMinuteHoweverFewCallers(t *testing.T) {
 				var running sync.WaitGroup
 				defer running.Wait()
 				defer stop()
-				openStreams(ctx, a, 1, &running)
+				openStreams(ctx, a, 1, 1, &running)
 				time.Sleep(time.Second)
 				api.set(func() { fail(api) })
 				time.Sleep(35 * time.Second)
 				if a.ReviewStats().FailingSince.IsZero() {
-					t.Errorf("%d reviews have failed, and the breaker is closed", a.ReviewStats().Failed)
+					t.Errorf("%d reviews have failed, and no failure is shown", a.ReviewStats().Failed)
 				}
 			})
 		})
@@ -143,15 +145,15 @@ func TestBreaker_ShowsNothingWhenNobodyAsks(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		b := newBreaker("review")
 		for range tripAfter {
-			b.done(false, errors.New("no decision"), true)
+			b.done(nil, errors.New("no decision"), "caller")
 		}
 		for range 2 {
 			time.Sleep(shownFor - time.Second)
 			if stats := b.addTo(ReviewStats{}); stats.FailingSince.IsZero() || !stats.Unreachable {
 				t.Errorf("shows %+v", stats)
 			}
-			probe, _ := b.pass(t.Context(), true)
-			b.done(probe, errors.New("no decision"), true)
+			probe, _ := b.pass(t.Context(), "caller", true)
+			b.done(probe, errors.New("no decision"), "caller")
 		}
 		time.Sleep(shownFor)
 		if stats := b.addTo(ReviewStats{}); !stats.FailingSince.IsZero() || stats.Problem != "" || stats.Unreachable {
@@ -172,7 +174,7 @@ func TestAuthorizer_AnAuthorizerThatFailsDecidesNothing(t *testing.T) {
 				var running sync.WaitGroup
 				defer running.Wait()
 				defer stop()
-				renewed := openStreams(ctx, a, 10, &running)
+				renewed := openStreams(ctx, a, 10, 1, &running)
 				time.Sleep(time.Second)
 				api.set(func() {
 					api.may = func(spec authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
@@ -197,6 +199,61 @@ func TestAuthorizer_AnAuthorizerThatFailsDecidesNothing(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				if stats := a.ReviewStats(); renewed() != 10 || !stats.FailingSince.IsZero() {
 					t.Errorf("%d streams are renewed, and it reports %+v", renewed(), stats)
+				}
+			})
+		})
+	}
+}
+
+// TestBreaker_CallersWithoutADecisionBlockNoOther has a webhook that does not respond for some callers,
+// whose streams ask about 6 permissions each. Another caller is decided about at once: its new calls and its
+// stream are reviewed again every 10 seconds.
+func TestBreaker_CallersWithoutADecisionBlockNoOther(t *testing.T) {
+	for name, test := range map[string]struct {
+		callers int
+		atOnce  bool // the other caller is served from the beginning, and otherwise after half a minute
+	}{
+		"one caller":   {1, true},
+		"two callers":  {2, true},
+		"many callers": {20, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("a")
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				defer running.Wait()
+				defer stop()
+				renewed := openStreams(ctx, a, test.callers, 6, &running)
+				time.Sleep(time.Second)
+				api.set(func() { api.hangs = "stream-" })
+				wantServed := func(seconds int, strict bool) {
+					for second := range seconds {
+						for kind, ctx := range map[string]context.Context{"call": ctx, "stream": WithRecheck(ctx)} {
+							ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+							decision, err := a.Authorize(ctx, carol, in("a"))
+							cancel()
+							if strict && (err != nil || !decision.Allowed) {
+								t.Fatalf("after %d s a %s of another caller gets %+v, %v", second, kind, decision, err)
+							}
+						}
+						time.Sleep(time.Second)
+					}
+				}
+				wantServed(30, test.atOnce)
+				before := api.askedAbout("stream-")
+				wantServed(120, true)
+				least, most := 4*test.callers, 12*test.callers
+				if reviews := api.askedAbout("stream-") - before; reviews < least || reviews > most {
+					t.Errorf("%d reviews in two minutes, want %d to %d", reviews, least, most)
+				}
+				if count := renewed(); count != 0 {
+					t.Errorf("%d permissions are renewed without a decision", count)
+				}
+				api.set(func() { api.hangs = "" })
+				wantServed(int((lookupTimeout + 2*maxProbePause).Seconds()), true)
+				if count := renewed(); count != 6*test.callers {
+					t.Errorf("%d permissions are renewed after that", count)
 				}
 			})
 		})
@@ -246,10 +303,46 @@ func TestBreaker_OneCallersFailuresConcernOnlyItself(t *testing.T) {
 			if i%tripAfter == 0 {
 				err = nil
 			}
-			b.done(false, err, true)
-			if b.refuse() != nil {
+			b.done(nil, err, "caller")
+			if b.refuse("caller") != nil {
 				t.Fatalf("open after %d reviews", i)
 			}
+		}
+	})
+}
+
+// TestBreaker_TimeoutsOfSeveralCallersConcernAll has reviews of callers time out, of which one has timed out
+// already when another caller got a decision.
+func TestBreaker_TimeoutsOfSeveralCallersConcernAll(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		b := newBreaker("review")
+		timeOut := func(caller string) {
+			for range tripAfter {
+				b.done(nil, fmt.Errorf("%w: %w", errUndecided, context.DeadlineExceeded), caller)
+			}
+		}
+		timeOut("0")
+		b.done(nil, nil, "other")
+		for i := range tripCallers + 1 {
+			if b.refuse("other") != nil {
+				t.Fatalf("another caller is blocked by %d", i)
+			}
+			timeOut(fmt.Sprint(i))
+			if b.refuse(fmt.Sprint(i)) == nil {
+				t.Errorf("caller %d is not blocked", i)
+			}
+		}
+		if b.refuse("other") == nil {
+			t.Error("another caller is not blocked")
+		}
+		time.Sleep(probeYield - time.Millisecond)
+		if b.refuse("0") == nil || b.refuse("other") != nil {
+			t.Error("a caller whose reviews time out is the first to probe")
+		}
+		time.Sleep(2 * shownFor)
+		timeOut("last")
+		if len(b.callers) != 1 {
+			t.Errorf("%d callers are kept", len(b.callers))
 		}
 	})
 }
@@ -259,19 +352,20 @@ func TestBreaker_ProbeWithoutAnOutcomeIsFollowedByAnother(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		b := newBreaker("review")
 		for range tripAfter {
-			b.done(false, errors.New("no decision"), true)
+			b.done(nil, errors.New("no decision"), "caller")
 		}
 		for range 2 {
-			probe, err := b.pass(t.Context(), true)
-			if !probe || err != nil {
+			must(t, b.await(t.Context(), "caller"))
+			probe, err := b.pass(t.Context(), "caller", true)
+			if probe == nil || err != nil {
 				t.Fatal(probe, err)
 			}
-			b.done(probe, context.Canceled, true)
+			b.done(probe, context.Canceled, "caller")
 		}
-		probe, _ := b.pass(t.Context(), true)
-		b.done(probe, nil, true)
-		if probe, err := b.pass(t.Context(), false); probe || err != nil {
-			t.Errorf("after a decision: %t, %v", probe, err)
+		probe, _ := b.pass(t.Context(), "caller", true)
+		b.done(probe, nil, "caller")
+		if probe, err := b.pass(t.Context(), "caller", false); probe != nil || err != nil {
+			t.Errorf("after a decision: %v, %v", probe, err)
 		}
 	})
 }

@@ -44,7 +44,9 @@
 //     one at a time is sent as a probe, with an exponential, random pause of up to 6 seconds between
 //     them. Meanwhile reviews of new calls fail at once with the time to call again, and those of
 //     open streams wait. [ReviewStats] has the reason, and whether the API server can be reached.
-//     Evaluation errors do not have that effect, because they may concern some callers only. After
+//     Timeouts at an API server that can be reached have that effect only on their own caller, until
+//     reviews of 3 callers have timed out since the last response to another caller: an authorizer may
+//     not respond for some callers only. Evaluation errors do not have that effect at all. After
 //     the first decision, 100 reviews a second pass, and twice as many after each 5 seconds, until
 //     fewer are requested. With AuthorizerOptions.Grace and ClusterAuthenticatorOptions.Grace, the
 //     last decision counts for longer meanwhile, unless a change of RBAC that affects the caller, or

@@ -66,8 +66,8 @@ func unauthenticated(format string, args ...any) error {
 // unavailable returns the error for a question that the cluster could not be asked. It does not
 // contain the API server's status: a 401 or 403 would concern the service, and callers would apply
 // it to themselves. If the caller's own context is done, it returns the cause of that. The details
-// are only in the log, because they contain addresses inside the cluster. If the review was not sent,
-// because the breaker is open, the error contains the time to call again.
+// are only in the log, because they contain addresses inside the cluster. If the breaker has blocked
+// the review, the error contains the time to call again.
 func unavailable(ctx context.Context, question string, err error) error {
 	var blocked *blockedError
 	switch {

@@ -33,6 +33,7 @@ type fakeAPI struct {
 	reviews   []authorizationv1.SubjectAccessReviewSpec
 	takes     time.Duration // the time before a response
 	fails     error         // returned instead of a response; without a connection if it is no status
+	hangs     string        // the prefix of the users whose reviews of permissions get no response; "" is none
 	user      authenticationv1.TokenReviewStatus
 	refuses   string // the prefix of rejected tokens, in addition to those that user rejects; "" is none
 	may       func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus
@@ -59,6 +60,18 @@ func (api *fakeAPI) set(change func()) {
 	change()
 }
 
+// askedAbout returns the number of reviews of the permissions of users with a prefix.
+func (api *fakeAPI) askedAbout(prefix string) (count int) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	for _, spec := range api.reviews {
+		if strings.HasPrefix(spec.User, prefix) {
+			count++
+		}
+	}
+	return count
+}
+
 // asked returns the number of reviews, of tokens and of permissions.
 func (api *fakeAPI) asked() int {
 	api.mu.Lock()
@@ -69,7 +82,11 @@ func (api *fakeAPI) asked() int {
 func (api *fakeAPI) roundTrip(r *http.Request) (*http.Response, error) {
 	api.mu.Lock()
 	takes, fails := api.takes, api.fails
+	reviews := len(api.reviews)
 	answer := api.answerLocked(r)
+	if api.hangs != "" && len(api.reviews) > reviews && strings.HasPrefix(api.reviews[reviews].User, api.hangs) {
+		takes = time.Hour
+	}
 	api.underWay++
 	api.most = max(api.most, api.underWay)
 	api.mu.Unlock()

@@ -105,10 +105,10 @@ func (l *queuedLookup) end() {
 // reconnecting gains nothing.
 func (*queuedLookup) keepsWaiting() bool { return true }
 
-// blamesTimeouts implements slot. A client whose token nobody knows may choose one for which the API
-// server asks a webhook that does not respond. It blocks no review of others by that: the slots bound
-// the rate of such reviews.
-func (*queuedLookup) blamesTimeouts() bool { return false }
+// caller implements slot. A client whose token nobody knows may choose one for which the API server asks
+// a webhook that does not respond. It blocks no review of others by that: the slots bound the rate of such
+// reviews.
+func (*queuedLookup) caller() string { return "" }
 
 func (l *queuedLookup) leave() {
 	l.queue.slots.end()

@@ -213,7 +213,7 @@ func TestLookupQueue_TimedOutLookupsReleaseTheirSlots(t *testing.T) {
 		if got := wait(); got != want || api.most != maxUnknownLookups {
 			t.Errorf("they got %+v, with %d reviews at one time", got, api.most)
 		}
-		if err := cluster.tokens.lookups.breaker.refuse(); err != nil {
+		if err := cluster.tokens.lookups.breaker.refuse("known"); err != nil {
 			t.Errorf("unknown callers can block known ones: %v", err)
 		}
 	})

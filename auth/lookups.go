@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ type lookups[A any] struct {
 type flight[A any] struct {
 	key     string // set once, with slot and patient
 	slot    slot
-	patient bool          // it waits while the breaker is open, because its callers are open streams
+	patient bool          // it waits while the breaker blocks it, because its callers are open streams
 	done    chan struct{} // closed when answer and err are set
 
 	answer A
@@ -71,7 +72,7 @@ func (l *lookups[A]) join(
 	ctx, span := tracing.Begin(ctx, l.name)
 	defer func() { tracing.End(span, err) }()
 	if !isRecheck(ctx) {
-		if err := l.breaker.refuse(); err != nil {
+		if err := l.breaker.refuse(slot.caller()); err != nil {
 			return none, err
 		}
 	}
@@ -154,10 +155,10 @@ func (l *lookups[A]) removeLocked(f *flight[A]) {
 func (l *lookups[A]) lookUp(
 	ctx context.Context, f *flight[A], do func(context.Context) (A, error),
 ) (answer A, err error) {
-	probe, err := l.admit(ctx, f)
+	p, err := l.admit(ctx, f)
 	if err == nil {
 		defer f.slot.end()
-		defer func() { l.breaker.done(probe, err, f.slot.blamesTimeouts()) }()
+		defer func() { l.breaker.done(p, err, f.slot.caller()) }()
 		if !l.start(f) {
 			return answer, context.Canceled // no caller receives it
 		}
@@ -172,15 +173,28 @@ func (l *lookups[A]) lookUp(
 	return answer, err
 }
 
-// admit waits for the flight's slot, and then for the breaker.
-func (l *lookups[A]) admit(ctx context.Context, f *flight[A]) (probe bool, err error) {
-	if err := l.counts.wait(ctx, f.slot); err != nil {
-		return false, err
-	}
-	if probe, err = l.breaker.pass(ctx, f.patient); err != nil {
+// admit waits for the flight's slot and for the breaker. A flight that the breaker blocks has no slot meanwhile:
+// those of a blocked caller do not delay other callers.
+func (l *lookups[A]) admit(ctx context.Context, f *flight[A]) (probe, error) {
+	for {
+		if f.patient {
+			if err := l.breaker.await(ctx, f.slot.caller()); err != nil {
+				return nil, err
+			}
+		}
+		if err := l.counts.wait(ctx, f.slot); err != nil {
+			return nil, err
+		}
+		p, err := l.breaker.pass(ctx, f.slot.caller(), f.patient)
+		if err == nil {
+			return p, nil
+		}
 		f.slot.end()
+		var blocked *blockedError
+		if !f.patient || !errors.As(err, &blocked) {
+			return nil, err
+		}
 	}
-	return probe, err
 }
 
 // logFailure logs a review's error.

@@ -381,7 +381,7 @@ func TestAuthorizer_GraceExtendsTheLastDecision(t *testing.T) {
 				api.set(func() { test.fails(api) })
 				recheck, cancel := context.WithTimeout(WithRecheck(t.Context()), 3*time.Second)
 				defer cancel()
-				for range 2 * tripAfter { // also when the breaker is open
+				for range 2 * tripAfter { // also when the breaker blocks reviews
 					decision, err := a.Authorize(recheck, carol, in("a"))
 					if decision.Allowed != test.allowed || (err == nil) != test.allowed {
 						t.Fatalf("got %+v, %v", decision, err)

@@ -30,8 +30,8 @@ type slot interface {
 	wait(ctx context.Context) error
 	// end releases the slot.
 	end()
-	// blamesTimeouts reports whether a review that times out shows that the API server fails.
-	blamesTimeouts() bool
+	// caller identifies the caller that is reviewed; empty if it is not known.
+	caller() string
 	// keepsWaiting reports whether the review continues to wait when no caller waits for its
 	// result.
 	keepsWaiting() bool
@@ -88,8 +88,8 @@ func (s *fairSlot) end() { s.release() }
 // keepsWaiting implements slot.
 func (*fairSlot) keepsWaiting() bool { return false }
 
-// blamesTimeouts implements slot.
-func (*fairSlot) blamesTimeouts() bool { return true }
+// caller implements slot.
+func (s *fairSlot) caller() string { return s.key }
 
 type recheckKey struct{}
 

@@ -35,7 +35,7 @@ var well = replica{}
 // seconds since they began.
 func TestReviewsFail_WithinTwoMinutesUnlessTheAPIServerIsAway(t *testing.T) {
 	t.Parallel()
-	// shown is when the breaker has opened at the latest, after reviews have begun to fail: see
+	// shown is when the breaker shows the failure at the latest, after reviews have begun to fail: see
 	// TestBreaker_ShowsWithinHalfAMinuteHoweverFewCallers in auth.
 	const shown = 25
 	for name, test := range map[string]struct {
