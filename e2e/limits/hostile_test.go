@@ -27,8 +27,8 @@ const nearlyTooLarge = 3 << 20
 // hostileBodies are objects that are small but expensive to read, and a part of the required error
 // for each.
 var hostileBodies = map[string]struct{ text, says string }{
-	"objects in objects":             {hostile(`{"a":`, 500_000, "1", "}"), "depth"},
-	"lists in lists":                 {hostile("[", nearlyTooLarge/4, "", "]"), "depth"},
+	"objects in objects":             {hostile(`{"a":`, 100_000, "1", "}"), "depth"},
+	"lists in lists":                 {hostile("[", 100_000, "", "]"), "depth"},
 	"lists that do not end":          {strings.Repeat("[", nearlyTooLarge), ""},
 	"YAML lists in lists":            {"metadata: {name: one}\ndata: " + strings.Repeat("[", nearlyTooLarge), ""},
 	"YAML sequences in a line":       {"metadata: {name: one}\ndata:\n" + strings.Repeat("- ", nearlyTooLarge/4), ""},
