@@ -151,11 +151,22 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 	}
 	bookmarkTimer := time.NewTimer(time.Until(w.bookmarkBy))
 	defer bookmarkTimer.Stop()
-	endTurn := func() {} // ends the turn in which changes are read and matched, at the pace of the caller
-	defer func() { endTurn() }()
+	var endTurn func() // ends the turn in which changes are read and matched, at the pace of the caller
+	defer func() {
+		if endTurn != nil {
+			endTurn()
+		}
+	}()
 	for {
 		if w.broad && w.deliveredThrough == "" {
 			w.narrowGroup()
+		}
+		if endTurn == nil && w.needsTurn() {
+			end, err := fairqueue.BeginTurn(ctx)
+			if err != nil {
+				return Batch{}, err
+			}
+			endTurn = end
 		}
 		next := w.pendingOrPoll()
 		if next.needsResync {
@@ -182,14 +193,12 @@ func (w *Watcher) next(ctx context.Context, interrupt <-chan struct{}) (Batch, e
 			w.flushing = false
 			return batch.bookmark(), nil
 		}
-		endTurn()
+		if endTurn != nil {
+			endTurn()
+			endTurn = nil
+		}
 		select {
 		case <-next.advanced:
-			end, err := fairqueue.BeginTurn(ctx)
-			if err != nil {
-				return Batch{}, err
-			}
-			endTurn = end
 		case <-bookmarkTimer.C:
 			w.bookmarkDue = true
 		case <-interrupt:

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // TestWatchers_MatchChangesInSlotsOfTheirCallers has two watchers with one question. The caller of the
@@ -56,4 +58,43 @@ func TestWatchers_MatchChangesInSlotsOfTheirCallers(t *testing.T) {
 			checkSame(t, describeAll(batch.Events, describeEvent), describeAll(again.Events, describeEvent))
 		})
 	}
+}
+
+// TestWatcher_ReadsChangesInTurns has a turn of the caller's streams that lasts. What a watcher begins with does not
+// wait for it. Changes wait for it, those that are there already too, and are then read at once with those that
+// have come meanwhile.
+func TestWatcher_ReadsChangesInTurns(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		ctx := fairqueue.WithPace(fairqueue.With(t.Context(), fairqueue.New(fairqueue.Limits{Total: 4}), "jane"), fairqueue.NewPace(0.5))
+		end, err := fairqueue.BeginTurn(ctx)
+		must(t, err)
+		watcher := newReader(t, c, Query{}).watcher
+		defer watcher.Close()
+		for synced := false; !synced; {
+			batch, err := watcher.Next(ctx)
+			must(t, err)
+			synced = batch.Events[len(batch.Events)-1].Type == Synced
+		}
+		must(t, c.Update(on(t, "a", "node-1", 11)))
+		read := make(chan Batch, 1)
+		go func() {
+			batch, err := watcher.Next(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			read <- batch
+		}()
+		synctest.Wait()
+		select {
+		case batch := <-read:
+			t.Fatalf("%d changes are read before the turn", len(batch.Events))
+		default:
+		}
+		must(t, c.Update(on(t, "b", "node-1", 12)))
+		end()
+		if batch := <-read; len(batch.Events) != 2 {
+			t.Errorf("the turn has %d changes, want both", len(batch.Events))
+		}
+	})
 }

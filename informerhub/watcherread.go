@@ -32,6 +32,24 @@ type readResult struct {
 	ended       error           // if there is nothing more: why there never will be
 }
 
+// needsTurn reports whether what is pending for this watcher must wait for the turn of the caller's streams.
+// What a stream begins with does not: the caller asks for it.
+func (w *Watcher) needsTurn() bool {
+	if w.bookmarkBy.IsZero() {
+		return false
+	}
+	w.cache.mu.RLock()
+	defer w.cache.mu.RUnlock()
+	end := w.endLocked()
+	if w.pending != nil || w.snapshot != nil || w.catchUp != nil || w.epoch != w.cache.feed.epoch.id || w.lagsWindowLocked(end) {
+		return true
+	}
+	for range w.pendingLocked(end) {
+		return true
+	}
+	return false
+}
+
 // poll returns what is pending for this watcher, and advances its cursor.
 func (w *Watcher) poll() readResult {
 	result := w.readFeed()

@@ -69,11 +69,6 @@ func (s *countsSender) followPeriod(ctx context.Context, c *liveCounts) error {
 		case err != nil:
 			return err
 		}
-		endTurn, err := fairqueue.BeginTurn(ctx)
-		if err != nil {
-			return err
-		}
-		endTurn()
 		if err := s.sendNext(ctx, c); err != nil {
 			return err
 		}
@@ -110,18 +105,33 @@ func (s *countsSender) withhold(ctx context.Context, c *liveCounts) error {
 	return c.lease.pause(ctx)
 }
 
-// await blocks until a response is due: because the counts have changed and the interval has passed,
-// or because nothing was sent for a while. It fails with informerhub.ErrInterrupted if the lease may
+// await blocks until a response is due: because the counts have changed and the interval has passed, at
+// the pace of the caller's streams, or because nothing was sent for a while. It fails with informerhub.ErrInterrupted if the lease may
 // have changed.
 func (s *countsSender) await(ctx context.Context, c *liveCounts) error {
 	quiet, cancel := context.WithDeadline(ctx, s.sentAt.Add(bookmarkInterval))
 	defer cancel()
 	err := s.awaitChange(quiet, c)
-	if err == nil && c.at.Epoch != 0 {
+	if err == nil && c.at.Epoch == 0 {
+		return nil // the caller has asked for the first counts, which therefore wait for no turn
+	}
+	if err == nil {
 		err = s.awaitInterval(quiet, c)
 	}
-	if err != nil && ctx.Err() == nil && quiet.Err() != nil {
+	switch {
+	case err == nil:
+		return awaitTurn(ctx)
+	case ctx.Err() == nil && quiet.Err() != nil:
 		return nil
+	}
+	return err
+}
+
+// awaitTurn blocks until it is the turn of a stream, by the pace of its caller.
+func awaitTurn(ctx context.Context) error {
+	endTurn, err := fairqueue.BeginTurn(ctx)
+	if err == nil {
+		endTurn()
 	}
 	return err
 }

@@ -97,3 +97,63 @@ func TestWatchCounts_ChargesForTheGroupsThatTheClientHas(t *testing.T) {
 		t.Errorf("%d bytes are kept after the streams, want %d", kept, before)
 	}
 }
+
+// TestStreams_BeginWithoutATurn has a turn of the caller's other streams that does not end. A stream begins with
+// its first complete state nevertheless: the caller asks for it.
+func TestStreams_BeginWithoutATurn(t *testing.T) {
+	begun := errors.New("the client has the first complete state")
+	for name, follow := range map[string]func(*testing.T, resources, context.Context, *edge.StreamPart) error{
+		"page": func(t *testing.T, s resources, ctx context.Context, _ *edge.StreamPart) error {
+			params, err := parseWatch(&kubeconnectv1.WatchRequest{Resource: "pods", Limit: 1})
+			if err != nil {
+				return err
+			}
+			sender := s.newSender(ctx, params, nil, func(_ context.Context, _ *accessLease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
+				if response.GetPage() != nil {
+					return begun
+				}
+				return nil
+			})
+			watch, err := s.start(ctx, params, sender)
+			if err != nil {
+				return err
+			}
+			return sender.follow(ctx, watch)
+		},
+		"counts": func(t *testing.T, s resources, ctx context.Context, part *edge.StreamPart) error {
+			plan, err := counts.NewPlan(nil, nil)
+			if err != nil {
+				return err
+			}
+			sender := &countsSender{
+				memory: sendMemory{fairqueue.New(fairqueue.Limits{Total: 1 << 20, Waiting: 1}), "jane"}, plan: plan, part: part,
+				outlet: func(_ context.Context, _ *accessLease, _ edge.Guard, response *kubeconnectv1.WatchCountsResponse) error {
+					if response.GetReset_() {
+						return begun
+					}
+					return nil
+				},
+			}
+			counted, err := s.startCounts(ctx, watchCountsParams{selectionParams: selectionParams{resource: "pods"}, plan: plan}, sender)
+			if err != nil {
+				return err
+			}
+			return sender.follow(ctx, counted)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, ctx := directly(t, podsAPI(), newFakeRights(auth.Namespaces{All: true}))
+			ctx = fairqueue.WithPace(fairqueue.With(ctx, fairqueue.New(fairqueue.Limits{Total: 4}), "jane"), fairqueue.NewPace(0.5))
+			endTurn, err := fairqueue.BeginTurn(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer endTurn()
+			ctx, open, end := s.streams.Begin(ctx, 1)
+			defer end()
+			if err := follow(t, s, ctx, &edge.StreamPart{Stream: open}); !errors.Is(err, begun) {
+				t.Error("the stream has ended:", err)
+			}
+		})
+	}
+}

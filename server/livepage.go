@@ -216,14 +216,16 @@ func (p *livePage) NextUntil(ctx context.Context, interrupt <-chan struct{}) (in
 	}
 }
 
-// next returns the batch from the page that the client has to the page as it is now, at the pace of the
-// caller's streams. It has no events if the pages are the same.
+// next returns the batch from the page that the client has to the page as it is now. It has no events if
+// the pages are the same. After the first page it keeps to the pace of the caller's streams.
 func (p *livePage) next(ctx context.Context) (informerhub.Batch, error) {
-	end, err := fairqueue.BeginTurn(ctx)
-	if err != nil {
-		return informerhub.Batch{}, err
+	if p.at.Epoch != 0 && !p.syncing {
+		end, err := fairqueue.BeginTurn(ctx)
+		if err != nil {
+			return informerhub.Batch{}, err
+		}
+		defer end()
 	}
-	defer end()
 	content, err := p.read()
 	if err != nil {
 		return informerhub.Batch{}, err

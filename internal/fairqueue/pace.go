@@ -12,6 +12,9 @@ var ErrBehind = errors.New("the work of this caller takes more than its share of
 const (
 	// paceCredit is the processor time that a key can use at once after an idle time.
 	paceCredit = 250 * time.Millisecond
+	// maxPaceDebt bounds the time until what a key has used is paid. Work outside of turns can use more than
+	// the share, and must not delay the turns after it for longer than that.
+	maxPaceDebt = 2 * time.Second
 	// maxPause is the longest time that work waits for its turn, with the pause. Work that would have to
 	// wait for longer fails with ErrBehind.
 	maxPause = 5 * time.Second
@@ -22,8 +25,8 @@ const (
 // Pace bounds the processor time that work which nobody calls for takes for each key in the long run,
 // such as the work of a caller's streams at each change. Work that is ahead of the pace does not wait.
 // Otherwise the works of one key take turns, and each pauses until the time that was used before it is
-// paid: whatever the number of streams, a key uses its share and no more. It is safe for concurrent
-// use.
+// paid, for maxPaceDebt at most: whatever the number of streams, a key uses its share and no more. It is
+// safe for concurrent use.
 type Pace struct {
 	share float64 // processors
 	turns *Queue
@@ -65,7 +68,11 @@ func (p *Pace) Use(key string, used time.Duration) {
 	if earliest := now.Add(-paceCredit); paid.Before(earliest) {
 		paid = earliest
 	}
-	p.paid[key] = paid.Add(time.Duration(float64(used) / p.share))
+	paid = paid.Add(time.Duration(float64(used) / p.share))
+	if latest := now.Add(maxPaceDebt); paid.After(latest) {
+		paid = latest
+	}
+	p.paid[key] = paid
 }
 
 // pause returns the time until what a key has used is paid.

@@ -56,11 +56,6 @@ func TestPace_EndsWorkThatIsFarBehind(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		pace := NewPace(0.5)
 		ctx := WithPace(With(t.Context(), New(Limits{Total: 1}), "a"), pace)
-		pace.Use("a", maxPause)
-		if _, err := BeginTurn(ctx); !errors.Is(err, ErrBehind) {
-			t.Errorf("a pause of %v: %v", pace.pause("a"), err)
-		}
-		time.Sleep(2 * maxPause)
 		end, err := BeginTurn(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -71,6 +66,43 @@ func TestPace_EndsWorkThatIsFarBehind(t *testing.T) {
 		end()
 		if end, err = BeginTurn(ctx); err != nil {
 			t.Fatal(err)
+		}
+		end()
+	})
+}
+
+// TestPace_DebtEnds has a key that has used several times its share for a minute, outside of turns. When that
+// stops, the streams that are late and a new one get their turns within a bounded time.
+func TestPace_DebtEnds(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		pace := NewPace(0.5)
+		ctx := WithPace(With(t.Context(), New(Limits{Total: 1}), "a"), pace)
+		for range 60 {
+			pace.Use("a", 4*time.Second)
+			time.Sleep(time.Second)
+		}
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 120 {
+			all.Go(func() {
+				end, err := BeginTurn(ctx)
+				if err != nil {
+					t.Errorf("after %v: %v", time.Since(began), err)
+					return
+				}
+				pace.Use("a", time.Millisecond)
+				end()
+			})
+		}
+		all.Wait()
+		if waited := time.Since(began); waited > maxPause {
+			t.Errorf("the last turn comes after %v", waited)
+		}
+		time.Sleep(maxPaceDebt + paceCredit)
+		at := time.Now()
+		end, err := BeginTurn(ctx)
+		if err != nil || time.Since(at) != 0 {
+			t.Fatalf("when the debt should be paid, a turn comes after %v: %v", time.Since(at), err)
 		}
 		end()
 	})

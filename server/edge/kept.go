@@ -113,5 +113,6 @@ func (c chargingConn) Receive(message any) error {
 	return nil
 }
 
-// keptPause is the shortest retry time of a caller over the limit. Its streams release memory when they end.
-const keptPause = 5 * time.Second
+// streamsPause is the shortest retry time of a caller whose open streams are over a limit. They release memory
+// when they end, and what they have used for changes is paid by then.
+const streamsPause = 5 * time.Second

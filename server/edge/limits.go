@@ -102,9 +102,9 @@ func limitOf(err error) *LimitError {
 	case errors.As(err, &over):
 		return over
 	case errors.Is(err, ledger.ErrFull):
-		return &LimitError{Limit: LimitKeptMemory, Over: err.Error(), Wait: keptPause + rand.N(keptPause)}
+		return &LimitError{Limit: LimitKeptMemory, Over: err.Error(), Wait: streamsPause + rand.N(streamsPause)}
 	case errors.Is(err, fairqueue.ErrBehind):
-		return &LimitError{Limit: LimitChanges, Wait: maxRetryAfter, Over: "the changes of your streams take more than your share of the processors: " +
+		return &LimitError{Limit: LimitChanges, Wait: streamsPause + rand.N(streamsPause), Over: "the changes of your streams take more than your share of the processors: " +
 			"open fewer streams, select fewer objects, or give simpler filters and fields"}
 	}
 	return nil
