@@ -119,6 +119,18 @@ func (l *accessLease) period(ctx context.Context) (period context.Context, cance
 	return context.WithDeadline(ctx, l.due)
 }
 
+// endOfPeriod returns why a stream ends whose wait has ended with an error: nil if it was the end of a period, or a
+// change of permissions, and ctx is not done.
+func (l *accessLease) endOfPeriod(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case l.isDue():
+		return nil
+	}
+	return err
+}
+
 // renew renews the lease: it authenticates the caller and checks its permissions, as at the start
 // of the stream. It returns errUnconfirmed if the cluster cannot be asked.
 func (l *accessLease) renew(ctx context.Context) error { return l.renewIn(ctx, ctx) }

@@ -62,12 +62,8 @@ func (s *countsSender) followPeriod(ctx context.Context, c *liveCounts) error {
 	period, cancel := c.lease.period(ctx)
 	defer cancel()
 	for due := c.lease.due; c.lease.due.Equal(due); {
-		err := s.await(period, c)
-		switch {
-		case err != nil && ctx.Err() == nil && c.lease.isDue():
-			return nil
-		case err != nil:
-			return err
+		if err := s.await(period, c); err != nil {
+			return c.lease.endOfPeriod(ctx, err)
 		}
 		if err := s.sendNext(ctx, c); err != nil {
 			return err

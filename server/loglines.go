@@ -42,7 +42,7 @@ func (p *pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 	if err != nil {
 		return err
 	}
-	if err := compilePatterns(ctx, request, &params.options); err != nil {
+	if err := parseLong(ctx, request, &params.options); err != nil {
 		return err
 	}
 	if err := stream.Send(nil); err != nil { // the headers alone, because the logs may be silent
@@ -137,7 +137,7 @@ func checkOnePod(request *kubeconnectv1.GetLogLinesRequest) error {
 	return checkName(podLogs, request.GetNamespace(), request.GetName())
 }
 
-// parseLogOptions parses what is read of the logs.
+// parseLogOptions parses what is read of the logs, but for what parseLong parses.
 func parseLogOptions(request *kubeconnectv1.GetLogLinesRequest) (loglines.Options, error) {
 	options := loglines.Options{
 		Follow: request.GetFollow(), Previous: request.GetPrevious(), Tail: request.TailLines,
@@ -150,10 +150,9 @@ func parseLogOptions(request *kubeconnectv1.GetLogLinesRequest) (loglines.Option
 	if options.MaxLogs == 0 {
 		options.MaxLogs = defaultMaxLogs
 	}
-	var errs [2]error
-	options.Since, errs[0] = parseSince(request)
-	options.Resume, errs[1] = parsePositions(request.GetResumeAfter())
-	return options, errors.Join(errs[:]...)
+	var err error
+	options.Since, err = parseSince(request)
+	return options, err
 }
 
 func checkLogNumbers(request *kubeconnectv1.GetLogLinesRequest) error {
@@ -200,11 +199,14 @@ func parseTime(field string, at *timestamppb.Timestamp) (time.Time, error) {
 	return at.AsTime(), nil
 }
 
-// compilePatterns compiles the regular expressions of a request in the caller's processor slots, and charges the
-// caller for them until ctx is done. It must not be called before the caller is authorized.
-func compilePatterns(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, options *loglines.Options) error {
+// parseLong parses what takes long in the caller's processor slots: the positions, and the regular expressions, for
+// which it charges the caller until ctx is done. It must not be called before the caller is authorized.
+func parseLong(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, options *loglines.Options) error {
 	_, err := inSlot(ctx, func(context.Context) (none struct{}, err error) {
 		charge := func(bytes int) error { return ledger.Hold(ctx, bytes) }
+		if options.Resume, err = parsePositions(request.GetResumeAfter()); err != nil {
+			return none, err
+		}
 		if options.Selects, err = compileContainers(request, charge); err != nil {
 			return none, err
 		}

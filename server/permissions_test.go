@@ -61,8 +61,8 @@ func TestPermissions_DeniedReadsReturnTheAPIServersError(t *testing.T) {
 	}
 }
 
-// TestPermissions_PrecedeTheCompilationOfFilters makes each call that has a filter, or a regular expression, without a permission.
-// The filter is malformed: if it were compiled, the error would be about it.
+// TestPermissions_PrecedeTheCompilationOfFilters makes each call that has a filter, a regular expression or positions of
+// logs, without a permission. They are malformed: if they were parsed, the error would be about them.
 func TestPermissions_PrecedeTheCompilationOfFilters(t *testing.T) {
 	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
 	const malformed = "object.("
@@ -107,6 +107,9 @@ func TestPermissions_PrecedeTheCompilationOfFilters(t *testing.T) {
 		},
 		"GetLogLines with a filter of lines": func(ctx context.Context) error {
 			return streamError(s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{LineFilter: &kubeconnectv1.LogLineFilter{Regex: "a)"}}))
+		},
+		"GetLogLines with positions": func(ctx context.Context) error {
+			return streamError(s.pods.GetLogLines(ctx, &kubeconnectv1.GetLogLinesRequest{ResumeAfter: []*kubeconnectv1.LogPosition{{}}}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

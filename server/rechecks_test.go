@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -21,7 +22,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
+	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/follow"
 )
 
 // permissionAPI responds to reviews of permissions, but blocks those of some users.
@@ -147,6 +150,33 @@ func TestAccessLease_StreamsOfACallerShareReviews(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// interruptedWatcher is a watcher of a stream whose permissions have changed.
+type interruptedWatcher struct{ watcher }
+
+func (interruptedWatcher) NextUntil(context.Context, <-chan struct{}) (informerhub.Batch, error) {
+	return informerhub.Batch{}, informerhub.ErrInterrupted
+}
+
+// TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange lets the permissions change at the deadline of the client. What
+// a stream of counts notices first is random.
+func TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange(t *testing.T) {
+	changed := make(chan struct{})
+	close(changed)
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	lease := &accessLease{changed: changed}
+	events := &watch{lease: lease, watcher: interruptedWatcher{}}
+	if err := new(eventSender).followPeriod(ctx, events); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("events end with %v", err)
+	}
+	live := &liveCounts{lease: lease, follower: &follow.Follower[counts.PlanKey, *counts.State]{}}
+	for range 100 {
+		if err := (&countsSender{sentAt: time.Now()}).followPeriod(ctx, live); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("counts end with %v", err)
+		}
 	}
 }
 

@@ -136,11 +136,8 @@ func (s *eventSender) followPeriod(ctx context.Context, w *watch) error {
 	defer cancel()
 	for due := w.lease.due; w.lease.due.Equal(due) && w.lease.scope.Equal(w.scope); {
 		batch, err := w.watcher.NextUntil(period, w.lease.changed)
-		switch {
-		case err != nil && ctx.Err() == nil && w.lease.isDue():
-			return nil
-		case err != nil:
-			return err
+		if err != nil {
+			return w.lease.endOfPeriod(ctx, err)
 		}
 		if err := s.send(ctx, w, batch); err != nil {
 			return err

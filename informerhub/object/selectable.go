@@ -112,7 +112,11 @@ func (s *SelectableFields) askAPIServer(ctx context.Context, field string) (func
 		return read, err
 	}
 	if err := s.limiter.Wait(ctx); err != nil {
-		return nil, fmt.Errorf("waiting to check the field %q: %w", field, errors.Join(context.Cause(ctx), err))
+		reason := context.DeadlineExceeded // the limiter does not wait for a turn after the deadline
+		if ctx.Err() != nil {
+			reason = context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("waiting to check the field %q: %w", field, reason)
 	}
 	if err := s.supported(ctx, field); err != nil {
 		s.recordMiss(field, err)

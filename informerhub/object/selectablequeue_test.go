@@ -80,6 +80,29 @@ func TestSelectableFields_UnknownNamesShareRequests(t *testing.T) {
 	})
 }
 
+// A caller whose turn would come after its deadline does not wait for it.
+func TestSelectableFields_TurnAfterTheDeadlineIsADeadlineThatIsExceeded(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		shuttingDown := errors.New("shutting down")
+		fields := NewSelectableFields(widgets, func(context.Context, string) error { return nil })
+		for i := range fieldBurst {
+			if _, err := fields.Find(t.Context(), fmt.Sprint("spec.field-", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second/fieldsPerSecond/2)
+		defer cancel()
+		if _, err := fields.Find(soon, "spec.late"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before the deadline: %v", err)
+		}
+		ended, end := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second/fieldsPerSecond/2, func() { end(shuttingDown) })
+		if _, err := fields.Find(ended, "spec.late"); !errors.Is(err, shuttingDown) {
+			t.Errorf("while it waits for its turn: %v", err)
+		}
+	})
+}
+
 func TestSelectableFields_FailedRequestsAreNotCached(t *testing.T) {
 	asked := 0
 	fields := NewSelectableFields(widgets, func(context.Context, string) error {

@@ -170,7 +170,7 @@ func StatusOf(err error) *kubeconnectv1.Status {
 	if status := statusOf(coded); status != nil {
 		return status
 	}
-	return &kubeconnectv1.Status{Reason: string(reasonsWithoutStatus[coded.Code()]), Message: coded.Message()}
+	return encode.Status(metav1.Status{Reason: reasonsWithoutStatus[coded.Code()], Message: coded.Message()})
 }
 
 // WithPrefix returns the error that a domain error is mapped to, with a prefix in its message.

@@ -86,6 +86,47 @@ func TestConnectError_MapsErrorsToCodesAndReasons(t *testing.T) {
 	}
 }
 
+// TestStatusOf_HasTheHTTPCodeOfKubernetes compares the service's own errors, which have no HTTP status code, with those of
+// the API server.
+func TestStatusOf_HasTheHTTPCodeOfKubernetes(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want int32
+	}{
+		"a resource that is not served":  {&discovery.UnknownResourceError{Name: "x"}, http.StatusNotFound},
+		"an API server that is away":     {&discovery.UnavailableError{Err: errors.New("connection is refused")}, http.StatusServiceUnavailable},
+		"a group that is away":           {&discovery.GroupUnavailableError{}, http.StatusServiceUnavailable},
+		"a hub that is closed":           {informerhub.ErrClosed, http.StatusServiceUnavailable},
+		"a connection":                   {connect.NewError(connect.CodeUnavailable, errors.New("x")), http.StatusServiceUnavailable},
+		"a message that was left unread": {errUnread, http.StatusServiceUnavailable},
+		"a limit":                        {&LimitError{Over: "x"}, http.StatusTooManyRequests},
+		"a caller who is not known":      {auth.ErrUnauthenticated, http.StatusUnauthorized},
+		"a deadline":                     {context.DeadlineExceeded, http.StatusGatewayTimeout},
+		"an unsendable message":          {connect.NewError(connect.CodeInternal, errors.New("x")), http.StatusInternalServerError},
+		"a webhook's code":               {statusError("because I say so", 499), 499},
+		"a code of a known reason":       {statusError(metav1.StatusReasonForbidden, 499), 499},
+		"a stream that moves":            {errStale, 0},
+		"an error that nobody has named": {errors.New("x"), 0},
+	} {
+		if got := StatusOf(test.err).GetCode(); got != test.want {
+			t.Errorf("%s has the code %d, want %d", name, got, test.want)
+		}
+	}
+	for _, err := range []*apierrors.StatusError{
+		apierrors.NewUnauthorized("x"), apierrors.NewForbidden(podResource, "a", nil), apierrors.NewNotFound(podResource, "a"),
+		apierrors.NewAlreadyExists(podResource, "a"), apierrors.NewConflict(podResource, "a", nil), apierrors.NewGone("x"),
+		apierrors.NewResourceExpired("x"), apierrors.NewInvalid(podKind, "a", nil), apierrors.NewBadRequest("x"),
+		apierrors.NewTooManyRequests("x", 1), apierrors.NewRequestEntityTooLargeError("x"), apierrors.NewMethodNotSupported(podResource, "x"),
+		apierrors.NewTimeoutError("x", 1), apierrors.NewServerTimeout(podResource, "get", 1), apierrors.NewServiceUnavailable("x"),
+		apierrors.NewInternalError(errors.New("x")),
+	} {
+		want := err.ErrStatus.Code
+		if err.ErrStatus.Code = 0; StatusOf(err).GetCode() != want {
+			t.Errorf("%s has the code %d, want %d", err.ErrStatus.Reason, StatusOf(err).GetCode(), want)
+		}
+	}
+}
+
 // TestStatusOf_LeadsToTheCodeOfTheError verifies that a client that has only the Status of an error
 // knows its code.
 func TestStatusOf_LeadsToTheCodeOfTheError(t *testing.T) {

@@ -54,7 +54,7 @@ func valuesIn(message protoreflect.Message) (values int) {
 		case field.IsList():
 			list := value.List()
 			values += list.Len()
-			for i := 0; i < list.Len() && field.Message() != nil; i++ {
+			for i := 0; i < list.Len() && mayHaveValues(field.Message()); i++ {
 				values += valuesIn(list.Get(i).Message())
 			}
 		case field.Kind() == protoreflect.StringKind:
@@ -65,6 +65,22 @@ func valuesIn(message protoreflect.Message) (values int) {
 		return true
 	})
 	return values
+}
+
+// mayHaveValues reports whether messages have lists. A request has thousands of messages with only names, numbers and
+// times, such as positions of logs, and to read them takes longer than to decode them.
+func mayHaveValues(message protoreflect.MessageDescriptor) bool {
+	for i := 0; message != nil && i < message.Fields().Len(); i++ {
+		field := message.Fields().Get(i)
+		_, isName := maxNames[field.Name()]
+		switch {
+		case field.Cardinality() == protoreflect.Repeated, field.Kind() == protoreflect.StringKind && !isName:
+			return true
+		case field.Message() != nil && field.Message().FullName() != "google.protobuf.Timestamp":
+			return true
+		}
+	}
+	return false
 }
 
 // chargeRequests charges the callers of streams for their requests, which are kept while the streams are

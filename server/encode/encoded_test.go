@@ -60,7 +60,7 @@ func messageOf(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kub
 	case encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF && hasMessage:
 		made.Content = &kubeconnectv1.Object_Protobuf{Protobuf: message}
 	case err != nil:
-		made.Content = &kubeconnectv1.Object_Error{Error: &kubeconnectv1.Status{Reason: "InternalError", Message: err.Error()}}
+		made.Content = &kubeconnectv1.Object_Error{Error: &kubeconnectv1.Status{Reason: "InternalError", Message: err.Error(), Code: 500}}
 	case OrDefault(encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT && structErr == nil:
 		made.Content = &kubeconnectv1.Object_Struct{Struct: content}
 	default:

@@ -1,6 +1,8 @@
 package encode
 
 import (
+	"cmp"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -14,7 +16,7 @@ func Status(status metav1.Status) *kubeconnectv1.Status {
 	detail := &kubeconnectv1.Status{
 		Reason:  string(status.Reason),
 		Message: status.Message,
-		Code:    status.Code,
+		Code:    cmp.Or(status.Code, httpCodes[status.Reason]),
 	}
 	if status.Details == nil {
 		return detail
@@ -36,7 +38,30 @@ func Status(status metav1.Status) *kubeconnectv1.Status {
 
 // ErrorStatus returns the Status of an error that has none.
 func ErrorStatus(reason metav1.StatusReason, err error) *kubeconnectv1.Status {
-	return &kubeconnectv1.Status{Reason: string(reason), Message: err.Error()}
+	return Status(metav1.Status{Reason: reason, Message: err.Error()})
+}
+
+// httpCodes has the HTTP status codes that Kubernetes has for errors.
+var httpCodes = map[metav1.StatusReason]int32{
+	metav1.StatusReasonUnauthorized:          http.StatusUnauthorized,
+	metav1.StatusReasonForbidden:             http.StatusForbidden,
+	metav1.StatusReasonNotFound:              http.StatusNotFound,
+	metav1.StatusReasonAlreadyExists:         http.StatusConflict,
+	metav1.StatusReasonConflict:              http.StatusConflict,
+	metav1.StatusReasonGone:                  http.StatusGone,
+	metav1.StatusReasonExpired:               http.StatusGone,
+	metav1.StatusReasonInvalid:               http.StatusUnprocessableEntity,
+	metav1.StatusReasonBadRequest:            http.StatusBadRequest,
+	metav1.StatusReasonUnsupportedMediaType:  http.StatusUnsupportedMediaType,
+	metav1.StatusReasonNotAcceptable:         http.StatusNotAcceptable,
+	metav1.StatusReasonRequestEntityTooLarge: http.StatusRequestEntityTooLarge,
+	metav1.StatusReasonTooManyRequests:       http.StatusTooManyRequests,
+	metav1.StatusReasonMethodNotAllowed:      http.StatusMethodNotAllowed,
+	metav1.StatusReasonTimeout:               http.StatusGatewayTimeout,
+	metav1.StatusReasonServerTimeout:         http.StatusInternalServerError,
+	metav1.StatusReasonServiceUnavailable:    http.StatusServiceUnavailable,
+	metav1.StatusReasonInternalError:         http.StatusInternalServerError,
+	metav1.StatusReasonStoreReadError:        http.StatusInternalServerError,
 }
 
 // ValidUTF8 replaces invalid UTF-8 in the strings of a Status. A message with an invalid string
