@@ -84,7 +84,7 @@ func (c *Chain) Options() connect.HandlerOption {
 		replica:       c.config.Replica,
 		tracer:        c.config.Tracer,
 		callers:       c.Callers,
-		received:      c.config.Metrics.Queue("received_bytes", newRequestQueue()),
+		received:      c.config.Metrics.Queue("received_bytes", newReceivedQueue()),
 		requests:      c.config.Metrics.Queue("request_bytes", newRequestQueue()),
 		processors:    c.config.Metrics.Queue("processors", newProcessors()),
 		pace:          newPace(c.config.Limits),

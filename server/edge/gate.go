@@ -144,9 +144,11 @@ var errGetWithoutToken = &apierrors.StatusError{ErrStatus: metav1.Status{
 const (
 	// maxWaitingCalls bounds the waiting calls of one caller.
 	maxWaitingCalls = 200
-	// maxRequestsBytes bounds the large requests that are received at a time, and the requests that are
-	// decoded; maxRequestsOfCaller bounds those of one caller.
-	maxRequestsBytes    = 64 << 20
+	// maxReceivedBytes bounds the large requests that are received at a time.
+	maxReceivedBytes = 24 << 20
+	// maxRequestsBytes bounds the requests that are decoded at a time, and maxRequestsOfCaller those of one
+	// caller.
+	maxRequestsBytes    = 48 << 20
 	maxRequestsOfCaller = maxRequestsBytes / 4
 )
 
@@ -155,9 +157,14 @@ func newCallQueue(perCaller int) *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Name: "other calls", Total: math.MaxInt64, PerKey: int64(perCaller), Waiting: maxWaitingCalls})
 }
 
-// newRequestQueue returns a queue for the bytes of requests.
+// newRequestQueue returns the queue for the bytes of requests that are decoded.
 func newRequestQueue() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Name: "request memory", Total: maxRequestsBytes, PerKey: maxRequestsOfCaller, Waiting: maxWaitingCalls})
+}
+
+// newReceivedQueue returns the queue for the bytes of large requests that are received.
+func newReceivedQueue() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Name: "the memory of large requests", Total: maxReceivedBytes, PerKey: maxReceivedBytes / 4, Waiting: maxWaitingCalls})
 }
 
 // paceShare is the part of all processors that the streams of one caller can use for changes in the long

@@ -103,7 +103,7 @@ func specOf(procedure string) connect.Spec {
 }
 
 func newTestGate() *gate {
-	return &gate{callers: NewCallers(Limits{}), received: newRequestQueue(), requests: newRequestQueue()}
+	return &gate{callers: NewCallers(Limits{}), received: newReceivedQueue(), requests: newRequestQueue()}
 }
 
 func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
