@@ -114,7 +114,7 @@ func TestStatusOf_HasTheHTTPCodeOfKubernetes(t *testing.T) {
 	}
 	for _, err := range []*apierrors.StatusError{
 		apierrors.NewUnauthorized("x"), apierrors.NewForbidden(podResource, "a", nil), apierrors.NewNotFound(podResource, "a"),
-		apierrors.NewAlreadyExists(podResource, "a"), apierrors.NewConflict(podResource, "a", nil), apierrors.NewGone("x"),
+		apierrors.NewAlreadyExists(podResource, "a"), apierrors.NewConflict(podResource, "a", nil),
 		apierrors.NewResourceExpired("x"), apierrors.NewInvalid(podKind, "a", nil), apierrors.NewBadRequest("x"),
 		apierrors.NewTooManyRequests("x", 1), apierrors.NewRequestEntityTooLargeError("x"), apierrors.NewMethodNotSupported(podResource, "x"),
 		apierrors.NewTimeoutError("x", 1), apierrors.NewServerTimeout(podResource, "get", 1), apierrors.NewServiceUnavailable("x"),
