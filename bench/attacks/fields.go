@@ -31,7 +31,7 @@ const eager = "GOGC=10"
 func (l *lab) measureFields(ctx context.Context, to io.Writer) error {
 	text := "| Stream | Opened | Codes | CPU ms to open | KiB kept | CPU ms for each change and stream |\n|---|---|---|---|---|---|\n"
 	for _, request := range costly.Streams() {
-		if !l.wants(request.Name) {
+		if !callers.Selects(l.only, request.Name) {
 			continue
 		}
 		got, err := l.measureStream(ctx, request)
@@ -44,7 +44,7 @@ func (l *lab) measureFields(ctx context.Context, to io.Writer) error {
 	}
 	text += "\n| Call | Codes of a caller with permissions | CPU ms of it | Codes without permissions | CPU ms |\n|---|---|---|---|---|\n"
 	for _, request := range costly.Calls() {
-		if !l.wants(request.Name) {
+		if !callers.Selects(l.only, request.Name) {
 			continue
 		}
 		line, err := l.measureCall(ctx, request)

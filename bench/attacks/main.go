@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -82,14 +81,4 @@ func readSettings(args []string) (s settings, err error) {
 	}
 	s.service, err = filepath.Abs(s.service)
 	return s, err
-}
-
-// wants reports whether the settings select a row of the table.
-func (s settings) wants(name string) bool {
-	for part := range strings.SplitSeq(s.only, ",") {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
 }

@@ -89,7 +89,7 @@ const attacksHeading = `| Attack | Part | p50 / p99 before, ms | p50 / p99 durin
 func (l *lab) measureAttacks(ctx context.Context, to io.Writer) error {
 	text := attacksHeading
 	for _, chosen := range attacks {
-		if !l.wants(chosen.name) {
+		if !callers.Selects(l.only, chosen.name) {
 			continue
 		}
 		callers.Note("%s", chosen.name)

@@ -119,6 +119,17 @@ func Wait(ctx context.Context, lasts time.Duration) {
 	}
 }
 
+// Selects reports whether a comma-separated list of parts of names, as programs have in -only, selects a name. An
+// empty list selects all.
+func Selects(only, name string) bool {
+	for part := range strings.SplitSeq(only, ",") {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
 // Note logs the progress of a program to standard error.
 func Note(format string, values ...any) {
 	_, _ = io.WriteString(os.Stderr, time.Now().Format("15:04:05 ")+fmt.Sprintf(format, values...)+"\n")

@@ -134,7 +134,7 @@ func (l *lab) measure(ctx context.Context, to io.Writer) error {
 	}
 	text := heading
 	for _, d := range drills {
-		if !l.wants(d.name) {
+		if !callers.Selects(l.only, d.name) {
 			continue
 		}
 		callers.Note("%s", d.name)

@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -81,14 +80,4 @@ func readSettings(args []string) (s settings, err error) {
 		}
 	}
 	return s, nil
-}
-
-// wants reports whether the settings select a drill.
-func (s settings) wants(name string) bool {
-	for part := range strings.SplitSeq(s.only, ",") {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
 }

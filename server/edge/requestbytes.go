@@ -101,7 +101,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	length, compressed := lengthOf(c, limit)
 	received := c.body.receive(min(limit, largeRequestBytes) + prefixBytes)
 	if received > largeRequestBytes+prefixBytes {
-		release, err := g.acquire(ctx, g.received, name, length, LimitRequestBytes, errTooManyBytes)
+		release, err := g.acquire(ctx, g.received, name, length, LimitRequestBytes, tooManyBytes)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	if length <= smallRequestBytes {
 		return nil
 	}
-	release, err := g.acquire(ctx, g.requests, name, decodedBytes(spec.Procedure, length), LimitRequestBytes, errTooManyBytes)
+	release, err := g.acquire(ctx, g.requests, name, decodedBytes(spec.Procedure, length), LimitRequestBytes, tooManyBytes)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	return nil
 }
 
-const errTooManyBytes = "request size limit reached: too many bytes of requests are in progress"
+const tooManyBytes = "request size limit reached: too many bytes of requests are in progress"
 
 // prefixBytes is the length of the prefix of a message in gRPC, gRPC-Web and streams of Connect: a
 // byte of flags, and the length of the message.
