@@ -1,4 +1,5 @@
 import json
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
@@ -24,6 +25,7 @@ from kubeconnect.v1.write_pb2 import PatchRequest
 from tests.clock import MovedClock
 from tests.cluster_service import ClusterService, owner, serve_cluster
 from tests.fake import Failure, pod
+from tests.logs import logged_messages
 from tests.running import AsyncRunning
 
 Code = grpc.StatusCode
@@ -621,7 +623,7 @@ async def test_finalizes_once_while_the_store_is_behind(
         assert finalizing.finalized == ["a 101"]
         service.store("crontabs", "a", uid="another", finalizers=(FINALIZER,), deleting=True)
         await run.until(lambda: len(finalizing.finalized) == 2)
-    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
+    assert logged_messages(caplog, logging.ERROR) == []
 
 
 async def test_an_object_may_be_gone_when_its_finalizer_is_removed(
@@ -636,7 +638,7 @@ async def test_an_object_may_be_gone_when_its_finalizer_is_removed(
         service.remove("crontabs", "a")
         await run.until(lambda: finalizing.keys == ["demo/a"])
     assert finalizing.finalized == ["a 101"]
-    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
+    assert logged_messages(caplog, logging.ERROR) == []
 
 
 async def test_needs_a_function_and_runs_once(client: AsyncClient, service: ClusterService) -> None:

@@ -6,6 +6,7 @@ from kubeconnect.aio import AsyncClient, AsyncObjectList
 from kubeconnect.v1 import consistency_pb2, read_pb2, relation_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import SNAPSHOT, Failure, FakeService, pod
+from tests.logs import logged_messages
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -157,12 +158,12 @@ async def test_a_filter_that_leaves_out_all_objects_says_why(
 ) -> None:
     await client.list("pods", filter="object.spec.typo == 1")
     await client.count("pods", filter="object.spec.typo == 1")
-    assert caplog.messages == []
+    assert logged_messages(caplog) == []
     service.objects = []
     await client.list("pods", filter="object.spec.typo == 1")
     await client.count("pods", filter="object.spec.typo == 1")
     await client.list("pods")
-    assert caplog.messages == ["no pods match: 2 left out"] * 2
+    assert logged_messages(caplog) == ["no pods match: 2 left out"] * 2
 
 
 async def test_returns_all_objects_at_once(client: AsyncClient) -> None:

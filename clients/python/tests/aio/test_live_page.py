@@ -10,6 +10,7 @@ from kubeconnect.v1 import watch_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON, ENCODING_PROTOBUF
 from tests.fake import Failure, FakeService, Silence, encoded, event, pod
 from tests.live import FRESH, left, page, placed, state
+from tests.logs import logged
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
@@ -125,7 +126,7 @@ async def test_scrolling_is_no_loss(
         await anext(live)
         await live.scroll(offset=1)
         assert (await anext(live)).offset == 1
-    assert [each for each in caplog.records if each.name == "kubeconnect"] == []
+    assert logged(caplog) == []
 
 
 async def test_scrolls_before_the_first_page(client: AsyncClient, service: FakeService) -> None:

@@ -22,6 +22,7 @@ from kubeconnect.v1 import consistency_pb2, object_pb2, watch_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.aio.waiting import eventually
 from tests.fake import PODS, End, Failure, FakeService, Silence, batch, event, of_watch, pod
+from tests.logs import logged_messages
 
 Code = grpc.StatusCode
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
@@ -256,8 +257,10 @@ async def test_a_handler_that_fails_is_logged_and_counted(
             assert store.handler_errors == 2
             await eventually(lambda: calls.seen[-1:] in (["-a@7"], ["-a@10"]))
             assert (store.error, store.closed) == (None, False)
-    logged = [record.getMessage() for record in caplog.records if record.name == "kubeconnect"]
-    assert logged == ["a handler of the store of pods failed for <Object Pod demo/a>"] * 2
+    assert (
+        logged_messages(caplog)
+        == ["a handler of the store of pods failed for <Object Pod demo/a>"] * 2
+    )
     assert "RuntimeError: broken" in caplog.text
 
 
@@ -463,8 +466,7 @@ async def test_begins_with_a_snapshot_if_the_dump_cannot_be_used(
     for restore in (dump[:-1], tmp_path / "missing"):
         assert len(client.store("pods", restore=restore)) == 0
     assert len(client.store("nodes", restore=dump)) == 0
-    logged = [record.getMessage() for record in caplog.records if record.name == "kubeconnect"]
-    assert logged == [
+    assert logged_messages(caplog) == [
         "the dump of pods is not used: it is incomplete or damaged",
         "the dump of nodes is not used: it is of another selection",
     ]

@@ -11,6 +11,7 @@ from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import watch_pb2 as pb
 from tests.aio.waiting import eventually
 from tests.fake import Failure, FakeService, batch, event, of_watch
+from tests.logs import logged
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
@@ -131,7 +132,7 @@ async def test_watch_resumes_after_its_token_expires(
     assert sent(service) == ["t1", "t2", "t3"]
     assert [request.resume_token for request in service.requests] == ["", "p1", "p2"]
     assert lost == [(EXPIRED.message, 0.0)] * 2
-    assert {each.levelname for each in caplog.records} == {"INFO"}
+    assert {each.levelname for each in logged(caplog)} == {"INFO"}
 
 
 async def test_watch_many_resumes_after_its_token_expires(

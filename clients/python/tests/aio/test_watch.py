@@ -25,6 +25,7 @@ from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import consistency_pb2, relation_pb2, watch_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import PODS, End, Failure, FakeService, Silence, batch, event, pod, serve
+from tests.logs import logged
 
 Code = grpc.StatusCode
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
@@ -343,7 +344,7 @@ async def test_resumes_a_stream_that_the_service_moves(
             await anext(events)
         assert events.freshness == Freshness(False, None)
     assert [request.resume_token for request in service.requests] == ["", "t9"]
-    assert {each.levelname for each in caplog.records if each.name == "kubeconnect"} == {"INFO"}
+    assert {each.levelname for each in logged(caplog)} == {"INFO"}
 
 
 async def test_begins_again_if_its_token_is_rejected(
@@ -399,8 +400,7 @@ async def test_reports_disconnection_and_resumption(
     assert [each.connected for each in connections] == [True, False, True, False]
     assert first.since <= meanwhile.since <= second.since
     assert events.freshness == Freshness(True, None)
-    logged = [each for each in caplog.records if each.name == "kubeconnect"]  # not asyncio's
-    assert [each.levelname for each in logged] == ["WARNING"]
+    assert [each.levelname for each in logged(caplog)] == ["WARNING"]
     assert "the service stops" in caplog.text
 
 

@@ -8,15 +8,12 @@ from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import read_pb2, watch_pb2
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, event, of_watch, pod
+from tests.logs import logged_messages
 
 RESET = event(watch_pb2.EVENT_TYPE_RESET, None, "")
 ADDED = event(watch_pb2.EVENT_TYPE_ADDED, pod("a", version="7"), "7")
 SYNCED = event(watch_pb2.EVENT_TYPE_SYNCED, None, "9")
 NAMESPACE = pod("demo", namespace="")
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.name == "kubeconnect"]
 
 
 async def test_warns_of_a_name_that_does_not_exist(
@@ -27,7 +24,7 @@ async def test_warns_of_a_name_that_does_not_exist(
     async with client.watch("pods", namespace="demo", name="a") as events:
         seen = [(await anext(events)).type.name for _ in range(4)]
     assert seen == ["RESET", "SYNCED", "RESET", "SYNCED"]
-    assert warnings(caplog) == ["watch of pods demo/a: there is no such object so far"]
+    assert logged_messages(caplog) == ["watch of pods demo/a: there is no such object so far"]
 
 
 async def test_warns_of_a_namespace_that_does_not_exist(
@@ -37,7 +34,9 @@ async def test_warns_of_a_namespace_that_does_not_exist(
     async with client.watch("pods", namespace="nosuch") as events:
         for _ in range(2):
             await anext(events)
-    assert warnings(caplog) == ['watch of pods nosuch: there is no namespace "nosuch" so far']
+    assert logged_messages(caplog) == [
+        'watch of pods nosuch: there is no namespace "nosuch" so far'
+    ]
     assert service.requests[1:] == [
         read_pb2.GetRequest(
             resource="namespaces", name="nosuch", metadata_only=True, encoding=ENCODING_JSON
@@ -53,7 +52,7 @@ async def test_warns_of_each_watch_of_several(
     async with client.watch_many(watches) as events:
         for _ in range(5):
             await anext(events)
-    assert warnings(caplog) == ["watch of nodes n: there is no such object so far"]
+    assert logged_messages(caplog) == ["watch of nodes n: there is no such object so far"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ async def test_an_empty_selection_may_be_usual(
     async with client.watch("pods", namespace=namespace, name=name) as events:
         for _ in range(2):
             await anext(events)
-    assert warnings(caplog) == []
+    assert logged_messages(caplog) == []
 
 
 async def test_a_selection_with_objects_needs_no_further_call(
@@ -98,4 +97,4 @@ async def test_a_caller_who_must_not_see_the_namespace_is_not_warned(
             grpc.StatusCode.PERMISSION_DENIED, "no", Status(reason="Forbidden")
         )
         assert (await anext(events)).type.name == "SYNCED"
-    assert warnings(caplog) == []
+    assert logged_messages(caplog) == []

@@ -11,6 +11,7 @@ from kubeconnect.v1 import watch_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON, ENCODING_PROTOBUF
 from tests.fake import Failure, FakeService, Silence, encoded, event, pod
 from tests.live import FRESH, left, page, placed, state
+from tests.logs import logged
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
@@ -124,7 +125,7 @@ def test_scrolling_is_no_loss(
         next(live)
         live.scroll(offset=1)
         assert (next(live)).offset == 1
-    assert [each for each in caplog.records if each.name == "kubeconnect"] == []
+    assert logged(caplog) == []
 
 
 def test_scrolls_before_the_first_page(client: Client, service: FakeService) -> None:

@@ -18,6 +18,7 @@ from kubeconnect.v1 import log_lines_pb2 as pb
 from kubeconnect.v1 import relation_pb2
 from tests.fake import End, Failure, FakeService, Silence
 from tests.live import began, line
+from tests.logs import logged_messages
 
 A = pb.GetLogLinesResponse(events=[began("web")], lines=[line("web", "a"), line("db", "b")])
 
@@ -118,8 +119,7 @@ def test_warns_of_logs_that_cannot_be_read(
     service.play(pb.GetLogLinesResponse(events=[began("db"), failed]), End())
     with client.log_lines(namespace="demo") as logs:
         assert [each for each in logs] == []
-    logged = [each.message for each in caplog.records if each.name == "kubeconnect"]
-    assert logged == ["log demo/web/main failed: Started"]
+    assert logged_messages(caplog) == ["log demo/web/main failed: Started"]
 
 
 def test_raises_errors(client: Client, service: FakeService) -> None:

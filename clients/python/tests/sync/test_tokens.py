@@ -11,6 +11,7 @@ import pytest
 from kubeconnect import Client, KubeconnectError, Unauthenticated, WatchSpec
 from kubeconnect.v1 import watch_pb2 as pb
 from tests.fake import Failure, FakeService, batch, event, of_watch
+from tests.logs import logged
 from tests.sync.waiting import eventually
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
@@ -130,7 +131,7 @@ def test_watch_resumes_after_its_token_expires(
     assert sent(service) == ["t1", "t2", "t3"]
     assert [request.resume_token for request in service.requests] == ["", "p1", "p2"]
     assert lost == [(EXPIRED.message, 0.0)] * 2
-    assert {each.levelname for each in caplog.records} == {"INFO"}
+    assert {each.levelname for each in logged(caplog)} == {"INFO"}
 
 
 def test_watch_many_resumes_after_its_token_expires(service: FakeService, tmp_path: Path) -> None:
