@@ -225,9 +225,9 @@ func (c *Cache) end(err error) {
 func (c *Cache) applyLocked(changes ...change) {
 	before := c.feed.end()
 	defer func() { c.feed.settle(before, time.Now()) }()
-	step, now := before.seq+uint64(len(changes)), time.Now().UnixNano()
+	step, now, since := before.seq+uint64(len(changes)), time.Now().UnixNano(), c.completeAsOfLocked().UnixNano()
 	for _, change := range changes {
-		change.step, change.at = step, now
+		change.step, change.at, change.since = step, now, since
 		if change.after != nil {
 			at, isNew := c.store.put(change.after)
 			c.feed.append(change, at, isNew)

@@ -41,6 +41,7 @@ type following struct {
 	// current reports whether a watch is open and the cache has caught up since it was opened.
 	current bool
 	open    bool
+	link    *link // of the open watch; nil if there is none or it is unknown
 	// asOf is the time as of which the cache is complete, while it is not current.
 	asOf time.Time
 	// disruptions counts how often the watch was lost or its link stalled.
@@ -66,11 +67,22 @@ func (c *Cache) Freshness() Freshness {
 }
 
 func (c *Cache) freshnessLocked() Freshness {
-	now, lastData := time.Now(), c.activity.time()
+	since := time.Since(c.completeAsOfLocked())
 	if c.following.current {
-		return Freshness{Stale: now.Sub(lastData) > maxSilence, LastContact: lastData}
+		return Freshness{Stale: since > maxSilence, LastContact: c.completeAsOfLocked()}
 	}
-	return Freshness{Stale: now.Sub(c.following.asOf) > maxUnconfirmed, LastContact: c.following.asOf}
+	return Freshness{Stale: since > maxUnconfirmed, LastContact: c.completeAsOfLocked()}
+}
+
+// completeAsOfLocked returns the time as of which the cache is complete.
+func (c *Cache) completeAsOfLocked() time.Time {
+	if !c.following.current {
+		return c.following.asOf
+	}
+	if last, ok := c.following.link.lastContact(); ok {
+		return last
+	}
+	return c.activity.time()
 }
 
 // Freshness returns how current the replica is: the worst value of the caches that have a snapshot.
@@ -124,10 +136,8 @@ func (c *Cache) recordRefusalLocked(err error) {
 func (c *Cache) watchClosed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.following.current {
-		c.following.asOf = c.activity.time()
-	}
-	c.following.current, c.following.open = false, false
+	c.following.asOf = c.completeAsOfLocked()
+	c.following.current, c.following.open, c.following.link = false, false, nil
 	c.following.disruptions++
 }
 
@@ -146,12 +156,12 @@ func (c *Cache) listStarted(version string) {
 	}
 }
 
-// watchOpened records that a watch is open. An open watch does not show how current it is:
-// missed events may still be in transit.
-func (c *Cache) watchOpened(lists bool) {
+// watchOpened records that a watch is open, over a link; nil if that is unknown. An open watch does
+// not show how current it is: missed events may still be in transit.
+func (c *Cache) watchOpened(lists bool, over *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.following.open = true
+	c.following.open, c.following.link = true, over
 	if !lists {
 		c.following.listing, c.following.relisting = false, time.Time{}
 		c.startedAfterLocked(c.feed.closed)
@@ -172,11 +182,14 @@ func (c *Cache) listAppliedLocked() {
 	c.startCatchUpLocked()
 }
 
-// markUncertain records that data which arrives from now on may have been delayed since the given
-// time.
-func (c *Cache) markUncertain(since time.Time) {
+// markUncertain records that data which arrives over a link from now on may have been delayed since
+// the given time.
+func (c *Cache) markUncertain(over *link, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.following.link != nil && c.following.link != over {
+		return
+	}
 	if c.following.current {
 		c.following.current, c.following.asOf = false, since
 	}

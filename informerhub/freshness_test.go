@@ -54,7 +54,7 @@ func wantStale(t *testing.T, c *Cache, when string, want bool) Freshness {
 func TestFreshness_StaleUntilCaughtUp(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.watchOpened(false)
+		c.watchOpened(false, nil)
 		wantStale(t, c, "at the API server's version", false)
 
 		c.history = &farther{version: "20"}
@@ -65,7 +65,7 @@ func TestFreshness_StaleUntilCaughtUp(t *testing.T) {
 			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
 		}
 		c.activity.record()
-		c.watchOpened(false)
+		c.watchOpened(false, nil)
 		wantStale(t, c, "with a watch that has delivered nothing", true)
 		must(t, c.Update(pod(t, "a", 19)))
 		if fresh := wantStale(t, c, "with a part of what was missed", true); !fresh.LastContact.Equal(lost) {
@@ -83,7 +83,7 @@ func TestFreshness_ListIsAsOfItsStart(t *testing.T) {
 		time.Sleep(time.Minute)
 		began := time.Now()
 		c.listStarted("")
-		c.watchOpened(true)
+		c.watchOpened(true, nil)
 		time.Sleep(time.Minute) // a slow link
 		wantStale(t, c, "while the list is under way", true)
 		must(t, c.Replace(nil, "25"))
@@ -100,7 +100,7 @@ func TestFreshness_ListIsAsOfItsStart(t *testing.T) {
 func TestFreshness_IgnoresResponsesForAnEarlierWatch(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
-		c.watchOpened(false)
+		c.watchOpened(false, nil)
 		synctest.Wait()
 		c.watchClosed()
 		time.Sleep(time.Minute)
@@ -112,7 +112,7 @@ func TestFreshness_IgnoresResponsesForAnEarlierWatch(t *testing.T) {
 func TestFreshness_StaleAfterALongSilence(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.watchOpened(false)
+		c.watchOpened(false, nil)
 		time.Sleep(maxSilence)
 		wantStale(t, c, "when nothing has been heard", false)
 		time.Sleep(time.Second)
@@ -137,7 +137,7 @@ func TestBookmark_RelistsIfTheAPIServerIsAtAnOlderVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
 				c := followingCache(t, "10")
-				c.watchOpened(false)
+				c.watchOpened(false, nil)
 				wantStale(t, c, "before the bookmark", false)
 				api := &farther{version: test.current}
 				c.history = api
@@ -154,7 +154,7 @@ func TestBookmark_RelistsIfTheAPIServerIsAtAnOlderVersion(t *testing.T) {
 func TestBookmark_CacheIsCurrentWhileVersionsAreCompared(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.watchOpened(false)
+		c.watchOpened(false, nil)
 		wantStale(t, c, "before the bookmark", false)
 		c.history = &farther{version: "20"}
 		must(t, c.Bookmark("12"))
@@ -180,7 +180,7 @@ func TestStatus_RelistingSinceIsTheStartOfTheRelist(t *testing.T) {
 		time.Sleep(time.Second)
 		c.recordFailure(apierrors.NewTooManyRequestsError("not now"))
 		c.listStarted("10")
-		c.watchOpened(true)
+		c.watchOpened(true, nil)
 		wantRelisting("in the second attempt", began)
 		must(t, c.Replace(nil, "25"))
 		wantRelisting("when it is there", time.Time{})
@@ -193,7 +193,7 @@ func TestHubFreshness_OneForbiddenResourceDoesNotCount(t *testing.T) {
 	forbidden, away := apierrors.NewForbidden(pods.GroupResource(), "", nil), &discovery.UnavailableError{Err: errors.New("refused")}
 	current := func(t *testing.T) *Cache {
 		c := followingCache(t, "10")
-		c.watchOpened(false)
+		c.watchOpened(false, nil)
 		wantStale(t, c, "to begin with", false)
 		return c
 	}
@@ -246,6 +246,13 @@ func TestHubFreshness_CountsResourceAgainWhenListed(t *testing.T) {
 	})
 }
 
+// pinged returns a link on which data has arrived just now, and which is pinged when it is idle.
+func pinged(c *Cache) *link {
+	over := &link{client: &activity{pings: true, paused: c.markUncertain}}
+	over.record()
+	return over
+}
+
 // Data that arrives after a link has stalled was sent earlier: it does not make the cache complete.
 func TestFreshness_StalledLinkIsNoContact(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -261,20 +268,21 @@ func TestFreshness_StalledLinkIsNoContact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
 				c := followingCache(t, "10")
-				c.activity.pings, c.activity.paused = test.pings, c.markUncertain
-				c.watchOpened(false)
+				over := pinged(c)
+				over.client.pings, c.activity = test.pings, over.client
+				c.watchOpened(false, over)
 				wantStale(t, c, "at the API server's version", false)
 
 				before := time.Now()
 				time.Sleep(test.quiet)
 				c.history = &farther{version: "20"}
-				c.activity.record()
+				over.record()
 				if lags := !c.Freshness().LastContact.After(before); lags != test.lags {
 					t.Errorf("%+v, nothing had arrived since %s", c.Freshness(), before)
 				}
 				must(t, c.Bookmark("20"))
 				time.Sleep(time.Second)
-				c.activity.record()
+				over.record()
 				if fresh := wantStale(t, c, "with what was on its way", false); !fresh.LastContact.After(before) {
 					t.Errorf("%+v, which is before %s", fresh, before)
 				}
@@ -288,20 +296,83 @@ func TestFreshness_StalledLinkIsNoContact(t *testing.T) {
 func TestFreshness_ArrivalAfterAPauseIsNoContactYet(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
-		c.following.current, c.activity.pings = true, true
-		c.activity.record()
+		over := pinged(c)
+		c.following.current, c.following.link = true, over
 		last, asked := time.Now(), false
-		c.activity.paused = func(since time.Time) {
+		over.client.paused = func(over *link, since time.Time) {
 			asked = true
 			if fresh := c.Freshness(); fresh.LastContact.After(last) {
 				t.Errorf("the last contact is %v after the pause began", fresh.LastContact.Sub(last))
 			}
-			c.markUncertain(since)
+			c.markUncertain(over, since)
 		}
 		time.Sleep(2 * maxQuiet)
-		c.activity.record()
+		over.record()
 		if fresh := c.Freshness(); !asked || fresh.LastContact.After(last) {
 			t.Errorf("after the pause: %+v", fresh)
 		}
 	})
+}
+
+// A connection that is lost without a word is noticed late. Meanwhile requests get responses on another.
+func TestFreshness_ContactIsThatOfTheWatchsOwnLink(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		c := followingCache(t, "10")
+		lost := pinged(c)
+		c.watchOpened(false, lost)
+		wantStale(t, c, "at the API server's version", false)
+		since, another := time.Now(), &link{client: lost.client}
+		for range 2 * int(maxSilence/time.Second) {
+			time.Sleep(time.Second)
+			another.record()
+		}
+		if fresh := wantStale(t, c, "while only the other link is alive", true); !fresh.LastContact.Equal(since) {
+			t.Errorf("complete as of %v, but the watch's link is silent since %v", fresh.LastContact, since)
+		}
+		c.watchClosed()
+		if fresh := c.Freshness(); !fresh.LastContact.Equal(since) {
+			t.Errorf("without a watch: complete as of %v, want %v", fresh.LastContact, since)
+		}
+	})
+}
+
+// What a cache finds when it catches up has happened while it could not know: until a watcher has it, the
+// watcher is as of the time before.
+func TestWatcher_ContactIsBeforeWhatACatchUpHasFound(t *testing.T) {
+	for name, find := range map[string]func(*testing.T, *Cache){
+		"by a list": func(t *testing.T, c *Cache) {
+			c.listStarted("")
+			must(t, c.Replace([]any{pod(t, "a", 19), pod(t, "b", 20)}, "20"))
+		},
+		"by a watch": func(t *testing.T, c *Cache) {
+			c.watchOpened(false, nil)
+			must(t, c.Update(pod(t, "a", 19)))
+			must(t, c.Update(pod(t, "b", 20)))
+			c.activity.record()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faketime.Test(t, func(t *testing.T) {
+				c := followingCache(t, "20")
+				c.feed.limits.batch = 1
+				c.watchOpened(false, nil)
+				w := startedWatcher(t, c, Query{})
+				lost := c.Freshness().LastContact
+				c.watchClosed()
+				time.Sleep(time.Minute)
+				find(t, c)
+				synctest.Wait()
+				for changes := 0; changes < 2; {
+					batch, err := w.Next(t.Context())
+					must(t, err)
+					if batch.Events[0].Type != Bookmark {
+						changes++
+					}
+					if fresh := batch.Freshness; fresh.LastContact.After(lost) != (changes == 2) {
+						t.Errorf("with %d of 2 changes: as of %v after contact was lost", changes, fresh.LastContact.Sub(lost))
+					}
+				}
+			})
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -137,7 +138,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		privateBytes:    newPrivateBytes(cmp.Or(options.PrivateBytes, defaultPrivateBytes)),
 		privateLists:    newPrivateLists(),
 	}
-	activity.paused = h.markAllUncertain
+	activity.paused, privateActivity.paused = h.linkPaused, h.linkPaused
 	h.definitions = newDefinitions(h.resolver, h.schemas, h.definitionsClient)
 	return h, nil
 }
@@ -267,12 +268,22 @@ func (h *Hub) run(running *runningCache, up *upstream) {
 	h.endLocked(running)
 }
 
-// markAllUncertain makes each cache determine what it has missed since the given time, after which
-// nothing has arrived.
-func (h *Hub) markAllUncertain(since time.Time) {
-	for _, cache := range h.runningCaches() {
-		cache.markUncertain(since)
+// linkPaused makes each cache whose watch is on a link determine what it has missed since the given
+// time, after which nothing has arrived.
+func (h *Hub) linkPaused(over *link, since time.Time) {
+	for _, cache := range slices.Concat(h.runningCaches(), h.privateCaches()) {
+		cache.markUncertain(over, since)
 	}
+}
+
+func (h *Hub) privateCaches() []*Cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	caches := make([]*Cache, 0, len(h.private))
+	for private := range h.private {
+		caches = append(caches, private.Cache)
+	}
+	return caches
 }
 
 // endLocked ends a cache, so that a new one of the same resource can be started.

@@ -274,7 +274,7 @@ func TestDeletionCheck_WaitsForDeletionsInTransit(t *testing.T) {
 				c := syncedPods(t, 10, pod(t, "a", 1), b)
 				api := &deletedSince{deleted: []latest{{object: b.HeadOnly(), deleted: true, version: "12"}}}
 				c.history, c.following.current = api, true
-				c.watchOpened(false)
+				c.watchOpened(false, nil)
 				expire(t, c, 12, "a")
 				ctx, stop := context.WithCancel(t.Context())
 				var checking sync.WaitGroup

@@ -94,7 +94,7 @@ func TestRelist_IgnoresProgressUntilItEnds(t *testing.T) {
 		w := startedWatcher(t, c, Query{})
 		c.watchClosed()
 		c.listStarted("10")
-		c.watchOpened(true)
+		c.watchOpened(true, nil)
 		c.askProgress(t.Context())
 		must(t, c.Replace(items(pod(t, "a", 3)), "20"))
 		checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
@@ -127,7 +127,7 @@ func TestFreshness_ListOfAnyAgeIsNotAsOfItsStart(t *testing.T) {
 		c.watchClosed()
 		time.Sleep(time.Minute)
 		c.listStarted("10") // from an API server that may be disconnected from etcd
-		c.watchOpened(true)
+		c.watchOpened(true, nil)
 		must(t, c.Replace(nil, "11"))
 		if fresh := wantStale(t, c, "with a list of any age", true); !fresh.LastContact.Equal(lost) {
 			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
@@ -141,7 +141,7 @@ func TestFreshness_QuietWatchIsCaughtUp(t *testing.T) {
 		c := followingCache(t, "20")
 		c.watchClosed()
 		time.Sleep(time.Minute)
-		c.watchOpened(false)
+		c.watchOpened(false, nil)
 		wantStale(t, c, "at once", true)
 		time.Sleep(catchUpPatience)
 		c.activity.record()

@@ -178,6 +178,7 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 		options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
 	}
 	ctx, span := u.beginSpan(ctx, "watch")
+	ctx, over := traceLink(ctx)
 	events, err := u.request(options).Watch(ctx)
 	if err != nil || !lists {
 		tracing.End(span, err)
@@ -185,7 +186,7 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	switch {
 	case err == nil:
 		u.cache.recordSuccess()
-		u.cache.watchOpened(lists)
+		u.cache.watchOpened(lists, over())
 		ended := func() { u.cache.watchClosed(); span.End() }
 		events = newEndingWatch(events, ended, endWithSnapshot(span, u.eventCounter(lists)))
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):

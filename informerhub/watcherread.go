@@ -148,11 +148,11 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 }
 
 // freshnessAtLocked returns the freshness of a watcher that has read up to a sequence number: its
-// LastContact is not later than the time at which the cache has taken over the next change.
+// LastContact is not later than the time as of which the cache was complete before the next change.
 func (w *Watcher) freshnessAtLocked(seq uint64) Freshness {
 	feed, freshness := w.cache.feed, w.cache.freshnessLocked()
 	if seq < feed.last && feed.window.covers(seq) {
-		if next := time.Unix(0, feed.window.at(seq+1).at); next.Before(freshness.LastContact) {
+		if next := time.Unix(0, feed.window.at(seq+1).since); next.Before(freshness.LastContact) {
 			freshness.LastContact = next
 		}
 	}

@@ -12,6 +12,7 @@ type change struct {
 	seq     uint64  // sequence number in the feed
 	step    uint64  // sequence number of the last change that was applied in the same step
 	at      int64   // time at which the cache has taken it over, in Unix nanoseconds
+	since   int64   // time as of which the cache was complete before it, in Unix nanoseconds
 	before  *Object // nil: the object was created
 	after   *Object // nil: the object was deleted
 	version string  // of the event itself
