@@ -24,7 +24,9 @@
 //     too. A snapshot is sent in parts. Each part has the state at the time when it is sent, and
 //     comes with the changes to the objects of earlier parts, so a snapshot may contain Modified
 //     and Deleted. Synced has the version that the snapshot has reached. If that is the version of
-//     a deletion, other deletions at the same version may follow.
+//     a deletion, other deletions at the same version may follow. The API server can leave some of the
+//     deletions at one version out of a list or watch that begins while it handles them: the cache
+//     checks each beginning within about two seconds, and relists if it finds one.
 //   - Resumable: with the [Position] of the last batch a stream continues without loss, on any
 //     replica: with every step as far back as the feed's window reaches, with the latest states of
 //     changed objects as far back as its log reaches, and otherwise with Reset and a snapshot in

@@ -48,10 +48,11 @@ const (
 	// one version.
 	EventType_EVENT_TYPE_SYNCED EventType = 5
 	// No change: everything up to the event's resource version has been delivered, and
-	// nothing at or below it follows. After a DELETED the version can be older than the one of
-	// the DELETED, until the service knows that no other object was deleted at the same
-	// version: your objects are then those at the version of the DELETED. Of Events it knows
-	// that only when another Event changes. After SYNCED, or after the changes since a token, a
+	// nothing at or below it follows (but see the limits at WatchRequest.resume_token). After a
+	// DELETED, or a SYNCED at the version of a deletion, its version can be older than that, until
+	// the service knows that no other object was deleted at the same version: your objects are
+	// then those at the version of the DELETED or SYNCED. This can be so after a resume, too. Of
+	// Events it knows that only when another Event changes. After SYNCED, or after the changes since a token, a
 	// BOOKMARK is sent at least every ten seconds: alone if there is nothing else to send, and
 	// otherwise behind a batch of changes, in the same response or in one of its own. Therefore
 	// the time between two responses of a stream is never more than ten seconds. A BOOKMARK
@@ -243,6 +244,14 @@ type WatchRequest struct {
 	// the token's version, a replica that was started after that cannot detect it. It
 	// resumes as if nothing had been undone, unless the operator has restored etcd with
 	// higher versions or given the replicas another --token-generation.
+	//
+	// Another limit: an API server that deletes several objects at one version, as when they
+	// expire together, can leave some of these deletions out of a watch or list of the service
+	// that begins at that moment. The service checks each beginning within about two seconds,
+	// and sends what was left out as DELETED at a later version. Until then a stream of that
+	// replica, its versions and its token lack these deletions: a client that leaves with that
+	// token and resumes at another replica can keep the objects until it watches without a
+	// token.
 	ResumeToken string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// Return only the objects' metadata, as in GetRequest. Every change of an object changes
 	// its metadata.resourceVersion, and therefore produces an event. For fewer events, select
