@@ -93,7 +93,7 @@ func (s *countsSender) keepLease(ctx context.Context, c *liveCounts) error {
 func (s *countsSender) withhold(ctx context.Context, c *liveCounts) error {
 	if c.at.Epoch != 0 {
 		last := countsUpdate{at: c.at, Difference: counts.Difference{Total: s.total}}
-		last.at.Freshness = staleFreshness(c.lease.renewedAt, c.cache.Freshness().LastContact, c.at.Freshness.LastContact)
+		last.at.Freshness.Stale = true
 		if err := s.send(ctx, nil, edge.Guard{}, s.encode(c, last)); err != nil {
 			return err
 		}

@@ -327,12 +327,13 @@ func standStill(t *testing.T, unknown func(*fakeRights)) {
 	rights, api := newFakeRights(some("default")), twoNamespaces()
 	f := followPods(t, withRights(t, api, rights), "")
 	f.next()
+	complete := f.last.GetFreshness().GetLastContactTime().AsTime()
 	rights.change(func() { unknown(rights) })
 	f.want("BOOKMARK")
 	api.events <- watchEvent{"MODIFIED", objecttest.Pod("a", 11)}
 	f.want("BOOKMARK")
-	if !f.last.GetFreshness().GetStale() {
-		t.Errorf("reported %v", f.last.GetFreshness())
+	if fresh := f.last.GetFreshness(); !fresh.GetStale() || !fresh.GetLastContactTime().AsTime().Equal(complete) {
+		t.Errorf("reported %v, complete as of %v", fresh, complete)
 	}
 	rights.change(func() { rights.away, rights.refused = false, nil })
 	for {
@@ -373,19 +374,5 @@ func TestStream_IsCurrentAgainWhileItIsBusy(t *testing.T) {
 			}
 			t.Errorf("30 messages after the renewal it is still stale: %v", f.last)
 		})
-	}
-}
-
-func TestStream_LastContactDoesNotDecreaseWhilePaused(t *testing.T) {
-	early, late := time.Unix(1, 0), time.Unix(2, 0)
-	for name, test := range map[string]struct{ said, confirmed, complete, want time.Time }{
-		"confirmed since":                  {early, late, late, late},
-		"confirmed before":                 {late, early, early, late},
-		"the cache is complete as of less": {early, late, early, early},
-		"nothing said yet":                 {time.Time{}, late, early, early},
-	} {
-		if standing := staleFreshness(test.confirmed, test.complete, test.said); !standing.Stale || !standing.LastContact.Equal(test.want) {
-			t.Errorf("%s: says %v, want %v", name, standing.LastContact, test.want)
-		}
 	}
 }

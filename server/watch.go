@@ -106,7 +106,7 @@ type eventSender struct {
 
 	response    kubeconnectv1.WatchResponse // the next message
 	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
-	lastContact time.Time                   // the newest contact time that was sent
+	lastContact time.Time                   // time as of which what has been sent is complete
 }
 
 // delivery is the progress of a client.
@@ -177,30 +177,16 @@ func (s *eventSender) renew(ctx context.Context, w *watch) error {
 	return err
 }
 
-// withhold sends a stale bookmark: the stream has not advanced since its lease was last renewed.
+// withhold sends a stale bookmark: the stream has not advanced since its last batch.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	if s.delivered != nil {
-		s.response.Freshness = encode.Freshness(staleFreshness(w.lease.renewedAt, w.cache.Freshness().LastContact, s.lastContact))
+		s.response.Freshness = encode.Freshness(informerhub.Freshness{Stale: true, LastContact: s.lastContact})
 		bookmark := encode.Bookmark(s.delivered.version, s.delivered.token)
 		if err := s.sendEncoded(ctx, nil, edge.Guard{}, bookmark); err != nil {
 			return err
 		}
 	}
 	return w.lease.pause(ctx)
-}
-
-// staleFreshness returns the freshness of a stream that has not advanced since its lease was
-// renewed. LastContact is the time of the renewal, or the time at which the cache is complete if
-// that is earlier, but never earlier than a time that the stream has sent before.
-func staleFreshness(confirmed, complete, sent time.Time) informerhub.Freshness {
-	contact := confirmed
-	if complete.Before(contact) {
-		contact = complete
-	}
-	if sent.After(contact) {
-		contact = sent
-	}
-	return informerhub.Freshness{Stale: true, LastContact: contact}
 }
 
 // send sends a batch as one or more messages. Messages that several streams send are encoded once.
@@ -212,13 +198,15 @@ func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batc
 	var freshness *kubeconnectv1.Freshness
 	switch batch.Events[len(batch.Events)-1].Type {
 	case informerhub.Synced, informerhub.Bookmark:
-		s.lastContact = batch.Freshness.LastContact
 		freshness = encode.Freshness(batch.Freshness)
 	}
 	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
 	err := s.sendBatch(ctx, w, batch, freshness)
 	if err == nil && freshness != nil {
 		s.part.NoteBegun(ctx)
+	}
+	if contact := batch.Freshness.LastContact; err == nil && contact.After(s.lastContact) {
+		s.lastContact = contact
 	}
 	if errors.Is(err, errNarrowed) {
 		s.response.Reset()
