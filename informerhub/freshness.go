@@ -76,13 +76,18 @@ func (c *Cache) freshnessLocked() Freshness {
 
 // completeAsOfLocked returns the time as of which the cache is complete.
 func (c *Cache) completeAsOfLocked() time.Time {
+	asOf := c.following.asOf
 	if !c.following.current {
-		return c.following.asOf
+		return asOf
 	}
-	if last, ok := c.following.link.lastContact(); ok {
-		return last
+	last, ok := c.following.link.lastContact()
+	if !ok {
+		last = c.activity.time()
 	}
-	return c.activity.time()
+	if last.Before(asOf) { // the responses that have confirmed it came over another link
+		return asOf
+	}
+	return last
 }
 
 // Freshness returns how current the replica is: the worst value of the caches that have a snapshot.

@@ -78,7 +78,7 @@ var recoveryIsReported = check{
 // delivered.
 var freshIsCurrent = check{
 	guarantee: Fresh,
-	name:      "a stream that is not stale is as new as its last contact",
+	name:      "a stream, stale or not, is as new as its last contact",
 	broken: func(j *judge) string {
 		until, judged := j.freshUntil()
 		if !judged || !j.closesVersion() {
@@ -96,7 +96,7 @@ var freshIsCurrent = check{
 // freshHasNothingDeleted is freshIsCurrent for deletions, whose exact versions are unknown.
 var freshHasNothingDeleted = check{
 	guarantee: Fresh,
-	name:      "a stream that is not stale has no object that was deleted before its last contact",
+	name:      "a stream, stale or not, has no object that was deleted before its last contact",
 	broken: func(j *judge) string {
 		until, judged := j.freshUntil()
 		if !judged || !j.closesVersion() {
@@ -111,11 +111,11 @@ var freshHasNothingDeleted = check{
 	},
 }
 
-// freshUntil returns the time up to which a response that is not stale must include all writes, and
-// whether it can be judged.
+// freshUntil returns the time up to which a response must include all writes, and whether it can be
+// judged.
 func (j *judge) freshUntil() (time.Time, bool) {
 	contact, ok := j.response.contact()
-	judged := ok && !j.response.Freshness.GetStale() && j.model.Synced && j.evidence.Writes != nil && j.evidence.Delivery > 0
+	judged := ok && j.model.Synced && j.evidence.Writes != nil && j.evidence.Delivery > 0
 	return contact.Add(-j.evidence.Delivery), judged
 }
 

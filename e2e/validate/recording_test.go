@@ -48,7 +48,7 @@ func TestRecording_CorrectOnesHaveNoViolations(t *testing.T) {
 		"a client that goes back to an earlier message": {wentBack(), all()},
 		"writes acknowledged before the last contact":   {correctRecording(), Evidence{Writes: ackedAt(13), Delivery: 2 * time.Second}},
 		"writes in transit at the last contact":         {correctRecording(), Evidence{Writes: ackedAt(10), Delivery: 2 * time.Second}},
-		"stale, and older than the last contact": {change(correctRecording(), func(r *Recording) {
+		"stale, and a write in transit at the last contact": {change(correctRecording(), func(r *Recording) {
 			r.Calls[0].Responses[3].Freshness.Stale = true
 		}), Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}},
 		"an outage that is reported, and its end": {change(correctRecording(), func(r *Recording) {
@@ -126,6 +126,12 @@ func TestRecording_FaultsAreFoundWithGuaranteeAndEvent(t *testing.T) {
 		},
 		"a write before the last contact that was not sent": {
 			correctRecording(), func(r *Recording) {
+				r.Calls[0].Responses[3].Freshness.LastContactTime = timestamppb.New(began.Add(12 * time.Second))
+			}, Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}, Fresh, 7,
+		},
+		"a write before the last contact that was not sent by a stale stream": {
+			correctRecording(), func(r *Recording) {
+				r.Calls[0].Responses[3].Freshness.Stale = true
 				r.Calls[0].Responses[3].Freshness.LastContactTime = timestamppb.New(began.Add(12 * time.Second))
 			}, Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}, Fresh, 7,
 		},
