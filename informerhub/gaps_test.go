@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/faketime"
 )
 
 // relistedOver returns the cache of a replica that was at 10 with the pod a, without the label that
@@ -46,16 +48,25 @@ func TestGaps_PositionInsideGetsLatestStates(t *testing.T) {
 }
 
 func TestGaps_WatcherFromAReplicaAheadGetsLatestStates(t *testing.T) {
-	c := relistedOver(t, true)
-	w := resumed(t, c, byLabel, Position{Version: "20"})
-	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
-	leap(t, c)
-	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w)) // before the history is requested
-	checkSame(t, latestStates, nextLines(t, w))
-	w.Close()
-	if left := len(c.feed.watchers.groups); left != 0 {
-		t.Errorf("%d groups are left", left)
-	}
+	faketime.Test(t, func(t *testing.T) {
+		c := relistedOver(t, true)
+		w := resumed(t, c, byLabel, Position{Version: "20"})
+		checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
+		complete := c.Freshness().LastContact
+		time.Sleep(time.Minute)
+		leap(t, c)
+		batch, err := w.Next(t.Context()) // before the history is requested
+		must(t, err)
+		checkSame(t, []string{"BOOKMARK at 20"}, describeAll(batch.Events, describeEvent))
+		if fresh := batch.Freshness; !fresh.Stale || !fresh.LastContact.Equal(complete) {
+			t.Errorf("%+v without what the relist has found, complete as of %v", fresh, complete)
+		}
+		checkSame(t, latestStates, nextLines(t, w))
+		w.Close()
+		if left := len(c.feed.watchers.groups); left != 0 {
+			t.Errorf("%d groups are left", left)
+		}
+	})
 }
 
 // A pod was recreated while this replica was away, and changed afterwards. Another replica has

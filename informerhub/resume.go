@@ -69,7 +69,7 @@ func (w *Watcher) join() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w.snapshot, w.catchUp, w.pending, w.needsResync, w.deletion = nil, nil, nil, false, Deletion{}
-	w.epoch, w.cursor = c.feed.epoch.id, c.feed.last
+	w.epoch, w.cursor, w.contact = c.feed.epoch.id, c.feed.last, c.completeAsOfLocked()
 	w.setCursorLocked()
 	w.joinGroupLocked()
 }

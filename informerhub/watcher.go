@@ -45,6 +45,7 @@ type Watcher struct {
 	deliveredThrough string
 	// deletion is the last deletion that was delivered, if the position is older; see Position.
 	deletion    Deletion
+	contact     time.Time // time as of which what was read last is complete
 	needsResync bool // it must resync from its options' position
 
 	// pending is what was read when the context ended, with the batch that was begun for it; nil if

@@ -85,7 +85,7 @@ func (w *Watcher) readPendingLocked(end feedEnd) readResult {
 		position := w.cache.feed.position(time.Now())
 		position.Version = w.deliveredThrough
 		// The caller lacks what the cache knows, until the API server's history has been read.
-		freshness := Freshness{Stale: true, LastContact: w.cache.freshnessLocked().LastContact}
+		freshness := Freshness{Stale: true, LastContact: w.contact}
 		return readResult{needsResync: true, position: position, freshness: freshness}
 	case lagsWindow:
 		w.catchUp = &catchUp{began: w.cursor, end: w.cache.feed.last}
@@ -156,6 +156,7 @@ func (w *Watcher) freshnessAtLocked(seq uint64) Freshness {
 			freshness.LastContact = next
 		}
 	}
+	w.contact = freshness.LastContact
 	return freshness
 }
 

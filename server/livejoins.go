@@ -23,6 +23,9 @@ const (
 	// joinShare is the part of a processor that the joins of a stream may need: after they have been
 	// computed, the next look follows after this multiple of the time that it took.
 	joinShare = 20
+	// maxJoinPause bounds that pause. Nothing within the limits computes for half a second: what takes
+	// longer has stood still, like the whole service, or has waited.
+	maxJoinPause = 10 * time.Second
 	// maxJoinedPageBytes bounds the joined objects of a page.
 	maxJoinedPageBytes = 2 << 20
 	// maxLiveIndexBytes bounds the memory for indexes while the joins of a page are computed.
@@ -61,6 +64,7 @@ type liveJoins struct {
 	fresh     informerhub.Freshness  // of the caches when they had these revisions last
 	checkAt   time.Time              // when the revisions are compared next
 	restUntil time.Time              // when changed objects can be joined next
+	took      time.Duration          // how long the last computation had a processor
 	warnings  []string
 }
 
@@ -170,9 +174,10 @@ func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, 
 			return nil, err
 		}
 	}
-	began, fresh, revisions := time.Now(), l.currentFreshness(), l.currentRevisions()
+	fresh, revisions := l.currentFreshness(), l.currentRevisions()
+	l.took = 0
 	results, err := l.join(ctx, objects, known)
-	pause := joinShare * time.Since(began)
+	pause := min(joinShare*l.took, maxJoinPause)
 	l.restUntil = time.Now().Add(min(pause, joinInterval))
 	if all && err == nil {
 		l.isChanged = false
@@ -285,6 +290,7 @@ func (l *liveJoins) messages(ctx context.Context, rows []*informerhub.Object, al
 		return nil, err
 	}
 	return inSlot(ctx, func(ctx context.Context) ([][]byte, error) {
+		defer func(began time.Time) { l.took = time.Since(began) }(time.Now())
 		messages, size := make([][]byte, len(rows)), 0
 		for i, row := range rows {
 			message, full, err := page.Append(ctx, nil, row)

@@ -254,6 +254,25 @@ func newTestJoins(turns *fairqueue.Queue, kept *ledger.Ledger, caller string) *l
 	return l
 }
 
+// TestLiveJoins_WaitingIsNotComputing waits long for a turn: the next look does not wait for a multiple of that.
+func TestLiveJoins_WaitingIsNotComputing(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		turns, kept := newJoinTurns(edge.Limits{Streams: 1}), ledger.New(ledger.Limits{Total: 1 << 30})
+		endTurn, err := turns.Acquire(t.Context(), edge.CallerKey(auth.Identity{Username: "jane"}), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Minute, endTurn)
+		joined := newTestJoins(turns, kept, "jane")
+		if _, err := joined.results(t.Context(), []*informerhub.Object{objecttest.WidgetObject(t, objecttest.WidgetText)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if next := time.Until(joined.checkAt); next != joinInterval {
+			t.Errorf("the related objects are looked at again after %v, want %v", next, joinInterval)
+		}
+	})
+}
+
 // TestLiveJoins_AreComputedInTurn computes the joins of two pages of one caller, and of one of another, while
 // another page of the first caller has its turn.
 func TestLiveJoins_AreComputedInTurn(t *testing.T) {
