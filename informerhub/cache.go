@@ -52,7 +52,6 @@ type Cache struct {
 	failures      uint64 // number of failed attempts to list or watch
 	following     following
 	wantedVersion string // the oldest version since which a watcher needs history
-	unchecked     string // the version since which deletions may be missing; empty if none can be
 	// changed is closed and replaced when state changes.
 	changed chan struct{}
 }

@@ -43,6 +43,7 @@ type feed struct {
 	// store; empty if there is none. Objects that were created and deleted up to it may still be in
 	// transit, so the feed does not continue from there, and the next change makes it empty.
 	confirmed     string
+	unchecked     string        // the version since which deletions may be missing; empty if none can be
 	versionOpened chan struct{} // has a value when closed has become older than version
 	limits        limits
 	window        window

@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -197,6 +198,10 @@ func TestReflector_FindsDeletionsThatItsStartLeftOut(t *testing.T) {
 		api := fakeapi.New(t, fakeapi.Core)
 		api.SetVersion("10")
 		_, cache, upstream := syncedHub(t, api) // has the pod a
+		for isCurrent := false; !isCurrent; time.Sleep(time.Millisecond) {
+			_, how, _ := cache.followed()
+			isCurrent = how.current // the API server is not asked for its version any more
+		}
 		upstream.Send(t, watch.Added, typedPod("b", "12"))
 		reaches(t, cache, "12")
 		api.SetVersion("12")
@@ -204,6 +209,7 @@ func TestReflector_FindsDeletionsThatItsStartLeftOut(t *testing.T) {
 		for !isChecked(cache) {
 			time.Sleep(time.Millisecond)
 		}
+		api.SetVersion("21") // an older one than the cache's is another history
 		upstream.End()
 		api.Next(t, "watch").Open().
 			Send(t, watch.Deleted, typedPod("b", "20")).
@@ -223,7 +229,85 @@ func TestReflector_FindsDeletionsThatItsStartLeftOut(t *testing.T) {
 func isChecked(c *Cache) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.unchecked == ""
+	return c.feed.unchecked == ""
+}
+
+// A replica whose watch has just begun can lack some of several deletions at one version, and its clients
+// then do: a client that moves begins again where that is possible, and only there.
+func TestUncheckedPosition_ResumesWithResetIfDeletionsCanBeMissing(t *testing.T) {
+	const own, another = 7, 8
+	began := syncedPods(t, 10, pod(t, "a", 3))
+	began.feed.unchecked = ""
+	began.watchOpened(false, nil)
+	must(t, began.Update(pod(t, "d", 20)))
+	if position := began.feed.position(time.Now()); position.Version != "20" || position.Unchecked != "10" {
+		t.Fatalf("the position of a cache whose watch has just begun is %+v", position)
+	}
+	began.feed.unchecked = ""
+	if position := began.feed.position(time.Now()); position.Unchecked != "" {
+		t.Errorf("the position of a checked cache is %+v", position)
+	}
+
+	reset, on := []string{"RESET at 21", "ADDED default/d@21 at 21", "SYNCED at 21"}, []string{"MODIFIED default/d@21 at 21"}
+	for name, test := range map[string]struct {
+		deleted []int // the versions of the deletions of a, b and c
+		since   Position
+		window  int
+		want    []string
+	}{
+		"several at one version":                   {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: another}, 1 << 20, reset},
+		"two at one version":                       {[]int{14, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: another}, 1 << 20, reset},
+		"each at its own":                          {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "10", Epoch: another}, 1 << 20, on},
+		"several before the watch began":           {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "15", Epoch: another}, 1 << 20, on},
+		"several at one version, and checked":      {[]int{15, 15, 15}, Position{Version: "20", Epoch: another}, 1 << 20, on},
+		"the replica is the same, and will relist": {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: own}, 1 << 20, on},
+		"the changes are not known any more":       {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "10", Epoch: another}, 1, reset},
+	} {
+		for when, arrive := range map[string]func(c *Cache, rest func()) []string{
+			"the replica has the version": func(c *Cache, rest func()) []string {
+				rest()
+				return nextLines(t, resumed(t, c, Query{}, test.since))
+			},
+			"the replica gets there": func(c *Cache, rest func()) []string {
+				w := resumed(t, c, Query{}, test.since)
+				for {
+					batch, err := w.Next(t.Context())
+					must(t, err)
+					lines := describeAll(batch.Events, describeEvent)
+					isBehind := lines[0] == "BOOKMARK at 20"
+					precedes := slices.Equal(test.want, reset) && !slices.Equal(lines, reset) // what was read at once
+					if test.since.Epoch == another && (isBehind || precedes) && batch.Position.Unchecked != test.since.Unchecked {
+						t.Errorf("until then the position is %+v", batch.Position)
+					}
+					switch {
+					case isBehind:
+						rest()
+					case precedes:
+						return nextLines(t, w)
+					default:
+						return lines
+					}
+				}
+			},
+		} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				c := podCache(test.window)
+				c.history = &replicas{version: 40}
+				must(t, c.Replace(items(pod(t, "a", 3), pod(t, "b", 4), pod(t, "c", 5)), "10"))
+				c.feed.epoch.id, c.feed.unchecked = own, ""
+				arrive := func() []string {
+					return arrive(c, func() {
+						for i, name := range []string{"a", "b", "c"} {
+							must(t, c.Delete(pod(t, name, test.deleted[i])))
+						}
+						must(t, c.Update(pod(t, "d", 20)))
+						must(t, c.Update(pod(t, "d", 21)))
+					})
+				}
+				checkSame(t, test.want, arrive())
+			})
+		}
+	}
 }
 
 // wantsRelist expects that the cache requests the deletions since a version. They show that the pods are

@@ -1,6 +1,10 @@
 package informerhub
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
+)
 
 // Position is the progress of a stream, in terms that every replica understands: everything up to a
 // resource version has been delivered. Resume tokens are made from it.
@@ -11,6 +15,10 @@ type Position struct {
 	// replica, because etcd orders them. A replica that knows this deletion continues after it, and
 	// another one sends the deletions again.
 	Deletion Deletion
+	// Unchecked is a version before Version, if deletions since then may be missing: the replica's watch
+	// had just begun. The replica itself finds them. Another one that knows of deletions which can be
+	// missing begins with Reset. Empty otherwise.
+	Unchecked string
 	// Epoch is the epoch of the replica that issued the position, and Issued the time of issue, in
 	// Unix seconds. They distinguish a position that can be resumed from one in a history that was
 	// undone since (an API server's store restored from a backup).
@@ -28,7 +36,37 @@ type Deletion struct {
 // follow at the same version, the position is before them: a client that resumes there receives
 // these deletions again.
 func (f *feed) position(now time.Time) Position {
-	return Position{Version: f.closed, Epoch: f.epoch.id, Issued: now.Unix()}
+	position := Position{Version: f.closed, Epoch: f.epoch.id, Issued: now.Unix()}
+	// A list is unchecked since the version before its own. Without a change since, nothing is known of
+	// its version.
+	if f.unchecked != "" && object.Older(f.unchecked, versionBefore(f.closed)) {
+		position.Unchecked = f.unchecked
+	}
+	return position
+}
+
+// maxSearched bounds the changes that are searched for deletions that can be missing.
+const maxSearched = 1 << 14
+
+// mayLack reports whether a replica whose watch began after one version, and has reached another, can
+// lack deletions: those which the API server may leave out are of several objects at one version.
+func (f *feed) mayLack(since, through string) bool {
+	seq, ok := f.locateStep(since)
+	if !ok || f.last-seq > maxSearched {
+		return true
+	}
+	deleted := ""
+	for _, c := range f.window.after(seq) {
+		switch {
+		case object.Older(through, c.version):
+			return false
+		case c.after == nil && c.version == deleted:
+			return true
+		case c.after == nil:
+			deleted = c.version
+		}
+	}
+	return false
 }
 
 // undone reports whether a position lies in a history that is not this cache's.

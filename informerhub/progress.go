@@ -213,8 +213,8 @@ const maxUnreceived = 2
 // startedAfterLocked records that a list or watch was started, and that the cache has every deletion up
 // to a version.
 func (c *Cache) startedAfterLocked(version string) {
-	if c.unchecked == "" || object.Older(version, c.unchecked) {
-		c.unchecked = version
+	if c.feed.unchecked == "" || object.Older(version, c.feed.unchecked) {
+		c.feed.unchecked = version
 	}
 	select {
 	case c.needsCheck <- struct{}{}:
@@ -251,9 +251,12 @@ func (c *Cache) checkDeletions(ctx context.Context) {
 // deletion at an open version was missing.
 func (c *Cache) hasDeletions(ctx context.Context, unreceived *int) bool {
 	c.mu.RLock()
-	since, until, started := c.unchecked, c.feed.version, c.following
+	since, until, started := c.feed.unchecked, c.feed.version, c.following
 	c.mu.RUnlock()
-	if !started.current {
+	switch {
+	case since == "":
+		return true // checked together with an earlier start
+	case !started.current:
 		return false // what was sent at the start may still be in transit
 	}
 	var deleted []latest
@@ -274,7 +277,7 @@ func (c *Cache) hasDeletions(ctx context.Context, unreceived *int) bool {
 		c.mu.Unlock()
 		return false
 	}
-	c.unchecked = ""
+	c.feed.unchecked = ""
 	c.mu.Unlock()
 	if missing {
 		c.history.relist()

@@ -163,6 +163,7 @@ func (c *replicas) list(t *rapid.T, i int) {
 		all = append(all, podObject(t, state))
 	}
 	must(t, c.caches[i].Replace(all, strconv.Itoa(c.version)))
+	c.caches[i].feed.unchecked = "" // nothing is left out
 	c.waiting[i] = nil
 }
 

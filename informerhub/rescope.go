@@ -83,7 +83,7 @@ func (w *Watcher) collectDifference() (scopeDifference, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	feed := c.feed
-	if w.nextBySnapshot || w.group == nil || w.needsResync || w.deliveredThrough != "" ||
+	if w.nextBySnapshot || w.group == nil || w.needsResync || w.deliveredThrough != "" || w.unchecked != "" ||
 		w.epoch != feed.epoch.id || !feed.window.covers(w.cursor) ||
 		w.snapshot != nil || w.catchUp != nil || w.pending != nil {
 		return scopeDifference{}, false

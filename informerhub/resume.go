@@ -9,7 +9,7 @@ import (
 
 // begin sets the watcher's first cursor.
 func (w *Watcher) begin(ctx context.Context) error {
-	w.deliveredThrough = ""
+	w.deliveredThrough, w.unchecked = "", ""
 	if since := w.options.Since; since != nil && !w.cache.undone(*since) {
 		if err := w.prepare(ctx, since.Version); err != nil {
 			return err
@@ -71,7 +71,23 @@ func (w *Watcher) join() {
 	w.snapshot, w.catchUp, w.pending, w.needsResync, w.deletion = nil, nil, nil, false, Deletion{}
 	w.epoch, w.cursor, w.contact = c.feed.epoch.id, c.feed.last, c.completeAsOfLocked()
 	w.setCursorLocked()
+	if since := w.options.Since; w.snapshot == nil && since != nil && since.Epoch != c.feed.epoch.id {
+		w.unchecked = since.Unchecked
+	}
 	w.joinGroupLocked()
+}
+
+// checkLocked begins a snapshot if the caller may lack deletions from before the position that it
+// resumed from. This is known when the cache has reached that position.
+func (w *Watcher) checkLocked() {
+	if w.unchecked == "" || w.deliveredThrough != "" || w.needsResync {
+		return
+	}
+	if w.snapshot == nil && w.cache.feed.mayLack(w.unchecked, w.options.Since.Version) {
+		w.cache.beginnings.resets.Add(1)
+		w.beginSnapshotLocked()
+	}
+	w.unchecked = ""
 }
 
 // setCursorLocked sets the cursor to resume at. Every step since the position is sent if the window
@@ -158,6 +174,9 @@ func (w *Watcher) withoutBefore(event Event) Event {
 // keepPosition keeps the position from going back while this replica is older than the one that the
 // caller comes from.
 func (w *Watcher) keepPosition(batch *Batch) {
+	if w.unchecked != "" {
+		batch.Position.Unchecked = w.unchecked
+	}
 	switch version := batch.Position.Version; {
 	case w.deliveredThrough == "":
 	case object.Older(version, w.deliveredThrough):

@@ -29,7 +29,7 @@ func (cursor *ObjectName) passed(object *Object) bool {
 // beginSnapshotLocked makes the watcher begin with a snapshot, at the feed's end.
 func (w *Watcher) beginSnapshotLocked() {
 	feed := w.cache.feed
-	w.deliveredThrough, w.catchUp = "", nil
+	w.deliveredThrough, w.unchecked, w.catchUp = "", "", nil
 	w.snapshot = &snapshotWalk{filtering: filtering{filter: w.selection.filter}}
 	w.epoch, w.cursor = feed.epoch.id, feed.last
 }

@@ -43,10 +43,13 @@ type Watcher struct {
 	// delivered
 	// everything to the caller; empty if there is none.
 	deliveredThrough string
+	// unchecked is the version since which the caller may lack deletions that this replica knows, up to
+	// that of the position that it resumes from; empty if it has been checked that it does not.
+	unchecked string
 	// deletion is the last deletion that was delivered, if the position is older; see Position.
 	deletion    Deletion
 	contact     time.Time // time as of which what was read last is complete
-	needsResync bool // it must resync from its options' position
+	needsResync bool      // it must resync from its options' position
 
 	// pending is what was read when the context ended, with the batch that was begun for it; nil if
 	// there is none.

@@ -67,6 +67,7 @@ func (w *Watcher) readFeed() readResult {
 		c.beginnings.resets.Add(1)
 		w.beginSnapshotLocked()
 	}
+	w.checkLocked()
 	if w.snapshot != nil {
 		return w.readSnapshotLocked()
 	}
@@ -83,7 +84,7 @@ func (w *Watcher) readPendingLocked(end feedEnd) readResult {
 	switch {
 	case w.skippedVersionLocked(lagsWindow):
 		position := w.cache.feed.position(time.Now())
-		position.Version = w.deliveredThrough
+		position.Version, position.Unchecked = w.deliveredThrough, w.unchecked
 		// The caller lacks what the cache knows, until the API server's history has been read.
 		freshness := Freshness{Stale: true, LastContact: w.contact}
 		return readResult{needsResync: true, position: position, freshness: freshness}

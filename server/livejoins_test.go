@@ -268,7 +268,7 @@ func TestLiveJoins_WaitingIsNotComputing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if next := time.Until(joined.checkAt); next != joinInterval {
-			t.Errorf("the related objects are looked at again after %v, want %v", next, joinInterval)
+			t.Errorf("the related objects are compared next after %v, want %v", next, joinInterval)
 		}
 	})
 }

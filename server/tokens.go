@@ -38,9 +38,9 @@ const newestFormat = 2
 // served state, see served; a position (informerhub.Position); and a checksum. The served state
 // contains a hash of the operator's generation, if there is one; the API version; a hash of the
 // namespaces that the caller could read, if these were not all; a hash of the result of a relation,
-// if there is one; the encoding of the objects that patches apply to, if there are patches; and the
-// last deletion of the position, if it has one: a version of the service that does not know deletions
-// begins with a snapshot. In the token of a watch with a page, the objects of the page follow the position. A
+// if there is one; the encoding of the objects that patches apply to, if there are patches; the version
+// since which deletions may be missing, if there is one; and the last deletion of the position, if it
+// has one: a version of the service that does not know these begins with a snapshot. In the token of a watch with a page, the objects of the page follow the position. A
 // token contains no secret and needs none: it says where to continue, never what its bearer can
 // read.
 const (
@@ -135,7 +135,7 @@ func (t tokens) Key() string { return string(t.selection) + t.served() }
 // Write implements encode.Tokens.
 func (t tokens) Write(position informerhub.Position) string {
 	token := append([]byte{tokenFormat}, t.selection...)
-	token = appendText(token, t.served()+deletionText(position.Deletion))
+	token = appendText(token, t.served()+uncheckedText(position.Unchecked)+deletionText(position.Deletion))
 	token = appendText(token, position.Version)
 	token = binary.BigEndian.AppendUint64(token, position.Epoch)
 	token = binary.BigEndian.AppendUint64(token, uint64(position.Issued))
@@ -181,14 +181,19 @@ func (t tokens) readPage(token string) (position *informerhub.Position, page []b
 		return nil, nil, errOtherWatch
 	}
 	served, deletion := cutDeletion(served)
+	served, unchecked, isUnchecked := strings.Cut(served, uncheckedPrefix)
+	if isUnchecked && !isVersion(unchecked) {
+		return nil, nil, apierror.BadRequest("invalid resume_token: watch without it")
+	}
 	if !t.canResumeFrom(served) {
 		return nil, fields[16:], nil
 	}
 	return &informerhub.Position{
-		Version:  version,
-		Deletion: deletion,
-		Epoch:    binary.BigEndian.Uint64(fields),
-		Issued:   int64(binary.BigEndian.Uint64(fields[8:])),
+		Version:   version,
+		Deletion:  deletion,
+		Unchecked: unchecked,
+		Epoch:     binary.BigEndian.Uint64(fields),
+		Issued:    int64(binary.BigEndian.Uint64(fields[8:])),
 	}, fields[16:], nil
 }
 
@@ -198,6 +203,16 @@ func isOfNewerFormat(token string) bool {
 	const encodedFormat = 2 // letters
 	first, err := base64.RawURLEncoding.DecodeString(token[:min(encodedFormat, len(token))])
 	return err == nil && len(first) > 0 && first[0] > newestFormat
+}
+
+// uncheckedPrefix precedes the version since which deletions may be missing, in a position that has one.
+const uncheckedPrefix = "/unchecked/"
+
+func uncheckedText(version string) string {
+	if version == "" {
+		return ""
+	}
+	return uncheckedPrefix + version
 }
 
 // deletionPrefix precedes the last deletion of a position: its version, a slash and the UID.

@@ -47,9 +47,10 @@ func TestToken_ReturnsItsPosition(t *testing.T) {
 	}
 }
 
-func TestToken_HasTheLastDeletion(t *testing.T) {
+func TestToken_HasTheLastDeletionAndSinceWhenSomeCanBeMissing(t *testing.T) {
 	want := somePosition()
 	want.Deletion = informerhub.Deletion{Version: "300", UID: "0d6f5ba4-6b8c-4a3c-8a8b-5a5f6b9f1c11"}
+	want.Unchecked = "200"
 	for name, own := range map[string]tokens{
 		"of objects": tokensOf(deployments, watchOf(unchanged)),
 		"of patches": tokensOf(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.PatchFormat = kubeconnectv1.PatchFormat_PATCH_FORMAT_MERGE })),
@@ -143,6 +144,9 @@ func FuzzResumeToken(f *testing.F) {
 	deleting := somePosition()
 	deleting.Deletion = informerhub.Deletion{Version: "300", UID: "uid"}
 	f.Add(own.Write(deleting))
+	unchecked := somePosition()
+	unchecked.Unchecked = "200"
+	f.Add(own.Write(unchecked))
 	f.Add("")
 	f.Add("AdM5-faHri3JAnYx")
 	f.Add(own.Write(somePosition()) + "\n")

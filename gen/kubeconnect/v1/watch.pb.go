@@ -249,9 +249,10 @@ type WatchRequest struct {
 	// expire together, can leave some of these deletions out of a watch or list of the service
 	// that begins at that moment. The service checks each beginning within about two seconds,
 	// and sends what was left out as DELETED at a later version. Until then a stream of that
-	// replica, its versions and its token lack these deletions: a client that leaves with that
-	// token and resumes at another replica can keep the objects until it watches without a
-	// token.
+	// replica lacks these deletions, also at the version of its BOOKMARKs. With a token of that
+	// time another replica begins with RESET if it knows of several deletions at one version,
+	// or cannot know. Only deletions at the very version of the service's list can be lost in
+	// that way.
 	ResumeToken string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// Return only the objects' metadata, as in GetRequest. Every change of an object changes
 	// its metadata.resourceVersion, and therefore produces an event. For fewer events, select

@@ -150,9 +150,10 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * expire together, can leave some of these deletions out of a watch or list of the service
    * that begins at that moment. The service checks each beginning within about two seconds,
    * and sends what was left out as DELETED at a later version. Until then a stream of that
-   * replica, its versions and its token lack these deletions: a client that leaves with that
-   * token and resumes at another replica can keep the objects until it watches without a
-   * token.
+   * replica lacks these deletions, also at the version of its BOOKMARKs. With a token of that
+   * time another replica begins with RESET if it knows of several deletions at one version,
+   * or cannot know. Only deletions at the very version of the service's list can be lost in
+   * that way.
    *
    * @generated from field: string resume_token = 10;
    */
