@@ -218,7 +218,9 @@ class ResourceServiceServicer(object):
         client receives every change, unless it reads more slowly than the objects change: then
         it receives the latest state of each changed object, as after a resume (see
         WatchRequest.resume_token). There is no "410 Gone", and the client need not restart
-        anything: if the service has to resync, it sends another RESET in the same stream.
+        anything: if the service has to resync, it sends another RESET in the same stream. While
+        the API server does not respond, the first response can take about fifteen seconds; a
+        stream that cannot begin ends with UNAVAILABLE.
 
         A stream never ends with OK. It ends with
         - UNAVAILABLE when this replica shuts down; and, with reason "StreamMoved", when the
