@@ -67,11 +67,11 @@ func (c *Cache) Freshness() Freshness {
 }
 
 func (c *Cache) freshnessLocked() Freshness {
-	since := time.Since(c.completeAsOfLocked())
+	complete, patience := c.completeAsOfLocked(), maxUnconfirmed
 	if c.following.current {
-		return Freshness{Stale: since > maxSilence, LastContact: c.completeAsOfLocked()}
+		patience = maxSilence
 	}
-	return Freshness{Stale: since > maxUnconfirmed, LastContact: c.completeAsOfLocked()}
+	return Freshness{Stale: time.Since(complete) > patience, LastContact: complete}
 }
 
 // completeAsOfLocked returns the time as of which the cache is complete.
