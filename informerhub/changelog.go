@@ -168,6 +168,28 @@ func (l *changeLog) missingUntil(since string) (until string) {
 	return ""
 }
 
+// maxSearched bounds the records that are searched for deletions that can be missing.
+const maxSearched = 1 << 14
+
+// mayLack reports whether a replica whose watch began after one version, and has reached another, can
+// lack deletions: those which the API server may leave out are of several objects at one version. It
+// returns true if the deletions in between are unknown.
+func (l *changeLog) mayLack(since, through string) bool {
+	first, last := object.VersionNumber(since), object.VersionNumber(through)
+	records := l.records[l.search(func(r record) bool { return r.version > first }):]
+	if first == math.MaxUint64 || l.missingUntil(since) != "" || len(records) > maxSearched {
+		return true
+	}
+	deleted := make(map[uint64]bool)
+	repeats := func(version uint64) bool {
+		known := deleted[version]
+		deleted[version] = true
+		return known && version <= last
+	}
+	return slices.ContainsFunc(newerThan(l.backfilled, since), func(state latest) bool { return repeats(object.VersionNumber(state.version)) }) ||
+		slices.ContainsFunc(records, func(r record) bool { return r.isCurrent() && r.entry.deleted && repeats(r.version) })
+}
+
 // backfill records that the deletions between two versions are known, and sets the list of
 // backfilled deletions, which must contain them.
 func (l *changeLog) backfill(backfilled []latest, since, until string) {

@@ -252,16 +252,18 @@ func TestUncheckedPosition_ResumesWithResetIfDeletionsCanBeMissing(t *testing.T)
 	for name, test := range map[string]struct {
 		deleted []int // the versions of the deletions of a, b and c
 		since   Position
-		window  int
+		known   int // the version since which the API server has history
 		want    []string
 	}{
-		"several at one version":                   {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: another}, 1 << 20, reset},
-		"two at one version":                       {[]int{14, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: another}, 1 << 20, reset},
-		"each at its own":                          {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "10", Epoch: another}, 1 << 20, on},
-		"several before the watch began":           {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "15", Epoch: another}, 1 << 20, on},
-		"several at one version, and checked":      {[]int{15, 15, 15}, Position{Version: "20", Epoch: another}, 1 << 20, on},
-		"the replica is the same, and will relist": {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: own}, 1 << 20, on},
-		"the changes are not known any more":       {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "10", Epoch: another}, 1, reset},
+		"several at one version":                   {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: another}, 0, reset},
+		"two at one version":                       {[]int{14, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: another}, 0, reset},
+		"each at its own":                          {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "10", Epoch: another}, 0, on},
+		"several before the watch began":           {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "15", Epoch: another}, 0, on},
+		"several at one version, and checked":      {[]int{15, 15, 15}, Position{Version: "20", Epoch: another}, 0, on},
+		"the replica is the same, and will relist": {[]int{15, 15, 15}, Position{Version: "20", Unchecked: "10", Epoch: own}, 0, on},
+		"the deletions are not known any more":     {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "5", Epoch: another}, 8, reset},
+		"the API server knows the deletions":       {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "5", Epoch: another}, 5, on},
+		"the API server knows several":             {[]int{14, 15, 16}, Position{Version: "20", Unchecked: "5", Epoch: another}, 4, reset},
 	} {
 		for when, arrive := range map[string]func(c *Cache, rest func()) []string{
 			"the replica has the version": func(c *Cache, rest func()) []string {
@@ -291,8 +293,12 @@ func TestUncheckedPosition_ResumesWithResetIfDeletionsCanBeMissing(t *testing.T)
 			},
 		} {
 			t.Run(name+", "+when, func(t *testing.T) {
-				c := podCache(test.window)
-				c.history = &replicas{version: 40}
+				c := podCache(1 << 20)
+				known := &replicas{version: 40, compacted: test.known}
+				if test.known == 4 {
+					known.deleted = []traits{{Namespace: "default", Name: "x", UID: "x", Version: "7"}, {Namespace: "default", Name: "y", UID: "y", Version: "7"}}
+				}
+				c.history = known
 				must(t, c.Replace(items(pod(t, "a", 3), pod(t, "b", 4), pod(t, "c", 5)), "10"))
 				c.feed.epoch.id, c.feed.unchecked = own, ""
 				arrive := func() []string {

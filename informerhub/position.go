@@ -45,28 +45,20 @@ func (f *feed) position(now time.Time) Position {
 	return position
 }
 
-// maxSearched bounds the changes that are searched for deletions that can be missing.
-const maxSearched = 1 << 14
+// uncheckedSince returns the version since which a caller with a position may lack deletions that this
+// feed has behind it; empty if there is none. The replica that issued the position finds them itself.
+func (f *feed) uncheckedSince(p Position) string {
+	if p.Epoch == f.epoch.id {
+		return ""
+	}
+	return p.Unchecked
+}
 
-// mayLack reports whether a replica whose watch began after one version, and has reached another, can
-// lack deletions: those which the API server may leave out are of several objects at one version.
-func (f *feed) mayLack(since, through string) bool {
-	seq, ok := f.locateStep(since)
-	if !ok || f.last-seq > maxSearched {
-		return true
-	}
-	deleted := ""
-	for _, c := range f.window.after(seq) {
-		switch {
-		case object.Older(through, c.version):
-			return false
-		case c.after == nil && c.version == deleted:
-			return true
-		case c.after == nil:
-			deleted = c.version
-		}
-	}
-	return false
+// uncheckedSince is that of the cache's feed.
+func (c *Cache) uncheckedSince(p Position) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.feed.uncheckedSince(p)
 }
 
 // undone reports whether a position lies in a history that is not this cache's.

@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -11,7 +12,7 @@ import (
 func (w *Watcher) begin(ctx context.Context) error {
 	w.deliveredThrough, w.unchecked = "", ""
 	if since := w.options.Since; since != nil && !w.cache.undone(*since) {
-		if err := w.prepare(ctx, since.Version); err != nil {
+		if err := w.prepare(ctx, *since); err != nil {
 			return err
 		}
 	}
@@ -33,10 +34,11 @@ func (w *Watcher) beginning() string {
 	return "resume in the window"
 }
 
-// prepare checks that the watcher can resume at a version. A version that this replica has not
+// prepare checks that the watcher can resume at a position. A version that this replica has not
 // reached must be one that the API server has reached, and one from before the log began needs
 // history.
-func (w *Watcher) prepare(ctx context.Context, version string) error {
+func (w *Watcher) prepare(ctx context.Context, since Position) error {
+	version := since.Version
 	reached, err := w.cache.hasReached(ctx, version)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -48,7 +50,7 @@ func (w *Watcher) prepare(ctx context.Context, version string) error {
 	case reached:
 		w.deliveredThrough = version
 	}
-	w.cache.backfill(ctx, version)
+	w.cache.backfill(ctx, cmp.Or(w.cache.uncheckedSince(since), version))
 	return nil
 }
 
@@ -71,8 +73,8 @@ func (w *Watcher) join() {
 	w.snapshot, w.catchUp, w.pending, w.needsResync, w.deletion = nil, nil, nil, false, Deletion{}
 	w.epoch, w.cursor, w.contact = c.feed.epoch.id, c.feed.last, c.completeAsOfLocked()
 	w.setCursorLocked()
-	if since := w.options.Since; w.snapshot == nil && since != nil && since.Epoch != c.feed.epoch.id {
-		w.unchecked = since.Unchecked
+	if w.snapshot == nil && w.options.Since != nil {
+		w.unchecked = c.feed.uncheckedSince(*w.options.Since)
 	}
 	w.joinGroupLocked()
 }
@@ -83,7 +85,7 @@ func (w *Watcher) checkLocked() {
 	if w.unchecked == "" || w.deliveredThrough != "" || w.needsResync {
 		return
 	}
-	if w.snapshot == nil && w.cache.feed.mayLack(w.unchecked, w.options.Since.Version) {
+	if w.snapshot == nil && w.cache.feed.log.mayLack(w.unchecked, w.options.Since.Version) {
 		w.cache.beginnings.resets.Add(1)
 		w.beginSnapshotLocked()
 	}
