@@ -10,7 +10,6 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
@@ -57,22 +56,20 @@ func (w *writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.De
 	}
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
 	var dest write.Target
-	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (write.Result, error) {
+	var warnings []string
+	deleted, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (deleted int, err error) {
 		if err := checkNamespace(resource, request.GetNamespace()); err != nil {
-			return write.Result{}, err
+			return 0, err
 		}
 		dest = write.Target{Resource: resource, Namespace: request.GetNamespace()}
-		return w.writer(ctx).Do(ctx, dest, write.DeleteCollection{Options: options, Matching: matching})
+		deleted, warnings, err = w.writer(ctx).DeleteCollection(ctx, dest, write.DeleteCollection{Options: options, Matching: matching})
+		return deleted, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := object.CountItems(done.Body)
-	if err != nil {
-		return nil, err
-	}
 	return &kubeconnectv1.DeleteCollectionResponse{
-		DeletedCount: int64(deleted), Warnings: done.Warnings,
+		DeletedCount: int64(deleted), Warnings: warnings,
 		// The objects in the response are in their state before the deletion.
 		ResourceVersion: w.versionAfter(ctx, dest, request.GetDryRun(), ""),
 	}, nil

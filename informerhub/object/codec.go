@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -224,25 +223,4 @@ func Read(body []byte) (*Object, error) {
 		jsonString(jsonMember(body, "apiVersion")), jsonString(jsonMember(body, "kind")))
 	object := &Object{kind: &kind, format: formatJSON, raw: body}
 	return object, object.readJSONHead()
-}
-
-// CountItems counts the objects of a list in the body of an API server's response, protobuf or
-// JSON. It returns 0 for other bodies.
-func CountItems(body []byte) (count int, err error) {
-	if e, err := openEnvelope(body); err == nil {
-		if !strings.HasSuffix(e.kind, "List") {
-			return 0, nil
-		}
-		err := eachField(e.message, func(f field) bool {
-			if f.number == listItems {
-				count++
-			}
-			return true
-		})
-		return count, err
-	}
-	if items := jsonMember(body, "items"); len(items) > 0 && items[0] == '[' {
-		err = eachElement(items, func([]byte) { count++ })
-	}
-	return count, err
 }

@@ -55,20 +55,6 @@ func (d Delete) request(client rest.Interface, _ Target) (*rest.Request, error) 
 	return deletion(client, d.Options)
 }
 
-// DeleteCollection deletes all matching objects of a collection.
-type DeleteCollection struct {
-	Options  metav1.DeleteOptions
-	Matching metav1.ListOptions
-}
-
-func (c DeleteCollection) request(client rest.Interface, _ Target) (*rest.Request, error) {
-	request, err := deletion(client, c.Options)
-	if err != nil {
-		return nil, err
-	}
-	return request.VersionedParams(&c.Matching, scheme.ParameterCodec), nil
-}
-
 // deletion returns a request with its options in JSON, which every API server accepts: those of
 // aggregated APIs may not accept protobuf.
 func deletion(client rest.Interface, options metav1.DeleteOptions) (*rest.Request, error) {
