@@ -92,13 +92,18 @@ func (s *countsSender) keepLease(ctx context.Context, c *liveCounts) error {
 // the lease.
 func (s *countsSender) withhold(ctx context.Context, c *liveCounts) error {
 	if c.at.Epoch != 0 {
-		last := countsUpdate{at: c.at, Difference: counts.Difference{Total: s.total}}
-		last.at.Freshness.Stale = true
-		if err := s.send(ctx, nil, edge.Guard{}, s.encode(c, last)); err != nil {
+		if err := s.repeat(ctx, c, true); err != nil {
 			return err
 		}
 	}
 	return c.lease.pause(ctx)
+}
+
+// repeat sends the counts that the client has.
+func (s *countsSender) repeat(ctx context.Context, c *liveCounts, stale bool) error {
+	last := countsUpdate{at: c.at, Difference: counts.Difference{Total: s.total}}
+	last.at.Freshness.Stale = stale
+	return s.send(ctx, nil, edge.Guard{}, s.encode(c, last))
 }
 
 // await blocks until a response is due: because the counts have changed and the interval has passed, at
@@ -116,11 +121,27 @@ func (s *countsSender) await(ctx context.Context, c *liveCounts) error {
 	}
 	switch {
 	case err == nil:
-		return awaitTurn(ctx)
+		return s.awaitTurn(ctx, c)
 	case ctx.Err() == nil && quiet.Err() != nil:
 		return nil
 	}
 	return err
+}
+
+// awaitTurn blocks until it is the turn of the stream. While that takes long, it sends the counts that the
+// client has.
+func (s *countsSender) awaitTurn(ctx context.Context, c *liveCounts) error {
+	for {
+		waiting, cancel := context.WithDeadlineCause(ctx, s.sentAt.Add(waitingInterval), errWaiting)
+		err := awaitTurn(waiting)
+		cancel()
+		if !errors.Is(err, errWaiting) {
+			return err
+		}
+		if err := s.repeat(ctx, c, c.at.Freshness.Stale); err != nil {
+			return err
+		}
+	}
 }
 
 // awaitTurn blocks until it is the turn of a stream, by the pace of its caller.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/faketime"
 	"github.com/kubeconnect/kubeconnect/server/counts"
@@ -178,6 +179,39 @@ func TestStreams_EndAtTheDeadlineAlsoWhenPermissionsChange(t *testing.T) {
 			t.Fatalf("counts end with %v", err)
 		}
 	}
+}
+
+// waitingWatcher is a watcher that waits for its turn all the time.
+type waitingWatcher struct{ watcher }
+
+func (waitingWatcher) NextUntil(ctx context.Context, _ <-chan struct{}) (informerhub.Batch, error) {
+	<-ctx.Done()
+	return informerhub.Batch{}, context.Cause(ctx)
+}
+
+// TestStreams_AreNotSilentWhileTheyWaitForTheirTurn lets a stream wait for a minute.
+func TestStreams_AreNotSilentWhileTheyWaitForTheirTurn(t *testing.T) {
+	faketime.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		last, contact := time.Now(), time.Now().Add(-time.Second)
+		sent := 0
+		s := &eventSender{delivered: &delivery{"10", "token"}, sentAt: last, lastContact: contact}
+		s.outlet = func(_ context.Context, _ *accessLease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
+			if silence := time.Since(last); silence >= 10*time.Second {
+				t.Errorf("silent for %v", silence)
+			}
+			if response.GetResumeToken() != "token" || !response.GetFreshness().GetLastContactTime().AsTime().Equal(contact) {
+				t.Errorf("sent %v", response)
+			}
+			last, sent = time.Now(), sent+1
+			return nil
+		}
+		err := s.followPeriod(ctx, &watch{lease: &accessLease{}, watcher: waitingWatcher{}, cache: &informerhub.Cache{}})
+		if !errors.Is(err, context.DeadlineExceeded) || sent != 7 {
+			t.Errorf("%d bookmarks, and ends with %v", sent, err)
+		}
+	})
 }
 
 func until(t *testing.T, what string, is func() bool) {

@@ -106,6 +106,7 @@ type eventSender struct {
 
 	response    kubeconnectv1.WatchResponse // the next message
 	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
+	sentAt      time.Time                   // when the last message began to be sent
 	lastContact time.Time                   // time as of which what has been sent is complete
 }
 
@@ -135,7 +136,7 @@ func (s *eventSender) followPeriod(ctx context.Context, w *watch) error {
 	period, cancel := w.lease.period(ctx)
 	defer cancel()
 	for due := w.lease.due; w.lease.due.Equal(due) && w.lease.scope.Equal(w.scope); {
-		batch, err := w.watcher.NextUntil(period, w.lease.changed)
+		batch, err := s.next(ctx, period, w)
 		if err != nil {
 			return w.lease.endOfPeriod(ctx, err)
 		}
@@ -144,6 +145,37 @@ func (s *eventSender) followPeriod(ctx context.Context, w *watch) error {
 		}
 	}
 	return nil
+}
+
+// errWaiting reports that a stream has waited for its turn for waitingInterval. It is never returned to
+// callers.
+var errWaiting = errors.New("the stream still waits for its turn")
+
+// next returns the watcher's next batch in a period. While that takes long, it sends bookmarks.
+func (s *eventSender) next(ctx, period context.Context, w *watch) (informerhub.Batch, error) {
+	for {
+		waiting, cancel := period, context.CancelFunc(func() {})
+		if s.delivered != nil {
+			waiting, cancel = context.WithDeadlineCause(period, s.sentAt.Add(waitingInterval), errWaiting)
+		}
+		batch, err := w.watcher.NextUntil(waiting, w.lease.changed)
+		cancel()
+		if !errors.Is(err, errWaiting) {
+			return batch, err
+		}
+		if err := s.repeat(ctx, informerhub.Freshness{Stale: w.cache.Freshness().Stale, LastContact: s.lastContact}); err != nil {
+			return informerhub.Batch{}, err
+		}
+	}
+}
+
+// repeat sends a bookmark of what the client has, if it can be resumed there.
+func (s *eventSender) repeat(ctx context.Context, freshness informerhub.Freshness) error {
+	if s.delivered == nil {
+		return nil
+	}
+	s.response.Freshness = encode.Freshness(freshness)
+	return s.sendEncoded(ctx, nil, edge.Guard{}, encode.Bookmark(s.delivered.version, s.delivered.token))
 }
 
 // followScope renews the lease if that is due, and switches to the scope that the lease now has.
@@ -179,12 +211,8 @@ func (s *eventSender) renew(ctx context.Context, w *watch) error {
 
 // withhold sends a stale bookmark: the stream has not advanced since its last batch.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
-	if s.delivered != nil {
-		s.response.Freshness = encode.Freshness(informerhub.Freshness{Stale: true, LastContact: s.lastContact})
-		bookmark := encode.Bookmark(s.delivered.version, s.delivered.token)
-		if err := s.sendEncoded(ctx, nil, edge.Guard{}, bookmark); err != nil {
-			return err
-		}
+	if err := s.repeat(ctx, informerhub.Freshness{Stale: true, LastContact: s.lastContact}); err != nil {
+		return err
 	}
 	return w.lease.pause(ctx)
 }
@@ -277,6 +305,7 @@ func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemo
 }
 
 func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guarded edge.Guard, encoded encode.Response) error {
+	s.sentAt = time.Now()
 	s.response.ResumeToken = encoded.Token
 	encode.Set(&s.response, encoded.Events, s.messages)
 	err := s.outlet(ctx, lease, guarded, &s.response)
