@@ -177,7 +177,8 @@ type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax: "po", "deployments.apps". Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Empty: all namespaces that the caller is allowed to read. When these
+	// The namespace. Empty: all namespaces that the caller is allowed to read; if the resource is not
+	// cached (see Source), the caller must be allowed to read all namespaces then. When these
 	// change while the stream runs, the objects of a lost namespace are sent as DELETED,
 	// without content, and the objects of a gained namespace as ADDED, all at the stream's
 	// current version. The stream ends if the caller is no longer allowed to read any
