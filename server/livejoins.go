@@ -65,6 +65,7 @@ type liveJoins struct {
 	checkAt   time.Time              // when the revisions are compared next
 	restUntil time.Time              // when changed objects can be joined next
 	took      time.Duration          // how long the last computation had a processor
+	joinedAll func()                 // records that all objects were joined; nil if they were not; see settle
 	warnings  []string
 }
 
@@ -179,11 +180,21 @@ func (l *liveJoins) results(ctx context.Context, objects []*informerhub.Object, 
 	results, err := l.join(ctx, objects, known)
 	pause := min(joinShare*l.took, maxJoinPause)
 	l.restUntil = time.Now().Add(min(pause, joinInterval))
+	l.joinedAll = nil
 	if all && err == nil {
-		l.isChanged = false
-		l.fresh, l.revisions, l.checkAt = fresh, revisions, time.Now().Add(max(joinInterval, pause))
+		checkAt := time.Now().Add(max(joinInterval, pause))
+		l.joinedAll = func() { l.isChanged, l.fresh, l.revisions, l.checkAt = false, fresh, revisions, checkAt }
 	}
 	return results, err
+}
+
+// settle records that the results are in a batch. Without it, as when the caller's context ends before, all
+// objects are joined again.
+func (l *liveJoins) settle() {
+	if l != nil && l.joinedAll != nil {
+		l.joinedAll()
+		l.joinedAll = nil
+	}
 }
 
 // hasUnknown reports whether some objects have no known results.

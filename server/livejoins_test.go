@@ -264,8 +264,16 @@ func TestLiveJoins_WaitingIsNotComputing(t *testing.T) {
 		}
 		time.AfterFunc(time.Minute, endTurn)
 		joined := newTestJoins(turns, kept, "jane")
-		if _, err := joined.results(t.Context(), []*informerhub.Object{objecttest.WidgetObject(t, objecttest.WidgetText)}, nil); err != nil {
+		objects := []*informerhub.Object{objecttest.WidgetObject(t, objecttest.WidgetText)}
+		if _, err := joined.results(t.Context(), objects, nil); err != nil {
 			t.Fatal(err)
+		}
+		if all, err := joined.isDue(t.Context()); !all || err != nil {
+			t.Errorf("before the results are in a batch, all objects are joined again: %t, %v", all, err)
+		}
+		joined.settle()
+		if all, err := joined.isDue(t.Context()); all || err != nil {
+			t.Errorf("after it, all objects are joined again: %t, %v", all, err)
 		}
 		if next := time.Until(joined.checkAt); next != joinInterval {
 			t.Errorf("the related objects are compared next after %v, want %v", next, joinInterval)
@@ -349,6 +357,7 @@ func TestLiveJoins_InterruptedChangesAreRepeated(t *testing.T) {
 		}
 		held[0].joined = results[0]
 	}
+	l.settle()
 	if l.isChanged {
 		t.Error("the objects are joined again and again")
 	}

@@ -246,6 +246,7 @@ func (p *livePage) batchInSlot(ctx context.Context, content pageContent) (inform
 		}
 		defer end()
 	}
+	p.joined.settle()
 	return p.batch(content), nil
 }
 
