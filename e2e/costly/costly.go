@@ -145,11 +145,11 @@ func Joins(number int) (all []*kubeconnectv1.Join) {
 	return all
 }
 
-// groupBy returns paths of groups that differ by number.
+// groupBy returns paths of groups that differ by number, as long as they may be together.
 func groupBy(number int) []string {
 	all := []string{"metadata.name"}
 	for i := range 7 {
-		all = append(all, fmt.Sprintf("data.g%d-%s", number*7+i, strings.Repeat("x", 1_900)))
+		all = append(all, fmt.Sprintf("data.g%d-%s", number*7+i, strings.Repeat("x", 500)))
 	}
 	return all
 }
