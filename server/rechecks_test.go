@@ -196,7 +196,7 @@ func TestStreams_AreNotSilentWhileTheyWaitForTheirTurn(t *testing.T) {
 		defer cancel()
 		last, contact := time.Now(), time.Now().Add(-time.Second)
 		sent := 0
-		s := &eventSender{delivered: &delivery{"10", "token"}, sentAt: last, lastContact: contact}
+		s := &eventSender{delivered: &delivery{"10", "token"}, markedAt: last, lastContact: contact}
 		s.outlet = func(_ context.Context, _ *accessLease, _ edge.Guard, response *kubeconnectv1.WatchResponse) error {
 			if silence := time.Since(last); silence >= 10*time.Second {
 				t.Errorf("silent for %v", silence)

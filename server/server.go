@@ -19,8 +19,8 @@ const (
 	// bookmarkInterval is the longest time that a watch is silent. It is shorter than the time
 	// after which proxies close a silent stream.
 	bookmarkInterval = 5 * time.Second
-	// waitingInterval is the time since the last message after which a stream that waits for its turn, or
-	// for a processor, repeats what its client has: a stream sends a message at least every ten seconds.
+	// waitingInterval is the time since the last bookmark, or counts, after which a stream that waits for its
+	// turn, or for a processor, repeats what its client has: that is promised at least every ten seconds.
 	waitingInterval = 8 * time.Second
 	// patience is the time that a read waits for a cache that is older than the version that the
 	// read must see, or than the version of its resume token.

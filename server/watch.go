@@ -106,7 +106,7 @@ type eventSender struct {
 
 	response    kubeconnectv1.WatchResponse // the next message
 	delivered   *delivery                   // after everything that has been sent; nil if the client cannot resume there
-	sentAt      time.Time                   // when the last message began to be sent
+	markedAt    time.Time                   // when the last message with a freshness began to be sent
 	lastContact time.Time                   // time as of which what has been sent is complete
 }
 
@@ -156,7 +156,7 @@ func (s *eventSender) next(ctx, period context.Context, w *watch) (informerhub.B
 	for {
 		waiting, cancel := period, context.CancelFunc(func() {})
 		if s.delivered != nil {
-			waiting, cancel = context.WithDeadlineCause(period, s.sentAt.Add(waitingInterval), errWaiting)
+			waiting, cancel = context.WithDeadlineCause(period, s.markedAt.Add(waitingInterval), errWaiting)
 		}
 		batch, err := w.watcher.NextUntil(waiting, w.lease.changed)
 		cancel()
@@ -305,7 +305,9 @@ func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemo
 }
 
 func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guarded edge.Guard, encoded encode.Response) error {
-	s.sentAt = time.Now()
+	if s.response.Freshness != nil {
+		s.markedAt = time.Now()
+	}
 	s.response.ResumeToken = encoded.Token
 	encode.Set(&s.response, encoded.Events, s.messages)
 	err := s.outlet(ctx, lease, guarded, &s.response)
