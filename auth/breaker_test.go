@@ -30,6 +30,17 @@ var failures = map[string]func(*fakeAPI){
 	"it responds after a second, 500": func(api *fakeAPI) { api.takes, api.fails = time.Second, apierrors.NewInternalError(errors.New("no")) },
 }
 
+// untilTheEnd returns a context that is done, and goroutines that are awaited, at the end of a test.
+func untilTheEnd(t *testing.T) (context.Context, *sync.WaitGroup) {
+	ctx, stop := context.WithCancel(t.Context())
+	running := new(sync.WaitGroup)
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return ctx, running
+}
+
 // openStreams renews some permissions of each of n callers as open streams do, until the context is done:
 // an attempt lasts 3 s at most, and a second passes to the next attempt. It returns the number of
 // permissions whose last attempt has succeeded.
@@ -71,11 +82,8 @@ func TestBreaker_BoundsTheReviewsOfAFailingAPIServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := allowing("a")
 			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
-				ctx, stop := context.WithCancel(t.Context())
-				var running sync.WaitGroup
-				defer running.Wait()
-				defer stop()
-				renewed := openStreams(ctx, a, streams, 1, &running)
+				ctx, running := untilTheEnd(t)
+				renewed := openStreams(ctx, a, streams, 1, running)
 				running.Go(func() {
 					for i := 0; ctx.Err() == nil; i++ {
 						running.Go(func() { _, _ = a.Authorize(ctx, Identity{Username: fmt.Sprint("call-", i)}, in("a")) })
@@ -123,11 +131,8 @@ func TestBreaker_ShowsWithinHalfAMinuteHoweverFewCallers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := allowing("a")
 			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
-				ctx, stop := context.WithCancel(t.Context())
-				var running sync.WaitGroup
-				defer running.Wait()
-				defer stop()
-				openStreams(ctx, a, 1, 1, &running)
+				ctx, running := untilTheEnd(t)
+				openStreams(ctx, a, 1, 1, running)
 				time.Sleep(time.Second)
 				api.set(func() { fail(api) })
 				time.Sleep(35 * time.Second)
@@ -170,11 +175,8 @@ func TestAuthorizer_AnAuthorizerThatFailsDecidesNothing(t *testing.T) {
 			api := allowing("a")
 			may := api.may
 			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
-				ctx, stop := context.WithCancel(t.Context())
-				var running sync.WaitGroup
-				defer running.Wait()
-				defer stop()
-				renewed := openStreams(ctx, a, 10, 1, &running)
+				ctx, running := untilTheEnd(t)
+				renewed := openStreams(ctx, a, 10, 1, running)
 				time.Sleep(time.Second)
 				api.set(func() {
 					api.may = func(spec authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
@@ -220,11 +222,8 @@ func TestBreaker_CallersWithoutADecisionBlockNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := allowing("a")
 			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
-				ctx, stop := context.WithCancel(t.Context())
-				var running sync.WaitGroup
-				defer running.Wait()
-				defer stop()
-				renewed := openStreams(ctx, a, test.callers, 6, &running)
+				ctx, running := untilTheEnd(t)
+				renewed := openStreams(ctx, a, test.callers, 6, running)
 				time.Sleep(time.Second)
 				api.set(func() { api.hangs = "stream-" })
 				wantServed := func(seconds int, strict bool) {
