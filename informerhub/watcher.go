@@ -40,8 +40,7 @@ type Watcher struct {
 	// catchUp is the delivery of latest states that is in progress; nil if there is none.
 	catchUp *catchUp
 	// deliveredThrough is the version up to which another replica, which was ahead of this one, has
-	// delivered
-	// everything to the caller; empty if there is none.
+	// delivered everything to the caller; empty if there is none.
 	deliveredThrough string
 	// unchecked is the version since which the caller may lack deletions that this replica knows, up to
 	// that of the position that it resumes from; empty if it has been checked that it does not.

@@ -128,13 +128,16 @@ func (s *countsSender) await(ctx context.Context, c *liveCounts) error {
 	return err
 }
 
-// awaitTurn blocks until it is the turn of the stream. While that takes long, it sends the counts that the
+// awaitTurn blocks until it is the turn of the stream, by the pace of its caller. While that takes long, it sends the counts that the
 // client has.
 func (s *countsSender) awaitTurn(ctx context.Context, c *liveCounts) error {
 	for {
 		waiting, cancel := context.WithDeadlineCause(ctx, s.sentAt.Add(waitingInterval), errWaiting)
-		err := awaitTurn(waiting)
+		endTurn, err := fairqueue.BeginTurn(waiting)
 		cancel()
+		if err == nil {
+			endTurn()
+		}
 		if !errors.Is(err, errWaiting) {
 			return err
 		}
@@ -142,15 +145,6 @@ func (s *countsSender) awaitTurn(ctx context.Context, c *liveCounts) error {
 			return err
 		}
 	}
-}
-
-// awaitTurn blocks until it is the turn of a stream, by the pace of its caller.
-func awaitTurn(ctx context.Context) error {
-	endTurn, err := fairqueue.BeginTurn(ctx)
-	if err == nil {
-		endTurn()
-	}
-	return err
 }
 
 // awaitChange blocks until the counts, or whether they are stale, are not as the client has them.

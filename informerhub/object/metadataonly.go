@@ -1,8 +1,6 @@
 package object
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 )
@@ -20,10 +18,20 @@ const (
 // RequestMetadata makes a request return the metadata of a resource's objects, as
 // PartialObjectMetadata or a list of these: kind is [PartialKind] or [PartialListKind].
 func RequestMetadata(request *rest.Request, resource Resource, kind string) *rest.Request {
-	asPartial := ";as=" + kind + ";g=meta.k8s.io;v=v1"
-	accept := []string{runtime.ContentTypeJSON + asPartial, runtime.ContentTypeJSON}
 	if resource.BuiltIn() {
-		accept = append([]string{runtime.ContentTypeProtobuf + asPartial}, accept...)
+		return request.SetHeader("Accept", runtime.ContentTypeProtobuf+asPartial(kind)+","+metadataAsJSON(kind))
 	}
-	return request.SetHeader("Accept", strings.Join(accept, ","))
+	return RequestMetadataAsJSON(request, kind)
 }
+
+// RequestMetadataAsJSON is like [RequestMetadata], for a response that is always JSON.
+func RequestMetadataAsJSON(request *rest.Request, kind string) *rest.Request {
+	return request.SetHeader("Accept", metadataAsJSON(kind))
+}
+
+// metadataAsJSON accepts the whole objects too, of an API server that cannot send their metadata alone.
+func metadataAsJSON(kind string) string {
+	return runtime.ContentTypeJSON + asPartial(kind) + "," + runtime.ContentTypeJSON
+}
+
+func asPartial(kind string) string { return ";as=" + kind + ";g=meta.k8s.io;v=v1" }

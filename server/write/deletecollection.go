@@ -6,7 +6,6 @@ import (
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -32,12 +31,9 @@ func (w Writer) DeleteCollection(ctx context.Context, dest Target, change Delete
 		w.Sends()
 	}
 	var texts warningTexts
-	request = dest.addTo(request).
-		VersionedParams(&change.Matching, scheme.ParameterCodec).
-		SetHeader("Accept", runtime.ContentTypeJSON+";as="+object.PartialListKind+";g=meta.k8s.io;v=v1,"+runtime.ContentTypeJSON).
-		WarningHandler(&texts)
+	request = dest.addTo(request).VersionedParams(&change.Matching, scheme.ParameterCodec).WarningHandler(&texts)
 	ctx, outcome := WithOutcome(ctx)
-	response, err := request.Stream(ctx)
+	response, err := object.RequestMetadataAsJSON(request, object.PartialListKind).Stream(ctx)
 	if err != nil {
 		return 0, nil, clarified(outcome.Complete(apierror.Unavailable(ctx, err)), dest, nil)
 	}
