@@ -76,8 +76,10 @@ type leases struct {
 	recheck time.Duration
 }
 
-func newLeases(config Config) leases {
-	return leases{rights{config.Authorizer}, cmp.Or(config.Recheck, defaultRecheck)}
+// newLeases returns the leases of reads that permissions allow. The caller and the permissions of an open
+// stream are re-checked at the interval recheck; 0 is the default, 10 s.
+func newLeases(permissions rights, recheck time.Duration) leases {
+	return leases{permissions, cmp.Or(recheck, defaultRecheck)}
 }
 
 // grant returns a lease if the caller has the permission for a read.

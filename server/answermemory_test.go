@@ -67,11 +67,11 @@ func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 			return err
 		}, groupsMemory},
 		"GetSchema": {func(ctx context.Context) error {
-			_, err := (&discoveryService{s.reads.cluster}).GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
+			_, err := discoveryPart(s).GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
 			return err
 		}, schemaBytes},
 		"ListResourceTypes": {func(ctx context.Context) error {
-			_, err := (&discoveryService{s.reads.cluster}).ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
+			_, err := discoveryPart(s).ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
 			return err
 		}, 4 * typeBytes},
 	} {
@@ -90,6 +90,11 @@ func TestResponseMemory_IsHeldUntilTheResponseIsSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// discoveryPart returns the handler of discovery beside others.
+func discoveryPart(s resources) *discoveryService {
+	return &discoveryService{hub: s.Objects.hub, targets: s.Objects.targets, permissions: s.Objects.permissions}
 }
 
 // TestResponseMemory_IsReservedForTables also shows that a table is read in a processor slot.

@@ -5,16 +5,18 @@ import (
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // continuation creates the list that a later page is taken from: the state of a cache at the list's
 // version, or the API server's list at exactly that version. It is owned by one call.
 type continuation struct {
-	*reads
+	lists  *Lists
 	params listParams
 	token  pageToken
 	access accessRequest
@@ -22,31 +24,31 @@ type continuation struct {
 }
 
 // continued returns the list of a page token, for a caller that can read all of it.
-func (r *reads) continued(ctx context.Context, params listParams) (*pagedList, error) {
+func (l *Lists) continued(ctx context.Context, params listParams) (*pagedList, error) {
 	token, err := readPageToken(params.pageToken, params.query)
 	if err != nil {
 		return nil, err
 	}
-	return onResource(ctx, r.cluster, params.resource, func(resource informerhub.Resource) (*pagedList, error) {
-		c := &continuation{reads: r, params: params, token: token}
+	return onResource(ctx, l.targets, params.resource, func(resource informerhub.Resource) (*pagedList, error) {
+		c := &continuation{lists: l, params: params, token: token}
 		return c.list(ctx, resource)
 	})
 }
 
 func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
 	c.access = toList(resource, c.params.namespace, c.params.fieldSelector).requiring(c.params.indivisible)
-	if c.scope, err = c.rights.scope(ctx, edge.IdentityFrom(ctx), c.access); err != nil {
+	if c.scope, err = c.lists.permissions.scope(ctx, edge.IdentityFrom(ctx), c.access); err != nil {
 		return nil, err
 	}
-	c.scope = c.token.within(c.scope, c.access)
+	c.scope = c.token.within(c.scope, c.access.indivisible)
 	if isLive(resource, c.params.consistency) || !pinsObjects(c.token.position.Version) {
-		related, err := c.relate(ctx, c.params.related, resource, c.params.consistency)
+		related, err := c.lists.snapshots.relations.resolve(ctx, c.params.related, resource, c.params.consistency)
 		if err != nil {
 			return nil, err
 		}
 		return c.fromAPIServer(ctx, related)
 	}
-	cache, err := c.hub.Cache(ctx, resource)
+	cache, err := c.lists.hub.Cache(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func (c *continuation) list(ctx context.Context, resource informerhub.Resource) 
 
 // check rejects a list that is not the same as at its first page.
 func (c *continuation) check(related relation) error {
-	if c.token.served != c.servedAs(c.access.resource, c.scope, related) {
+	if c.token.served != c.lists.servedAs(c.access.resource, c.scope, related) {
 		return errPageChanged
 	}
 	return nil
@@ -65,7 +67,7 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 	if err := c.await(ctx, cache); err != nil {
 		return nil, err
 	}
-	found, err := c.selectionOf(ctx, cache, c.params.snapshotParams, c.access, c.scope)
+	found, err := c.lists.snapshots.selectionOf(ctx, cache, c.params.snapshotParams, c.access, c.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 
 // await waits until the cache has all changes up to the list's version.
 func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) error {
-	err := cache.AwaitPosition(ctx, c.token.position, patience)
+	err := cache.AwaitPosition(ctx, c.token.position, versionPatience)
 	switch {
 	case errors.Is(err, informerhub.ErrUndone):
 		return errPageUndone
@@ -120,11 +122,11 @@ func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, 
 	if err := found.cache.Holds(c.token.position); err != nil {
 		return nil, err
 	}
-	if cached, ok := c.lists.find(c.token.keyFor(ctx)); ok && !cached.unshared {
+	if cached, ok := c.lists.cache.find(c.token.keyFor(edge.IdentityFrom(ctx))); ok && !cached.unshared {
 		return c.takeByName(ctx, found, cached.names)
 	}
 	snapshot, err := found.cache.ListAt(ctx, found.selection, c.token.position)
-	if found, err = c.withSnapshot(ctx, found, snapshot, err); err != nil {
+	if found, err = c.lists.snapshots.withSnapshot(ctx, found, snapshot, err); err != nil {
 		return nil, err
 	}
 	return c.wholeOf(found), nil
@@ -155,7 +157,7 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 	if pinsObjects(c.token.position.Version) {
 		version = c.token.position.Version
 	}
-	found, err := c.selectLive(ctx, c.params.snapshotParams, c.access, c.scope, related, version)
+	found, err := c.lists.snapshots.live(ctx, c.params.snapshotParams, c.access, c.scope, related, version)
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return nil, errPageExpired
@@ -172,19 +174,37 @@ func (c *continuation) wholeOf(found listResult) *pagedList {
 
 // cachedFor returns the cached list of the API server, or nil if it is not cached.
 func (c *continuation) cachedFor(ctx context.Context) *pagedList {
-	found, ok := c.lists.find(c.token.keyFor(ctx))
+	found, ok := c.lists.cache.find(c.token.keyFor(edge.IdentityFrom(ctx)))
 	if !ok || !found.unshared {
 		return nil
 	}
-	found.freshness = c.hub.Freshness() // the list can be older
+	found.freshness = c.lists.hub.Freshness() // the list can be older
 	return &pagedList{listResult: found.listResult, token: c.token, complete: true}
 }
 
 // cacheList caches a list that is expensive to create and of which another page may be requested.
 // It reports whether the next page takes no longer than this one.
-func (r *reads) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
+func (l *Lists) cacheList(ctx context.Context, list *pagedList, params listParams) bool {
 	if !list.complete || params.order.Paths() == 0 && !list.unshared && list.related.owner == nil {
 		return true
 	}
-	return r.lists.add(list.token.keyFor(ctx), edge.CallerKey(edge.IdentityFrom(ctx)), list.listResult)
+	identity := edge.IdentityFrom(ctx)
+	return l.cache.add(list.token.keyFor(identity), edge.CallerKey(identity), list.listResult)
 }
+
+var (
+	errPageExpired = apierrors.NewResourceExpired(
+		"the list has expired: its version is no longer available in the service and the API server; list again from the first page")
+	errPageUndone = apierrors.NewResourceExpired(
+		"the list has expired: its history has been undone, as by a restored backup; list again from the first page")
+	errPageNotKept = apierrors.NewResourceExpired(
+		"the list has expired: it was read from the API server, and there was no memory to cache it for its next pages; list again from the first page, " +
+			"with larger pages or fewer objects")
+	errPageIncomplete = apierror.Failure(metav1.StatusReasonServiceUnavailable,
+		"this replica does not know all deletions at the list's version yet: retry")
+	errPageAhead = apierror.Failure(metav1.StatusReasonServiceUnavailable,
+		"this replica has not reached the list's version yet: retry")
+	errPageChanged = apierrors.NewResourceExpired(
+		"the list has changed since its first page: the namespaces that you can read, the related object or the version of the " +
+			"resource is different now; list again from the first page")
+)

@@ -49,13 +49,16 @@ func parseCount(request *kubeconnectv1.CountRequest) (p countParams, err error) 
 	return p, err
 }
 
+// Counts has the handler of Count.
+type Counts struct{ snapshots *Snapshots }
+
 // Count implements kubeconnect.v1.ResourceService.
-func (r *reads) Count(ctx context.Context, request *kubeconnectv1.CountRequest) (*kubeconnectv1.CountResponse, error) {
+func (c *Counts) Count(ctx context.Context, request *kubeconnectv1.CountRequest) (*kubeconnectv1.CountResponse, error) {
 	params, err := parseCount(request)
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.takeSnapshot(ctx, params.snapshotParams)
+	found, err := c.snapshots.Take(ctx, params.snapshotParams)
 	if err != nil {
 		return nil, err
 	}

@@ -37,12 +37,12 @@ func parseCreate(request *kubeconnectv1.CreateRequest) (createParams, error) {
 }
 
 // Create implements kubeconnect.v1.ResourceService.
-func (w *writes) Create(ctx context.Context, request *kubeconnectv1.CreateRequest) (*kubeconnectv1.CreateResponse, error) {
+func (w *Writes) Create(ctx context.Context, request *kubeconnectv1.CreateRequest) (*kubeconnectv1.CreateResponse, error) {
 	params, err := parseCreate(request)
 	if err != nil {
 		return nil, err
 	}
-	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
+	done, err := onResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
 		manifest, err := inSlotIf(ctx, params.long, func(context.Context) (write.Manifest, error) { return manifestOf(params.body, resource) })
 		if err != nil {
 			return writeResponse{}, err

@@ -10,6 +10,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
@@ -17,7 +18,7 @@ import (
 )
 
 // Delete implements kubeconnect.v1.ResourceService.
-func (w *writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteRequest) (*kubeconnectv1.DeleteResponse, error) {
+func (w *Writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteRequest) (*kubeconnectv1.DeleteResponse, error) {
 	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func (w *writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteReques
 	options.Preconditions = preconditions(request.GetPreconditions())
 	object := objectParams{namespace: request.GetNamespace(), name: request.GetName()}
 	var dest write.Target
-	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
+	done, err := onResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
 		dest, err = existingTarget(resource, object)
 		if err != nil {
 			return writeResponse{}, err
@@ -49,7 +50,7 @@ func (w *writes) Delete(ctx context.Context, request *kubeconnectv1.DeleteReques
 }
 
 // DeleteCollection implements kubeconnect.v1.ResourceService.
-func (w *writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.DeleteCollectionRequest) (*kubeconnectv1.DeleteCollectionResponse, error) {
+func (w *Writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.DeleteCollectionRequest) (*kubeconnectv1.DeleteCollectionResponse, error) {
 	options, err := deleteOptions(request)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (w *writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.De
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
 	var dest write.Target
 	var warnings []string
-	deleted, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (deleted int, err error) {
+	deleted, err := onResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (deleted int, err error) {
 		if err := checkNamespace(resource, request.GetNamespace()); err != nil {
 			return 0, err
 		}
@@ -75,29 +76,29 @@ func (w *writes) DeleteCollection(ctx context.Context, request *kubeconnectv1.De
 	}, nil
 }
 
-// versionPatience is the time that a completed deletion waits for its resource version.
-const versionPatience = 3 * time.Second
+// deletionPatience is the time that a completed deletion waits for its resource version.
+const deletionPatience = 3 * time.Second
 
 // versionAfter returns a resource version at which a deletion is visible: the version of the
 // object in the API server's response, which is the deletion's own. A Status has no version. Then
 // the API server is asked for its version, with the service's permissions if the resource is
 // cacheable, because a caller may have the permission to delete without the permission to list. It
 // returns an empty string if the version cannot be found, because the deletion has succeeded.
-func (w *writes) versionAfter(ctx context.Context, dest write.Target, dryRun bool, deleted string) string {
+func (w *Writes) versionAfter(ctx context.Context, dest write.Target, dryRun bool, deleted string) string {
 	switch {
 	case dryRun:
 		return ""
-	case isVersion(deleted):
+	case object.IsVersion(deleted):
 		return deleted
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionPatience)
+	ctx, cancel := context.WithTimeout(ctx, deletionPatience)
 	defer cancel()
 	clients := []*http.Client{w.clients.For(edge.IdentityFrom(ctx)).HTTP}
 	if dest.Resource.Cacheable() {
 		clients = []*http.Client{nil, clients[0]}
 	}
 	for _, client := range clients {
-		if version, err := w.hub.CurrentVersion(ctx, dest.Resource, dest.Namespace, client); err == nil && isVersion(version) {
+		if version, err := w.hub.CurrentVersion(ctx, dest.Resource, dest.Namespace, client); err == nil && object.IsVersion(version) {
 			return version
 		}
 	}

@@ -228,5 +228,5 @@ func resourcesOf(t testing.TB, api *fakeAPI, limits edge.Limits) resources {
 		t.Fatal(err)
 	}
 	rights := newFakeRights(auth.Namespaces{All: true})
-	return newResources(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: edge.NewMetrics()}, edge.NewCallers(limits), ledger.New(ledger.Limits{Total: 1 << 30}))
+	return newHandlers(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: edge.NewMetrics()}, edge.NewCallers(limits), ledger.New(ledger.Limits{Total: 1 << 30})).resources
 }

@@ -15,17 +15,25 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
+// Objects has the handler of Get: it reads single objects. Its methods are safe for concurrent use.
+type Objects struct {
+	hub         *informerhub.Hub
+	targets     *cluster
+	permissions rights
+	upstream    *Upstream
+}
+
 // Get implements kubeconnect.v1.ResourceService.
-func (r *reads) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
+func (o *Objects) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
 	params, err := parseGet(request)
 	if err != nil {
 		return nil, err
 	}
-	got, err := onResource(ctx, r.cluster, request.GetResource(), func(resource informerhub.Resource) (getResult, error) {
+	got, err := onResource(ctx, o.targets, request.GetResource(), func(resource informerhub.Resource) (getResult, error) {
 		if err := checkName(resource, params.namespace, params.name); err != nil {
 			return getResult{}, err
 		}
-		return r.get(ctx, resource, params)
+		return o.Read(ctx, resource, params)
 	})
 	if err != nil {
 		return nil, err
@@ -71,14 +79,6 @@ func parseGet(request *kubeconnectv1.GetRequest) (getParams, error) {
 	}, nil
 }
 
-// encodeInSlot encodes an object like encode.Object. It takes a processor slot if the object is
-// large.
-func encodeInSlot(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
-	return inSlotIf(ctx, object.RetainedSize() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
-		return encode.Object(object, encoding), nil
-	})
-}
-
 // getResult is the result of reading one object: the object and its origin.
 type getResult struct {
 	kind      *kubeconnectv1.Resource
@@ -87,25 +87,25 @@ type getResult struct {
 	source    kubeconnectv1.Source
 }
 
-// get reads one object: a subresource or the latest state at the API server, anything else from the
+// Read reads one object: a subresource or the latest state at the API server, anything else from the
 // cache.
-func (r *reads) get(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
+func (o *Objects) Read(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
 	switch {
 	case params.subresource != "":
-		return r.getSubresource(ctx, resource, params)
+		return o.readSubresource(ctx, resource, params)
 	case isLive(resource, params.consistency):
-		return r.getLive(ctx, resource, params)
+		return o.readLive(ctx, resource, params)
 	}
-	return r.getCached(ctx, resource, params)
+	return o.readCached(ctx, resource, params)
 }
 
-func (r *reads) getCached(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
+func (o *Objects) readCached(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
 	access := toGet(resource, params.namespace, params.name)
-	scope, err := r.rights.scope(ctx, edge.IdentityFrom(ctx), access)
+	scope, err := o.permissions.scope(ctx, edge.IdentityFrom(ctx), access)
 	if err != nil {
 		return getResult{}, err
 	}
-	cache, err := r.hub.Cache(ctx, resource)
+	cache, err := o.hub.Cache(ctx, resource)
 	if err != nil {
 		return getResult{}, err
 	}
@@ -123,10 +123,10 @@ func (r *reads) getCached(ctx context.Context, resource informerhub.Resource, pa
 	return getResult{encode.Kind(resource), object, freshness, kubeconnectv1.Source_SOURCE_CACHE}, nil
 }
 
-// getLive reads an object, or one of its subresources, at the API server as the caller. The API
+// readLive reads an object, or one of its subresources, at the API server as the caller. The API
 // server checks the caller's permission.
-func (r *reads) getLive(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
-	live, err := r.live(ctx, resource, "get")
+func (o *Objects) readLive(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
+	live, err := o.upstream.reader(ctx, resource, "get")
 	if err != nil {
 		return getResult{}, err
 	}
@@ -138,18 +138,18 @@ func (r *reads) getLive(ctx context.Context, resource informerhub.Resource, para
 		return getResult{}, liveError(ctx, err)
 	}
 	if params.subresource == "" {
-		if err := r.checkExists(ctx, resource, object); err != nil {
+		if err := o.targets.checkExists(ctx, resource, object); err != nil {
 			return getResult{}, err
 		}
 	}
 	return getResult{encode.KindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
 }
 
-func (r *reads) getSubresource(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
+func (o *Objects) readSubresource(ctx context.Context, resource informerhub.Resource, params getParams) (getResult, error) {
 	if err := checkSubresource(params.subresource); err != nil {
 		return getResult{}, err
 	}
-	readable, err := r.hub.Resolver().Subresources(ctx, resource, "get")
+	readable, err := o.hub.Resolver().Subresources(ctx, resource, "get")
 	if err != nil {
 		return getResult{}, err
 	}
@@ -157,7 +157,7 @@ func (r *reads) getSubresource(ctx context.Context, resource informerhub.Resourc
 	if !slices.Contains(readable, params.subresource) {
 		return getResult{}, unknownSubresource(resource, params.subresource, readable)
 	}
-	return r.getLive(ctx, resource, params)
+	return o.readLive(ctx, resource, params)
 }
 
 func unknownSubresource(resource informerhub.Resource, name string, readable []string) error {

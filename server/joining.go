@@ -18,9 +18,11 @@ import (
 // relater resolves joins to the resources that they read. It is owned by one call, or by one
 // goroutine of a stream.
 type relater struct {
-	*reads
-	params selectionParams
-	listed informerhub.Resource
+	hub       *informerhub.Hub
+	targets   *cluster
+	snapshots *Snapshots
+	params    selectionParams
+	listed    informerhub.Resource
 	// scope returns the namespaces that a read of related objects can cover; none without the
 	// permission.
 	scope func(context.Context, accessRequest) (auth.Namespaces, error)
@@ -33,17 +35,21 @@ type relater struct {
 }
 
 // join adds the joins of a page to a list, for what the caller can read.
-func (r *reads) join(ctx context.Context, list *pagedList, params listParams) error {
+func (l *Lists) join(ctx context.Context, list *pagedList, params listParams) error {
 	if len(params.joins) == 0 {
 		return nil
 	}
-	list.relater = &relater{reads: r, params: params.selectionParams, listed: list.resource}
-	list.relater.scope = func(ctx context.Context, access accessRequest) (auth.Namespaces, error) {
-		return r.rights.scopeIfAny(ctx, edge.IdentityFrom(ctx), access)
-	}
+	list.relater = l.snapshots.relater(params.selectionParams, list.resource, func(ctx context.Context, access accessRequest) (auth.Namespaces, error) {
+		return l.permissions.scopeIfAny(ctx, edge.IdentityFrom(ctx), access)
+	})
 	resolved, err := list.relater.resolveAll(ctx, params.joins)
 	list.joined = joins.NewPage(resolved, reserveMore)
 	return err
+}
+
+// relater returns a relater of joins to the objects of a resource.
+func (s *Snapshots) relater(params selectionParams, listed informerhub.Resource, scope func(context.Context, accessRequest) (auth.Namespaces, error)) *relater {
+	return &relater{hub: s.hub, targets: s.targets, snapshots: s, params: params, listed: listed, scope: scope}
 }
 
 // resolveAll resolves joins.
@@ -89,7 +95,7 @@ func leastFresh(a, b informerhub.Freshness) informerhub.Freshness {
 
 // resolve resolves a join.
 func (r *relater) resolve(ctx context.Context, join joinParams) (joins.Join, error) {
-	return onResource(ctx, r.cluster, join.resource, func(resource informerhub.Resource) (joins.Join, error) {
+	return onResource(ctx, r.targets, join.resource, func(resource informerhub.Resource) (joins.Join, error) {
 		if !resource.Cacheable() {
 			return joins.Join{}, apierror.BadRequest("%s are not cached, and only the objects of a cache can be joined", resource.GroupResource())
 		}
@@ -101,7 +107,7 @@ func (r *relater) resolve(ctx context.Context, join joinParams) (joins.Join, err
 		if err != nil {
 			return joins.Join{}, err
 		}
-		compiled, err := r.compile(ctx, join.filter)
+		compiled, err := r.snapshots.compile(ctx, join.filter)
 		return joins.Join{Name: join.name, Relation: relation, Related: related, Filter: compiled, View: join.view, Limit: join.limit}, err
 	})
 }

@@ -21,7 +21,7 @@ const maxKnownKinds = 64
 
 // followOwners resolves the kinds of owners between the objects of a page and their related objects.
 // It sorts the list first if necessary.
-func (r *reads) followOwners(ctx context.Context, list *pagedList, params listParams) error {
+func (l *Lists) followOwners(ctx context.Context, list *pagedList, params listParams) error {
 	if !list.joined.FollowsOwners() {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (r *relater) follow(ctx context.Context, page *joins.Page, kinds []schema.G
 			page.Follow(kind, nil)
 			continue
 		}
-		related, err := onResource(ctx, r.cluster, qualified(resource), func(resource informerhub.Resource) (joins.Related, error) {
+		related, err := onResource(ctx, r.targets, qualified(resource), func(resource informerhub.Resource) (joins.Related, error) {
 			return r.related(ctx, "", resource)
 		})
 		if err != nil {

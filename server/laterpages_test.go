@@ -142,7 +142,7 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 	})
 	r := resourcesOf(t, api, edge.Limits{})
 	// A caller can use half of it, and a list has 270 KiB.
-	r.lists.memory = fairqueue.New(fairqueue.Limits{Total: 700 << 10})
+	r.Lists.cache.memory = fairqueue.New(fairqueue.Limits{Total: 700 << 10})
 	walk := func(request *kubeconnectv1.ListRequest) error {
 		page, err := r.List(calledBy(t.Context(), "jane"), request)
 		request.PageToken = page.GetNextPageToken()

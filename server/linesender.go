@@ -20,7 +20,7 @@ import (
 )
 
 // openLines opens a log for loglines.
-func (p *pods) openLines(ctx context.Context, read loglines.Read) (io.ReadCloser, error) {
+func (p *Pods) openLines(ctx context.Context, read loglines.Read) (io.ReadCloser, error) {
 	options := &corev1.PodLogOptions{Container: read.Container, Follow: read.Follow, Previous: read.Previous, Timestamps: true, TailLines: read.Tail}
 	if !read.Since.IsZero() {
 		options.SinceTime = &metav1.Time{Time: read.Since}

@@ -52,56 +52,66 @@ func parseList(ctx context.Context, request *kubeconnectv1.ListRequest) (p listP
 	return p, err
 }
 
+// Lists has the handler of List. Its methods are safe for concurrent use.
+type Lists struct {
+	hub         *informerhub.Hub
+	targets     *cluster
+	permissions rights
+	snapshots   *Snapshots
+	generation  string // of page tokens
+	cache       *listCache
+}
+
 // List implements kubeconnect.v1.ResourceService.
-func (r *reads) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
+func (l *Lists) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
 	params, err := parseList(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.listFor(ctx, params)
+	list, err := l.listFor(ctx, params)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.join(ctx, list, params); err != nil {
+	if err := l.join(ctx, list, params); err != nil {
 		return nil, err
 	}
 	if err := reserveResponse(ctx, list.memoryToSort()+params.view.Memory(list.candidates(params.pageSize))+list.joined.Memory()); err != nil {
 		return nil, err
 	}
-	if err := r.followOwners(ctx, list, params); err != nil {
+	if err := l.followOwners(ctx, list, params); err != nil {
 		return nil, err
 	}
-	return r.respondWithPage(ctx, list, params)
+	return l.respondWithPage(ctx, list, params)
 }
 
 // listFor returns the list that a page is taken from. A request without a page token starts a new
 // list.
-func (r *reads) listFor(ctx context.Context, params listParams) (*pagedList, error) {
+func (l *Lists) listFor(ctx context.Context, params listParams) (*pagedList, error) {
 	if params.pageToken != "" {
-		return r.continued(ctx, params)
+		return l.continued(ctx, params)
 	}
-	found, err := r.takeSnapshot(ctx, params.snapshotParams)
+	found, err := l.snapshots.Take(ctx, params.snapshotParams)
 	if err != nil {
 		return nil, err
 	}
-	if found, err = r.completed(ctx, found, params); err != nil {
+	if found, err = l.completed(ctx, found, params); err != nil {
 		return nil, err
 	}
-	return r.firstOf(found, params), nil
+	return l.firstOf(found, params), nil
 }
 
 // respondWithPage builds a page of a list, and sorts the list first if necessary.
-func (r *reads) respondWithPage(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
+func (l *Lists) respondWithPage(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
 	long := list.isLongToSort() || len(params.joins) > 0 || isLong(list.candidates(params.pageSize))
 	return respondInSlot(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		if err := list.arrange(ctx); err != nil {
 			return nil, err
 		}
-		return r.page(ctx, list, params)
+		return l.page(ctx, list, params)
 	})
 }
 
-func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
+func (l *Lists) page(ctx context.Context, list *pagedList, params listParams) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.coverage()
 	warnings, list.freshness = append(warnings, list.relater.allWarnings()...), list.relater.freshness(list.freshness)
 	response := &kubeconnectv1.ListResponse{
@@ -124,7 +134,7 @@ func (r *reads) page(ctx context.Context, list *pagedList, params listParams) (*
 	}
 	next := list.nextToken(objects, added)
 	response.RemainingItemCount, response.NextPageToken = int64(next.left), next.write()
-	if !r.cacheList(ctx, list, params) && list.unshared && !list.first {
+	if !l.cacheList(ctx, list, params) && list.unshared && !list.first {
 		return nil, errPageNotKept // the next page would need another complete list of the API server
 	}
 	return response, nil

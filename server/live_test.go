@@ -114,18 +114,18 @@ func TestLiveLists_OneCallerLeavesSlotsForOthers(t *testing.T) {
 
 func TestLiveLists_WaitForSlotsIsBounded(t *testing.T) {
 	faketime.Test(t, func(t *testing.T) {
-		s := &reads{liveLists: newLiveLists(edge.Limits{Rate: 1})}
+		s := &Upstream{slots: newLiveLists(edge.Limits{Rate: 1})}
 		ctx := calledBy(t.Context(), "a")
 		for range maxLiveLists / liveListsPart {
-			if _, err := s.acquireLiveSlot(ctx); err != nil {
+			if _, err := s.acquireSlot(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var over *edge.LimitError
-		if _, err := s.acquireLiveSlot(ctx); !errors.As(err, &over) || over.Seconds() < 1 {
+		if _, err := s.acquireSlot(ctx); !errors.As(err, &over) || over.Seconds() < 1 {
 			t.Errorf("one more returned %v", err)
 		}
-		if _, err := s.acquireLiveSlot(calledBy(t.Context(), "b")); err != nil {
+		if _, err := s.acquireSlot(calledBy(t.Context(), "b")); err != nil {
 			t.Errorf("another caller returned %v", err)
 		}
 	})

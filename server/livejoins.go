@@ -44,12 +44,12 @@ type joinedResult struct {
 // is owned by the goroutine that follows the watch.
 type liveJoins struct {
 	// Set once.
-	reads   *reads
-	params  watchParams
-	lease   *accessLease
-	turns   *fairqueue.Queue // see newJoinTurns
-	account ledger.Account   // of the stream
-	unsent  *ledger.Charge   // of results that were computed and are not sent yet
+	snapshots *Snapshots
+	params    watchParams
+	lease     *accessLease
+	turns     *fairqueue.Queue // see newJoinTurns
+	account   ledger.Account   // of the stream
+	unsent    *ledger.Charge   // of results that were computed and are not sent yet
 
 	// Resolved under the lease at resolvedAt.
 	relater    *relater
@@ -70,11 +70,11 @@ type liveJoins struct {
 }
 
 // joinLive returns the joins of a watch under its lease; nil for none.
-func (w *watches) joinLive(ctx context.Context, params watchParams, lease *accessLease) (*liveJoins, error) {
+func (w *Watches) joinLive(ctx context.Context, params watchParams, lease *accessLease) (*liveJoins, error) {
 	if len(params.joins) == 0 {
 		return nil, nil
 	}
-	l := &liveJoins{reads: w.reads, params: params, lease: lease, turns: w.joinTurns, account: ledger.From(ctx)}
+	l := &liveJoins{snapshots: w.reads.Snapshots, params: params, lease: lease, turns: w.joinTurns, account: ledger.From(ctx)}
 	l.unsent, _ = l.account.Charge(0) // nothing fits always
 	return l, l.resolve(ctx)
 }
@@ -110,7 +110,7 @@ func (l *liveJoins) allWarnings() []string {
 // resolve resolves the joins under the current lease.
 func (l *liveJoins) resolve(ctx context.Context) error {
 	at := l.lease.renewedAt
-	relater := &relater{reads: l.reads, params: l.params.selectionParams, listed: l.lease.request.resource, scope: l.lease.scopeOf}
+	relater := l.snapshots.relater(l.params.selectionParams, l.lease.request.resource, l.lease.scopeOf)
 	resolved, err := relater.resolveAll(ctx, l.params.joins)
 	if err != nil {
 		return err

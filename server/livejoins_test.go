@@ -394,7 +394,7 @@ func TestLiveJoins_KindsOfOwnersAreLookedUpOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Close)
-	l := &liveJoins{relater: &relater{reads: &reads{cluster: &cluster{hub: hub}}}, page: joins.NewPage(nil, nil), forgetAt: time.Now().Add(time.Hour)}
+	l := &liveJoins{relater: &relater{hub: hub, targets: newCluster(hub)}, page: joins.NewPage(nil, nil), forgetAt: time.Now().Add(time.Hour)}
 	follow := func(relater *relater, follow func(*joins.Page) error) int32 {
 		before, page := discoveries.Load(), joins.NewPage(nil, nil)
 		if err := follow(page); err != nil || len(page.Followed()) != 1 {
@@ -409,7 +409,7 @@ func TestLiveJoins_KindsOfOwnersAreLookedUpOnce(t *testing.T) {
 		t.Error("an unknown kind was not looked up")
 	}
 	for range 3 {
-		next := &relater{reads: l.relater.reads}
+		next := &relater{hub: hub, targets: l.relater.targets}
 		if read := follow(next, func(page *joins.Page) error { return l.followKnown(t.Context(), next, page) }); read != 0 {
 			t.Errorf("discovery was read %d times again", read)
 		}

@@ -65,7 +65,7 @@ type pageContent struct {
 }
 
 // followPage starts a watch of a page in the scope of its lease.
-func (w *watches) followPage(ctx context.Context, starting *startingWatch, started *watch) (*watch, error) {
+func (w *Watches) followPage(ctx context.Context, starting *startingWatch, started *watch) (*watch, error) {
 	params, resource := starting.params, starting.lease.request.resource
 	if !resource.Cacheable() {
 		return nil, apierror.BadRequest("%s are not cached, and a page needs a cache: watch without limit, or call List at an interval", resource.Name)
@@ -106,7 +106,7 @@ func (w *watches) followPage(ctx context.Context, starting *startingWatch, start
 const keptObjectBytes = 256
 
 // newPage returns a page of a cache that has reached the version of the request.
-func (w *watches) newPage(ctx context.Context, starting *startingWatch) (*livePage, error) {
+func (w *Watches) newPage(ctx context.Context, starting *startingWatch) (*livePage, error) {
 	params, lease := starting.params, starting.lease
 	cache, err := w.hub.Cache(ctx, lease.request.resource)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *livePage) resume(ctx context.Context, position *informerhub.Position, h
 	if position == nil {
 		return nil
 	}
-	switch err := p.cache.AwaitPosition(ctx, *position, patience); {
+	switch err := p.cache.AwaitPosition(ctx, *position, versionPatience); {
 	case errors.Is(err, informerhub.ErrUndone):
 		return nil
 	case err != nil:

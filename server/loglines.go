@@ -29,12 +29,12 @@ const (
 
 // GetLogLines implements kubeconnect.v1.PodService. Two goroutines read the pods and the logs; both
 // have ended when GetLogLines returns.
-func (p *pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]) error {
+func (p *Pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest, stream *connect.ServerStream[kubeconnectv1.GetLogLinesResponse]) error {
 	params, err := parseLogLines(request)
 	if err != nil {
 		return err
 	}
-	resource, err := p.watches.resolve(ctx, params.resource)
+	resource, err := p.targets.resolve(ctx, params.resource)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (p *pods) GetLogLines(ctx context.Context, request *kubeconnectv1.GetLogLin
 }
 
 // openLogsOf counts the open logs of a stream.
-func (p *pods) openLogsOf(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest) openLogs {
+func (p *Pods) openLogsOf(ctx context.Context, request *kubeconnectv1.GetLogLinesRequest) openLogs {
 	counted := openLogs{
 		queue: p.opened, caller: edge.CallerKey(edge.IdentityFrom(ctx)), account: ledger.From(ctx), weight: 1, bytes: openLogBytes,
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // selectPods sends the selected pods, and with follow their changes, until ctx is done.
-func (p *pods) selectPods(ctx context.Context, params logLinesParams, changes chan<- loglines.Change) error {
-	to := &podChanges{changes: changes, known: map[podKey]string{}, params: params, hub: p.watches.hub}
+func (p *Pods) selectPods(ctx context.Context, params logLinesParams, changes chan<- loglines.Change) error {
+	to := &podChanges{changes: changes, known: map[podKey]string{}, params: params, hub: p.hub}
 	switch {
 	case params.options.Follow:
 		return p.watchPods(ctx, params, to)
@@ -23,9 +23,9 @@ func (p *pods) selectPods(ctx context.Context, params logLinesParams, changes ch
 }
 
 // getPod sends one pod.
-func (p *pods) getPod(ctx context.Context, params logLinesParams, to *podChanges) error {
-	got, err := onResource(ctx, p.watches.cluster, params.resource, func(resource informerhub.Resource) (getResult, error) {
-		return p.watches.get(ctx, resource, getParams{namespace: params.namespace, name: params.name, minVersion: params.minVersion})
+func (p *Pods) getPod(ctx context.Context, params logLinesParams, to *podChanges) error {
+	got, err := onResource(ctx, p.targets, params.resource, func(resource informerhub.Resource) (getResult, error) {
+		return p.reads.Objects.Read(ctx, resource, getParams{namespace: params.namespace, name: params.name, minVersion: params.minVersion})
 	})
 	if err != nil {
 		return err
@@ -34,8 +34,8 @@ func (p *pods) getPod(ctx context.Context, params logLinesParams, to *podChanges
 }
 
 // listPods sends all selected pods.
-func (p *pods) listPods(ctx context.Context, params logLinesParams, to *podChanges) error {
-	list, err := p.watches.takeSnapshot(ctx, snapshotParams{selectionParams: params.selectionParams})
+func (p *Pods) listPods(ctx context.Context, params logLinesParams, to *podChanges) error {
+	list, err := p.reads.Snapshots.Take(ctx, snapshotParams{selectionParams: params.selectionParams})
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (p *pods) listPods(ctx context.Context, params logLinesParams, to *podChang
 }
 
 // watchPods follows the selected pods by a watch whose events are not sent to the client.
-func (p *pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
+func (p *Pods) watchPods(ctx context.Context, params logLinesParams, to *podChanges) error {
 	sender := p.watches.newSender(ctx, params.watchParams, nil, to.outlet)
 	sender.messages = true
 	sender.memory.queue = newSendMemory() // the client may read slowly, without delaying other streams

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,25 +29,41 @@ import (
 // standstill is the time without new data after which an incomplete line of a log is sent.
 const standstill = time.Second
 
-// podLogs is the resource that the permission for a log names.
-var podLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
-
-// pods implements kubeconnect.v1.PodService.
-type pods struct {
-	watches *watches
+// Pods implements kubeconnect.v1.PodService.
+type Pods struct {
+	hub     *informerhub.Hub
+	targets *cluster
 	clients *auth.ClientFactory
+	reads   *Reads
+	watches *Watches
 	leases  leases
 	unread  *fairqueue.Queue // logs whose clients do not read, by caller
 	opened  *fairqueue.Queue // logs that streams of lines have open, by caller
 }
 
-func newPods(config Config, watches *watches) *pods {
-	return &pods{watches: watches, clients: cmp.Or(config.LogClients, config.Clients), leases: newLeases(config), unread: config.Metrics.Queue("unread_logs", newUnreadLogs()), opened: config.Metrics.Queue("open_logs", newOpenLogs())}
+// PodsConfig configures the handlers of logs. All fields are required.
+type PodsConfig struct {
+	Hub     *informerhub.Hub
+	Targets *cluster
+	Clients *auth.ClientFactory // of requests for logs
+	Reads   *Reads
+	Watches *Watches
+	Leases  leases
+	Metrics *edge.Metrics
+}
+
+// NewPods returns the handlers of logs.
+func NewPods(config PodsConfig) *Pods {
+	return &Pods{
+		hub: config.Hub, targets: config.Targets, clients: config.Clients, reads: config.Reads, watches: config.Watches, leases: config.Leases,
+		unread: config.Metrics.Queue("unread_logs", newUnreadLogs()),
+		opened: config.Metrics.Queue("open_logs", newOpenLogs()),
+	}
 }
 
 // GetLogs implements kubeconnect.v1.PodService. The log is opened as the caller, so the API server
 // checks the caller's permission at that time.
-func (p *pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]) error {
+func (p *Pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]) error {
 	if err := checkName(podLogs, request.GetNamespace(), request.GetName()); err != nil {
 		return err
 	}
@@ -72,13 +87,6 @@ func (p *pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsReques
 	}
 	sender := &logSender{stream: stream, log: log, leasedSender: leasedSender{lease: lease, unread: p.unread}}
 	return sender.follow(ctx)
-}
-
-// toGetLog returns the read of a pod's log.
-func toGetLog(namespace, name string) accessRequest {
-	access := toGet(podLogs, namespace, name)
-	access.subresource = "log"
-	return access
 }
 
 // logOptions returns the options of a request. The API server validates them.
@@ -114,7 +122,7 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 }
 
 // open opens a log as the caller. The caller must close the log.
-func (p *pods) open(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (*logReader, error) {
+func (p *Pods) open(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (*logReader, error) {
 	reading, cancel := context.WithCancel(ctx)
 	body, err := p.openBody(reading, namespace, name, options)
 	if err != nil {
@@ -125,7 +133,7 @@ func (p *pods) open(ctx context.Context, namespace, name string, options *corev1
 }
 
 // openBody opens a log as the caller. Reading the result ends with ctx.
-func (p *pods) openBody(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+func (p *Pods) openBody(ctx context.Context, namespace, name string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
 	pods := p.clients.For(edge.IdentityFrom(ctx)).Typed.CoreV1().Pods(namespace)
 	reading, outcome := write.WithOutcome(ctx)
 	body, err := pods.GetLogs(name, options).Stream(reading)

@@ -8,6 +8,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 )
 
+// cluster finds the resources that requests name. Its methods are safe for concurrent use.
+type cluster struct{ hub *informerhub.Hub }
+
+func newCluster(hub *informerhub.Hub) *cluster { return &cluster{hub} }
+
 // onResource calls do with the resource that a request names. If the API server contradicts
 // discovery about the resource, or the request does not match its scope, discovery is refreshed,
 // and do is called once more if the resource has changed. In that case the API server has not

@@ -32,11 +32,11 @@ const maxOwnerLevels = 32
 // them. They are followed silently, because an error would reveal that the hidden object exists,
 // and the kind of its owners. Only whether it leads to the root is returned.
 type ownership struct {
-	reads    *reads
-	root     *informerhub.Object
-	since    string               // see relation
-	resource informerhub.Resource // of the root
-	owns     map[string][]string  // UIDs of owned objects, by the owner's
+	relations *Relations
+	root      *informerhub.Object
+	since     string               // see relation
+	resource  informerhub.Resource // of the root
+	owns      map[string][]string  // UIDs of owned objects, by the owner's
 	// seen are the UIDs of owners that have been looked up; true if a visible object names them.
 	seen    map[string]bool
 	hidden  map[string]bool  // UIDs
@@ -44,12 +44,12 @@ type ownership struct {
 }
 
 // ownedByRoot returns the objects that a relation's root owns, or all objects if it has no root.
-func (r *reads) ownedByRoot(ctx context.Context, relation relation, objects []*informerhub.Object) ([]*informerhub.Object, error) {
+func (r *Relations) ownedByRoot(ctx context.Context, relation relation, objects []*informerhub.Object) ([]*informerhub.Object, error) {
 	if relation.owner == nil {
 		return objects, nil
 	}
 	o := ownership{
-		reads: r, root: relation.owner, since: relation.since, resource: relation.otherResource,
+		relations: r, root: relation.owner, since: relation.since, resource: relation.otherResource,
 		owns: make(map[string][]string), hidden: make(map[string]bool), refused: make(map[string]error),
 		seen: map[string]bool{relation.owner.UID(): true},
 	}
@@ -179,14 +179,14 @@ func (o *ownership) find(ctx context.Context, named ownerSet) (found []*informer
 		return nil, nil
 	}
 	found, err = o.lookUpKinds(ctx, named)
-	if discovery.Contradicts(err) && o.reads.hub.Resolver().Refresh(ctx) == nil {
+	if discovery.Contradicts(err) && o.relations.hub.Resolver().Refresh(ctx) == nil {
 		return o.lookUpKinds(ctx, named)
 	}
 	return found, err
 }
 
 func (o *ownership) lookUpKinds(ctx context.Context, named ownerSet) (found []*informerhub.Object, err error) {
-	resources, err := o.reads.hub.Resolver().ResolveKinds(ctx, named.kinds())
+	resources, err := o.relations.hub.Resolver().ResolveKinds(ctx, named.kinds())
 	if err != nil {
 		return nil, err
 	}
@@ -233,11 +233,11 @@ func (o *ownership) findIn(ctx context.Context, resource informerhub.Resource, n
 func (o *ownership) get(ctx context.Context, resource informerhub.Resource, namespace string, owners []object.Owner) ([]*informerhub.Object, error) {
 	if isLive(resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED) {
 		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) {
-			got, err := o.reads.getLive(ctx, resource, getParams{namespace: namespace, name: name})
+			got, err := o.relations.objects.readLive(ctx, resource, getParams{namespace: namespace, name: name})
 			return got.object, err
 		})
 	}
-	cache, err := o.reads.hub.Cache(ctx, resource)
+	cache, err := o.relations.hub.Cache(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func (o *ownership) checkList(ctx context.Context, resource informerhub.Resource
 	if resource.Namespaced {
 		access.namespace = o.root.Namespace() // empty if there may be owners in each
 	}
-	scope, err := o.reads.rights.scope(ctx, identity, access)
+	scope, err := o.relations.permissions.scope(ctx, identity, access)
 	if err == nil && access.spansNamespaces() && !scope.Contains(namespace) {
 		access.namespace = namespace
 		err = forbidden(identity, access.attributes("list"), "")

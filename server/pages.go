@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/joins"
@@ -37,10 +39,10 @@ type pagedList struct {
 }
 
 // firstOf returns the list that begins with a snapshot.
-func (r *reads) firstOf(found listResult, params listParams) *pagedList {
+func (l *Lists) firstOf(found listResult, params listParams) *pagedList {
 	list := &pagedList{listResult: found, first: true, complete: true, order: params.order}
 	list.token = pageToken{
-		query: params.query, served: r.servedAs(found.resource, found.scope, found.related),
+		query: params.query, served: l.servedAs(found.resource, found.scope, found.related),
 		namespaces: namespacesIn(found.scope),
 		position:   found.snapshot.Position, incomplete: !found.snapshot.Complete,
 		left: uint64(len(found.snapshot.Objects)),
@@ -49,10 +51,16 @@ func (r *reads) firstOf(found listResult, params listParams) *pagedList {
 	return list
 }
 
+// servedAs returns the part of a page token that must be equal for all pages of a list; see tokens.servedAs.
+func (l *Lists) servedAs(resource informerhub.Resource, scope auth.Namespaces, related relation) string {
+	requested, found := related.texts()
+	return servedAs(resource.Version, l.generation, scope, requested, found)
+}
+
 // completed returns a snapshot with all changes at its version if the list may need more than one
 // page, because other replicas may know of more deletions at that version. If the API server does
 // not confirm the version in time, it returns the snapshot unchanged.
-func (r *reads) completed(ctx context.Context, found listResult, params listParams) (listResult, error) {
+func (l *Lists) completed(ctx context.Context, found listResult, params listParams) (listResult, error) {
 	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, params) {
 		return found, nil
 	}
@@ -64,7 +72,7 @@ func (r *reads) completed(ctx context.Context, found listResult, params listPara
 	if isPast(err) {
 		return found, nil
 	}
-	return r.withSnapshot(ctx, found, snapshot, err)
+	return l.snapshots.withSnapshot(ctx, found, snapshot, err)
 }
 
 // mayHaveMore reports whether objects may not fit in one page.
@@ -176,4 +184,22 @@ func (l *pagedList) nextToken(objects []*informerhub.Object, added int) pageToke
 		next.left = rest
 	}
 	return next
+}
+
+// hashObjects returns a hash of the names, UIDs and versions of objects, which are in the default
+// order.
+func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, error) {
+	hash := sha256.New()
+	var line []byte
+	for i, object := range objects {
+		if err := yieldEvery(ctx, i); err != nil {
+			return "", err
+		}
+		line = line[:0]
+		for _, text := range []string{object.Namespace(), object.Name(), object.UID(), object.ResourceVersion()} {
+			line = appendText(line, text)
+		}
+		hash.Write(line)
+	}
+	return string(hash.Sum(nil)[:queryBytes]), nil
 }

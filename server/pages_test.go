@@ -79,7 +79,7 @@ func TestPages_ContainEveryObjectInOrder(t *testing.T) {
 	const n = 25
 	for _, size := range []int32{0, 1, 7, 24, 25, 26, 1 << 30} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := &reads{lists: newListCache(edge.NewMetrics())}
+			s := &Lists{cache: newListCache(edge.NewMetrics())}
 			params := parsedList(t, &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF})
 			list := s.firstOf(listResult{snapshot: objecttest.PodSnapshot(t, n)}, params)
 			var got []string

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -11,12 +10,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server/edge"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
@@ -101,7 +99,7 @@ func readPageToken(token, query string) (t pageToken, err error) {
 
 // pinsObjects reports whether a version determines the objects, so that the API server can be asked
 // for it.
-func pinsObjects(version string) bool { return isVersion(version) && version != "0" }
+func pinsObjects(version string) bool { return object.IsVersion(version) && version != "0" }
 
 // queryOf returns a hash of the fields that all pages of a list have in common.
 // RequireAllNamespaces is left out, because it selects nothing.
@@ -111,13 +109,6 @@ func queryOf(request *kubeconnectv1.ListRequest) string {
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(common)
 	sum := sha256.Sum256(text)
 	return string(sum[:queryBytes])
-}
-
-// servedAs returns the part of a token that must be equal for all pages of a list, in addition to
-// the query: the operator's generation, the API version, the namespaces that the caller can read,
-// and the result of a relation.
-func (r *reads) servedAs(resource informerhub.Resource, scope auth.Namespaces, related relation) string {
-	return tokens{apiVersion: resource.Version}.inGeneration(r.generation).withScope(scope).relatedBy(related).served()
 }
 
 // maxNamespacesBytes bounds the namespaces in a token. A list with more can be continued as long as
@@ -141,8 +132,8 @@ func areNamespaces(text string) bool {
 // within returns the namespaces that the list covers, for a caller with the given scope now.
 // Namespaces that were gained since the first page are left out. If some were lost, the list cannot
 // be continued: see served.
-func (t pageToken) within(scope auth.Namespaces, access accessRequest) auth.Namespaces {
-	if t.namespaces == "" || access.indivisible {
+func (t pageToken) within(scope auth.Namespaces, indivisible bool) auth.Namespaces {
+	if t.namespaces == "" || indivisible {
 		return scope
 	}
 	if began := (auth.Namespaces{Names: strings.Split(t.namespaces, "/")}); covers(scope, began) {
@@ -151,28 +142,10 @@ func (t pageToken) within(scope auth.Namespaces, access accessRequest) auth.Name
 	return scope
 }
 
-// hashObjects returns a hash of the names, UIDs and versions of objects, which are in the default
-// order.
-func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, error) {
-	hash := sha256.New()
-	var line []byte
-	for i, object := range objects {
-		if err := yieldEvery(ctx, i); err != nil {
-			return "", err
-		}
-		line = line[:0]
-		for _, text := range []string{object.Namespace(), object.Name(), object.UID(), object.ResourceVersion()} {
-			line = appendText(line, text)
-		}
-		hash.Write(line)
-	}
-	return string(hash.Sum(nil)[:queryBytes]), nil
-}
-
 // keyFor returns the key under which a list is cached for the caller. The API server's response may
 // depend on everything in a credential, so each credential of a user has its own lists.
-func (t pageToken) keyFor(ctx context.Context) string {
-	caller := edge.IdentityFrom(ctx).Key()
+func (t pageToken) keyFor(identity auth.Identity) string {
+	caller := identity.Key()
 	key := append(caller[:], t.query...)
 	for _, text := range []string{t.served, t.namespaces, t.objects, t.position.Version} {
 		key = appendText(key, text)
@@ -180,21 +153,5 @@ func (t pageToken) keyFor(ctx context.Context) string {
 	return string(binary.BigEndian.AppendUint64(key, t.position.Epoch))
 }
 
-var (
-	errPageFormat = apierrors.NewResourceExpired(
-		"the list has expired: page_token has the format of a newer version of the service, such as during an upgrade; list again from the first page")
-	errPageExpired = apierrors.NewResourceExpired(
-		"the list has expired: its version is no longer available in the service and the API server; list again from the first page")
-	errPageUndone = apierrors.NewResourceExpired(
-		"the list has expired: its history has been undone, as by a restored backup; list again from the first page")
-	errPageNotKept = apierrors.NewResourceExpired(
-		"the list has expired: it was read from the API server, and there was no memory to cache it for its next pages; list again from the first page, " +
-			"with larger pages or fewer objects")
-	errPageIncomplete = apierror.Failure(metav1.StatusReasonServiceUnavailable,
-		"this replica does not know all deletions at the list's version yet: retry")
-	errPageAhead = apierror.Failure(metav1.StatusReasonServiceUnavailable,
-		"this replica has not reached the list's version yet: retry")
-	errPageChanged = apierrors.NewResourceExpired(
-		"the list has changed since its first page: the namespaces that you can read, the related object or the version of the " +
-			"resource is different now; list again from the first page")
-)
+var errPageFormat = apierrors.NewResourceExpired(
+	"the list has expired: page_token has the format of a newer version of the service, such as during an upgrade; list again from the first page")

@@ -16,7 +16,7 @@ type part interface {
 }
 
 // run starts a part, and follows it until the client disconnects or the part ends.
-func (w *watches) run(ctx context.Context, p part) error {
+func (w *Watches) run(ctx context.Context, p part) error {
 	if err := p.start(ctx); err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (w *watches) run(ctx context.Context, p part) error {
 }
 
 // serve follows a part that has started, until the client disconnects or the part ends.
-func (w *watches) serve(ctx context.Context, p part) error {
+func (w *Watches) serve(ctx context.Context, p part) error {
 	for {
 		err := p.follow(ctx)
 		if !w.servesAgain(ctx, err, p.resourceName()) {

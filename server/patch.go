@@ -21,7 +21,7 @@ import (
 )
 
 // Patch implements kubeconnect.v1.ResourceService.
-func (w *writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
+func (w *Writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
 	if err := errors.Join(encode.Check(request.GetEncoding()), checkPreconditions(request.GetPreconditions())); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (w *writes) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest)
 		return nil, err
 	}
 	object, required := objectOf(request), preconditions(request.GetPreconditions())
-	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
+	done, err := onResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
 		dest, err := existingTarget(resource, object)
 		if err != nil {
 			return writeResponse{}, err

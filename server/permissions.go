@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -112,6 +113,8 @@ func (a accessRequest) spansNamespaces() bool {
 type rights struct {
 	authorizer Authorizer // nil: only the kubeconfig's user has permissions
 }
+
+func newRights(authorizer Authorizer) rights { return rights{authorizer} }
 
 // changed returns a channel that is closed when an identity's permissions may have changed, or nil
 // if they cannot change.
@@ -258,4 +261,60 @@ func forbidden(identity auth.Identity, attributes auth.Attributes, reason string
 		text += ": " + reason
 	}
 	return apierrors.NewForbidden(schema.GroupResource{Group: attributes.Group, Resource: attributes.Resource}, attributes.Name, errors.New(text))
+}
+
+// podLogs is the resource that the permission for a log names.
+var podLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
+
+// toGetLog returns the read of a pod's log.
+func toGetLog(namespace, name string) accessRequest {
+	access := toGet(podLogs, namespace, name)
+	access.subresource = "log"
+	return access
+}
+
+// decide returns the decision on one request of an identity. Without an authorizer, the request is denied.
+func (r rights) decide(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Decision, error) {
+	if r.authorizer == nil {
+		return auth.Decision{}, nil
+	}
+	return r.authorizer.Authorize(ctx, identity, attributes)
+}
+
+// maxNamedNamespaces bounds the namespaces that a warning names. The response's own list is
+// complete: 16,000 of the longest names fit in addition to a page.
+const maxNamedNamespaces = 20
+
+// coverageOf returns the namespaces that a response covers, and the warning that it covers no
+// others. Both are empty if the response is complete. Neither contains anything about namespaces
+// that the caller cannot read, not even their number.
+func coverageOf(access accessRequest, scope auth.Namespaces) (namespaces, warnings []string) {
+	if scope.All {
+		return nil, nil
+	}
+	named, more := scope.Names, ""
+	if len(named) > maxNamedNamespaces {
+		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
+	}
+	needed := fmt.Sprintf("%s %s", strings.Join(access.verbs, " and "), access.resource.GroupResource())
+	if access.also != nil {
+		needed += " and get their logs"
+	}
+	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you may not %s in the others",
+		len(scope.Names), strings.Join(named, ", "), more, needed)
+	return scope.Names, []string{warning}
+}
+
+// collectionVerbs are the verbs of requests without an object's name in their path, even if a field
+// selector selects a name.
+var collectionVerbs = []string{"list", "watch", "create", "deletecollection"}
+
+// requestNamespace returns the namespace that the API server authorizes a request in: a request for
+// one Namespace is a request in that namespace, although Namespaces are cluster-scoped. So a Role
+// can allow it, and an authorizer that denies access to a namespace denies it.
+func requestNamespace(resource informerhub.Resource, verb, namespace, name string) string {
+	if resource.Group == "" && resource.Name == "namespaces" && name != "" && !slices.Contains(collectionVerbs, verb) {
+		return name
+	}
+	return namespace
 }

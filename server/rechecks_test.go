@@ -120,7 +120,7 @@ func TestAccessLease_StreamsOfACallerShareReviews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			faketime.Test(t, func(t *testing.T) {
 				permissions := &permissionAPI{}
-				leases := newLeases(Config{Authorizer: permissions.inMemory(t)})
+				leases := newLeases(newRights(permissions.inMemory(t)), 0)
 				ctx, stop := context.WithTimeout(t.Context(), lasts)
 				defer stop()
 				var all sync.WaitGroup

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,6 +17,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
+// Relations resolves the relations of requests, as far as the caller can read the other objects. Its methods are
+// safe for concurrent use.
+type Relations struct {
+	hub         *informerhub.Hub
+	targets     *cluster
+	permissions rights
+	objects     *Objects
+}
+
 // relation is a request's relation, resolved to the other object. The zero value is no relation.
 type relation struct {
 	requested     *relationParams      // nil for no relation
@@ -25,6 +35,16 @@ type relation struct {
 	// since is the version that the caches of owners in between must have reached; empty for their
 	// current state.
 	since string
+}
+
+// texts returns the relation as it was requested, and the condition that it was resolved to, for
+// tokens.relatedBy; empty for no relation.
+func (r relation) texts() (requested, found string) {
+	if r.requested == nil {
+		return "", ""
+	}
+	return fmt.Sprintf("%v %t %s %q %q %q", r.requested.relation, r.requested.transitive, r.otherResource.GroupResource(), r.requested.namespace, r.requested.name, r.requested.uid),
+		fmt.Sprintf("{%q %q %q %q %q}", r.related.Namespace, r.related.Owner, r.related.LabelSelector, r.related.Fields, r.related.Among)
 }
 
 // relationParams are the parsed fields of a relation: its type, and the other object.
@@ -59,9 +79,9 @@ func parseRelation(requested *kubeconnectv1.Relation) (*relationParams, error) {
 	}, nil
 }
 
-// relate resolves a relation, for objects of a resource. The caller must have the permission to get
+// resolve resolves a relation, for objects of a resource. The caller must have the permission to get
 // the other object. Without it, the error is the same whether the object exists or not.
-func (r *reads) relate(ctx context.Context, requested *relationParams, listed informerhub.Resource, consistency kubeconnectv1.Consistency) (relation, error) {
+func (r *Relations) resolve(ctx context.Context, requested *relationParams, listed informerhub.Resource, consistency kubeconnectv1.Consistency) (relation, error) {
 	if requested == nil {
 		return relation{}, nil
 	}
@@ -94,14 +114,14 @@ func relatedBytes(related informerhub.Related) int {
 const relatedOwnerBytes = 512
 
 // otherObject returns the object that a relation names, like Get.
-func (r *reads) otherObject(ctx context.Context, requested relationParams, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
+func (r *Relations) otherObject(ctx context.Context, requested relationParams, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
 	var resource informerhub.Resource
-	got, err := onResource(ctx, r.cluster, requested.resource, func(named informerhub.Resource) (getResult, error) {
+	got, err := onResource(ctx, r.targets, requested.resource, func(named informerhub.Resource) (getResult, error) {
 		resource = named
 		if err := checkName(resource, requested.namespace, requested.name); err != nil {
 			return getResult{}, relatedError(err)
 		}
-		return r.get(ctx, resource, getParams{namespace: requested.namespace, name: requested.name, consistency: consistency})
+		return r.objects.Read(ctx, resource, getParams{namespace: requested.namespace, name: requested.name, consistency: consistency})
 	})
 	if err == nil && requested.uid != "" && requested.uid != got.object.UID() {
 		err = apierrors.NewNotFound(resource.GroupResource(), requested.name)

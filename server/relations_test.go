@@ -153,7 +153,7 @@ func TestToken_IsBoundToItsRelation(t *testing.T) {
 		r.Related = &kubeconnectv1.Relation{Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "rs", Name: "web"}
 	})
 	of := func(asked, owner string) tokens {
-		return tokensOf(deployments, request).relatedBy(relation{requested: &relationParams{name: asked}, related: informerhub.Related{Owner: owner}})
+		return tokensOf(deployments, request).relatedBy(relation{requested: &relationParams{name: asked}, related: informerhub.Related{Owner: owner}}.texts())
 	}
 	token := of("web", "u1").Write(somePosition())
 	if position, err := of("web", "u1").read(token); err != nil || position == nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -38,7 +40,7 @@ func checkConsistency(consistency kubeconnectv1.Consistency) error {
 }
 
 func checkVersion(version string) error {
-	if version != "" && !isVersion(version) {
+	if version != "" && !object.IsVersion(version) {
 		return apierror.BadRequest("invalid min_resource_version %q: give the resource version of a response", version)
 	}
 	return nil
@@ -49,7 +51,7 @@ func awaitVersion(ctx context.Context, cache *informerhub.Cache, version string)
 	if version == "" {
 		return nil
 	}
-	return cache.Await(ctx, version, patience)
+	return cache.Await(ctx, version, versionPatience)
 }
 
 // checkName rejects a request for one object that does not name the object.
@@ -101,3 +103,7 @@ func checkSegment(field, value string) error {
 	}
 	return nil
 }
+
+// versionPatience is the time that a read waits for a cache that is older than the version that the read must see,
+// or than the version of its resume token.
+const versionPatience = 5 * time.Second

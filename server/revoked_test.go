@@ -58,7 +58,7 @@ func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (resources, contex
 	t.Cleanup(hub.Close)
 	config := Config{Hub: hub, Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: edge.NewMetrics()}
 	jane := edge.Caller{Identity: rights.who, Authenticator: rights, Header: http.Header{}}
-	return newResources(config, edge.NewCallers(edge.Limits{}), nil), edge.WithCaller(t.Context(), jane)
+	return newHandlers(config, edge.NewCallers(edge.Limits{}), nil).resources, edge.WithCaller(t.Context(), jane)
 }
 
 // oneMessageAtATime has no client, calls between after the first message, and returns the events

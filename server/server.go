@@ -15,18 +15,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/edge"
 )
 
-const (
-	// bookmarkInterval is the longest time that a watch is silent. It is shorter than the time
-	// after which proxies close a silent stream.
-	bookmarkInterval = 5 * time.Second
-	// waitingInterval is the time since the last bookmark, or counts, after which a stream that waits for its
-	// turn, or for a processor, repeats what its client has: that is promised at least every ten seconds.
-	waitingInterval = 8 * time.Second
-	// patience is the time that a read waits for a cache that is older than the version that the
-	// read must see, or than the version of its resume token.
-	patience = 5 * time.Second
-)
-
 // Config configures a server. All fields but Adjuster, Compression, CORSOrigins, Lacking, Limits, LogClients,
 // LogSample, Metrics, Recheck, Replica, Reviews, Streams, TokenGeneration, Tracer and Usage are required.
 type Config struct {
@@ -103,17 +91,16 @@ func New(config Config) http.Handler {
 	})
 	options := chain.Options()
 	mux := http.NewServeMux()
-	resources := newResources(config, chain.Callers, chain.Kept)
-	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
+	handlers := newHandlers(config, chain.Callers, chain.Kept)
+	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(handlers.resources, options)
 	responses := newResponseMemory(config.Limits, config.Metrics)
 	mux.Handle(responses.handle(resourceService, resourceHandler))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchCountsProcedure, edge.CoalesceWrites(resourceHandler, edge.WatchPatience))
-	cluster := resources.reads.cluster
-	mux.Handle(responses.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discoveryService{cluster}, options)))
-	mux.Handle(responses.handle(kubeconnectv1connect.NewAccessServiceHandler(&access{cluster, chain.Callers}, options)))
-	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(newPods(config, resources.watches), options)
+	mux.Handle(responses.handle(kubeconnectv1connect.NewDiscoveryServiceHandler(handlers.discovery, options)))
+	mux.Handle(responses.handle(kubeconnectv1connect.NewAccessServiceHandler(handlers.access, options)))
+	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(handlers.pods, options)
 	// The container's node throttles a log that is read slowly.
 	mux.Handle(podService, edge.CoalesceWrites(podHandler, edge.Patience{}))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)

@@ -19,15 +19,22 @@ import (
 // maxTableRows bounds the rows of a page of a table.
 const maxTableRows = 500
 
+// Tables has the handler of GetTable.
+type Tables struct {
+	hub      *informerhub.Hub
+	targets  *cluster
+	upstream *Upstream
+}
+
 // GetTable implements kubeconnect.v1.ResourceService. The API server checks the caller's
 // permission.
-func (r *reads) GetTable(ctx context.Context, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
+func (t *Tables) GetTable(ctx context.Context, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
 	params, err := parseTable(request)
 	if err != nil {
 		return nil, err
 	}
-	return onResource(ctx, r.cluster, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetTableResponse, error) {
-		return r.table(ctx, resource, params)
+	return onResource(ctx, t.targets, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetTableResponse, error) {
+		return t.table(ctx, resource, params)
 	})
 }
 
@@ -68,7 +75,7 @@ func (p tableParams) check(resource informerhub.Resource) error {
 	return checkNamespace(resource, p.namespace)
 }
 
-func (r *reads) table(ctx context.Context, resource informerhub.Resource, params tableParams) (*kubeconnectv1.GetTableResponse, error) {
+func (t *Tables) table(ctx context.Context, resource informerhub.Resource, params tableParams) (*kubeconnectv1.GetTableResponse, error) {
 	if err := params.check(resource); err != nil {
 		return nil, err
 	}
@@ -76,11 +83,11 @@ func (r *reads) table(ctx context.Context, resource informerhub.Resource, params
 	if params.name != "" {
 		verb = "get"
 	}
-	live, err := r.live(ctx, resource, verb)
+	reader, err := t.upstream.reader(ctx, resource, verb)
 	if err != nil {
 		return nil, err
 	}
-	table, warnings, err := live.Table(ctx, params.namespace, params.name, params.options)
+	table, warnings, err := reader.Table(ctx, params.namespace, params.name, params.options)
 	if err != nil {
 		return nil, asPageToken(liveError(ctx, err), params.options.Continue)
 	}
@@ -91,23 +98,23 @@ func (r *reads) table(ctx context.Context, resource informerhub.Resource, params
 	if err != nil {
 		return nil, err
 	}
-	if err := r.confirmTable(ctx, resource, response); err != nil {
+	if err := t.confirm(ctx, resource, response); err != nil {
 		return nil, err
 	}
 	response.Resource, response.Warnings = encode.Kind(resource), warnings
 	return response, checkTableSize(response)
 }
 
-// confirmTable confirms the resource of a table like confirm. Rows do not contain the kind: they
+// confirm confirms the resource of a table. Rows do not contain the kind: they
 // match if they have a namespace exactly when the resource is namespaced. Otherwise discovery is
 // refreshed.
-func (c *cluster) confirmTable(ctx context.Context, resource informerhub.Resource, table *kubeconnectv1.GetTableResponse) error {
+func (t *Tables) confirm(ctx context.Context, resource informerhub.Resource, table *kubeconnectv1.GetTableResponse) error {
 	if rows := table.GetRows(); len(rows) > 0 && (rows[0].GetNamespace() != "") != resource.Namespaced && !resource.BuiltIn() {
-		if err := c.hub.Resolver().Refresh(ctx); err != nil {
+		if err := t.hub.Resolver().Refresh(ctx); err != nil {
 			return nil // no newer discovery is available
 		}
 	}
-	return c.checkExists(ctx, resource)
+	return t.targets.checkExists(ctx, resource)
 }
 
 // asPageToken replaces the error for a token that the API server cannot parse by an error that

@@ -96,17 +96,17 @@ func TestRecordedTokens_OfStatesOfAWatch(t *testing.T) {
 		"ATjmV5YF3KxFG3YxL3JlbGF0ZWQvkRj_epzf7QHq5lfDkyCRkh4xMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTCAAAAAAAAABwAAAABqsTuAg4LPig": plain.relatedBy(relation{
 			requested:     &relationParams{relation: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, namespace: "shop", name: "web", uid: "u1"},
 			otherResource: deployments, related: informerhub.Related{Namespace: "shop", Owner: "u1"},
-		}),
+		}.texts()),
 		"AU82LB6JyDdfG3YxL3JlbGF0ZWQvPtPPaG67ifeMZ9qB5ETmtR4xMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTCAAAAAAAAABwAAAABqsTuAzoxsfw": plain.relatedBy(relation{
 			requested:     &relationParams{relation: kubeconnectv1.RelationType_RELATION_TYPE_ABOUT, name: "n"},
 			otherResource: informerhub.Resource{Version: "v1", Name: "nodes"},
 			related:       informerhub.Related{Fields: []informerhub.FieldValues{{Field: "regarding.uid", Values: []string{"u1", "n"}}}},
-		}),
+		}.texts()),
 		"AQiIiT8YW2zlG3YxL3JlbGF0ZWQvNcdbe_bjvYEJGaulcV2XVx4xMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTCAAAAAAAAABwAAAABqsTuA8jdZFw": plain.relatedBy(relation{
 			requested:     &relationParams{relation: kubeconnectv1.RelationType_RELATION_TYPE_OWNER_OF, namespace: "shop", name: "web"},
 			otherResource: informerhub.Resource{Version: "v1", Name: "pods"},
 			related:       informerhub.Related{Among: []informerhub.ObjectName{{Namespace: "shop", Name: "x", UID: "u2"}}},
-		}),
+		}.texts()),
 		"AXUyn_XXt7_YMC9nZW5lcmF0aW9uLxZHdojA4AaZxs-kSXo2EtcvdjEvwUzdwDP2S53qgOpnXPKAoB4xMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTCAAAAAAAAABwAAAABqsTuAUmHjHg": plain.inGeneration("blue").withScope(auth.Namespaces{Names: []string{"a", "b"}}),
 	} {
 		if own.Write(somePosition()) != token {

@@ -4,15 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
 	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/object"
 	"github.com/kubeconnect/kubeconnect/server/encode"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
@@ -89,14 +88,15 @@ func (t tokens) inGeneration(name string) tokens {
 // relatedBy returns the tokens of the same watch with a relation. Another object under the same
 // name, or another selector of the same object, selects other objects: a stream does not resume
 // then.
-func (t tokens) relatedBy(relation relation) tokens {
-	requested, found := relation.requested, relation.related
-	if requested == nil {
+//
+// requested is the relation as it was requested, and found the condition that it was resolved to. Both are
+// texts in the normal form of the format; requested is empty for no relation.
+func (t tokens) relatedBy(requested, found string) tokens {
+	if requested == "" {
 		return t
 	}
-	digest := sha256.Sum256(fmt.Appendf(slices.Clone(t.selection), "%v %t %s %q %q %q", requested.relation, requested.transitive,
-		relation.otherResource.GroupResource(), requested.namespace, requested.name, requested.uid))
-	related := sha256.Sum256(fmt.Appendf(nil, "{%q %q %q %q %q}", found.Namespace, found.Owner, found.LabelSelector, found.Fields, found.Among))
+	digest := sha256.Sum256(append(slices.Clone(t.selection), requested...))
+	related := sha256.Sum256([]byte(found))
 	t.selection, t.related = digest[:selectionBytes], "/related/"+string(related[:scopeBytes])
 	return t
 }
@@ -120,13 +120,36 @@ func (t tokens) canResumeFrom(from string) bool {
 // patchesTo precedes the encoding of the objects that patches apply to.
 const patchesTo = "/patches/"
 
-func tokensFor(resource informerhub.Resource, params watchParams) tokens {
-	sum := sha256.Sum256(append(params.hash[:], resource.GroupResource().String()...))
-	created := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version, isPage: params.page != nil}
-	if params.patches != encode.WholeObject {
-		created.patched = patchesTo + encode.OrDefault(params.encoding).String()
-	}
-	return created
+// tokensFor returns the tokens of a watch of a resource. selection is a hash of what the watch selects, without
+// the resource.
+func tokensFor(resource informerhub.Resource, selection [sha256.Size]byte) tokens {
+	sum := sha256.Sum256(append(selection[:], resource.GroupResource().String()...))
+	return tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
+}
+
+// ofPage returns the tokens of the same watch with a page.
+func (t tokens) ofPage() tokens {
+	t.isPage = true
+	return t
+}
+
+// ofPatches returns the tokens of the same watch with patches to objects of an encoding.
+func (t tokens) ofPatches(encoding kubeconnectv1.Encoding) tokens {
+	t.patched = patchesTo + encode.OrDefault(encoding).String()
+	return t
+}
+
+// withHeld returns the tokens of the same watch for a client that has the given objects of the page.
+func (t tokens) withHeld(page []byte) tokens {
+	t.page = page
+	return t
+}
+
+// servedAs returns the part of a page token that must be equal for all pages of a list, in addition to the
+// query: the operator's generation, the API version, the namespaces that the caller can read, and the result of
+// a relation, as in tokens.relatedBy.
+func servedAs(apiVersion, generation string, scope auth.Namespaces, requested, found string) string {
+	return tokens{apiVersion: apiVersion}.inGeneration(generation).withScope(scope).relatedBy(requested, found).served()
 }
 
 // Key implements encode.Tokens. A selection has a fixed length.
@@ -174,7 +197,7 @@ func (t tokens) readPage(token string) (position *informerhub.Position, page []b
 	selection, fields := fields[:selectionBytes], fields[selectionBytes:]
 	served, fields, _ := cutText(fields)
 	version, fields, _ := cutText(fields)
-	if len(fields) < 16 || !isVersion(version) {
+	if len(fields) < 16 || !object.IsVersion(version) {
 		return nil, nil, apierror.BadRequest("invalid resume_token: watch without it")
 	}
 	if !slices.Equal(selection, t.selection) {
@@ -182,7 +205,7 @@ func (t tokens) readPage(token string) (position *informerhub.Position, page []b
 	}
 	served, deletion := cutDeletion(served)
 	served, unchecked, isUnchecked := strings.Cut(served, uncheckedPrefix)
-	if isUnchecked && !isVersion(unchecked) {
+	if isUnchecked && !object.IsVersion(unchecked) {
 		return nil, nil, apierror.BadRequest("invalid resume_token: watch without it")
 	}
 	if !t.canResumeFrom(served) {
@@ -254,11 +277,6 @@ func openToken(token string, format byte) (fields []byte, ok bool) {
 func tokenBytes(token string) (decoded []byte, ok bool) {
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	return decoded, err == nil && base64.RawURLEncoding.EncodedLen(len(decoded)) == len(token)
-}
-
-func isVersion(version string) bool {
-	_, err := resourceversion.CompareResourceVersion(version, version)
-	return err == nil
 }
 
 func appendText(dst []byte, text string) []byte {

@@ -169,5 +169,5 @@ func tokensOf(resource informerhub.Resource, request *kubeconnectv1.WatchRequest
 	if err != nil {
 		panic(err)
 	}
-	return tokensFor(resource, params)
+	return new(Watches).tokensFor(resource, params, relation{})
 }

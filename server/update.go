@@ -38,12 +38,12 @@ func parseUpdate(request *kubeconnectv1.UpdateRequest) (updateParams, error) {
 }
 
 // Update implements kubeconnect.v1.ResourceService.
-func (w *writes) Update(ctx context.Context, request *kubeconnectv1.UpdateRequest) (*kubeconnectv1.UpdateResponse, error) {
+func (w *Writes) Update(ctx context.Context, request *kubeconnectv1.UpdateRequest) (*kubeconnectv1.UpdateResponse, error) {
 	params, err := parseUpdate(request)
 	if err != nil {
 		return nil, err
 	}
-	done, err := onResource(ctx, w.cluster, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
+	done, err := onResource(ctx, w.targets, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
 		manifest, err := inSlotIf(ctx, params.long, func(context.Context) (write.Manifest, error) { return manifestOf(params.body, resource) })
 		if err != nil {
 			return writeResponse{}, err

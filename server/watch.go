@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"connectrpc.com/connect"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -12,6 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
 )
 
 // watch is the state of one watch. It ends when the cluster serves the resource in another version.
@@ -49,7 +52,7 @@ func (w *watch) join(ctx context.Context, since *informerhub.Position, version s
 	w.watcher = w.cache.Watch(selection, informerhub.WatchOptions{
 		Bookmarks: bookmarkInterval,
 		Since:     since,
-		Patience:  patience,
+		Patience:  versionPatience,
 	})
 	return nil
 }
@@ -280,7 +283,7 @@ func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) encode.Events
 	events := encode.Events{Batch: batch, Encoding: s.encoding, Patches: s.patches, Tokens: &w.tokens, Heavy: size >= encode.HeavyBatch}
 	if w.page != nil {
 		events.Places = w.page.places
-		w.tokens.page = w.page.token()
+		w.tokens = w.tokens.withHeld(w.page.token())
 	}
 	return events
 }
@@ -319,3 +322,46 @@ func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guard
 	s.response.Reset()
 	return err
 }
+
+// cacheToWatch returns the cache that a stream follows, and a function that releases it with the
+// stream. A resource that must not be cached has a private cache for the stream.
+func (w *Watches) cacheToWatch(ctx context.Context, lease *accessLease, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
+	resource := lease.request.resource
+	if !resource.Watchable {
+		return nil, nil, unwatchable(resource)
+	}
+	if resource.Cacheable() {
+		cache, err := w.hub.Cache(ctx, resource)
+		return cache, func() {}, err
+	}
+	private, err := w.hub.Private(ctx, resource, informerhub.PrivateOptions{
+		Client: w.clients.For(lease.caller.Identity).HTTP, Caller: edge.CallerKey(lease.caller.Identity),
+		Query: query, MetadataOnly: metadataOnly,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return private.Cache, private.End, nil
+}
+
+// sourceOf returns the source of a stream's objects.
+func sourceOf(resource informerhub.Resource) kubeconnectv1.Source {
+	if resource.Cacheable() {
+		return kubeconnectv1.Source_SOURCE_CACHE
+	}
+	return kubeconnectv1.Source_SOURCE_API_SERVER
+}
+
+func unwatchable(resource informerhub.Resource) error {
+	return apierror.Failure(metav1.StatusReasonMethodNotAllowed,
+		"%s cannot be watched, because the API server does not offer it: call List or Get at an interval", resource.Name)
+}
+
+const (
+	// bookmarkInterval is the longest time that a watch is silent. It is shorter than the time
+	// after which proxies close a silent stream.
+	bookmarkInterval = 5 * time.Second
+	// waitingInterval is the time since the last bookmark, or counts, after which a stream that waits for its
+	// turn, or for a processor, repeats what its client has: that is promised at least every ten seconds.
+	waitingInterval = 8 * time.Second
+)

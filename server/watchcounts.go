@@ -58,7 +58,7 @@ func parseInterval(request *kubeconnectv1.WatchCountsRequest) (time.Duration, er
 }
 
 // WatchCounts implements kubeconnect.v1.ResourceService.
-func (w *watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream *connect.ServerStream[kubeconnectv1.WatchCountsResponse]) error {
+func (w *Watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchCountsRequest, stream *connect.ServerStream[kubeconnectv1.WatchCountsResponse]) error {
 	params, err := parseWatchCounts(request)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (w *watches) WatchCounts(ctx context.Context, request *kubeconnectv1.WatchC
 }
 
 // newCountsSender returns the sender of live counts.
-func (w *watches) newCountsSender(ctx context.Context, params watchCountsParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchCountsResponse]) *countsSender {
+func (w *Watches) newCountsSender(ctx context.Context, params watchCountsParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchCountsResponse]) *countsSender {
 	return &countsSender{
 		outlet: send, part: of, plan: params.plan, interval: params.interval,
 		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, asJSON: edge.WantsMessages(ctx),
@@ -79,7 +79,7 @@ func (w *watches) newCountsSender(ctx context.Context, params watchCountsParams,
 
 // countsPart is live counts as a part of a stream.
 type countsPart struct {
-	watches *watches // set once, like params and sender
+	watches *Watches // set once, like params and sender
 	params  watchCountsParams
 	sender  *countsSender
 
@@ -133,15 +133,15 @@ func (c *liveCounts) close() {
 
 // startCounts starts to follow the counts of the selected objects. While it waits for a snapshot, the
 // sender sends responses that it waits.
-func (w *watches) startCounts(ctx context.Context, params watchCountsParams, sender *countsSender) (*liveCounts, error) {
-	return onResource(ctx, w.cluster, params.resource, func(resource informerhub.Resource) (*liveCounts, error) {
+func (w *Watches) startCounts(ctx context.Context, params watchCountsParams, sender *countsSender) (*liveCounts, error) {
+	return onResource(ctx, w.targets, params.resource, func(resource informerhub.Resource) (*liveCounts, error) {
 		lease, err := w.leases.grant(ctx, toWatch(resource, params.namespace, "", params.fieldSelector).requiring(params.indivisible))
 		if err != nil {
 			return nil, err
 		}
 		begin := &starting{lease: lease}
 		return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) {
-			related, err := w.relate(ctx, params.related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
+			related, err := w.reads.Relations.resolve(ctx, params.related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 			if err != nil {
 				return nil, err
 			}
@@ -151,16 +151,16 @@ func (w *watches) startCounts(ctx context.Context, params watchCountsParams, sen
 }
 
 // rescopeCounts follows the counts in the current scope of the lease.
-func (w *watches) rescopeCounts(ctx context.Context, params watchCountsParams, sender *countsSender, before *liveCounts) (*liveCounts, error) {
+func (w *Watches) rescopeCounts(ctx context.Context, params watchCountsParams, sender *countsSender, before *liveCounts) (*liveCounts, error) {
 	begin := &starting{lease: before.lease}
 	params.minVersion, params.reached = "", before.at.Version // the stream has reached the former
 	return sender.whileWaiting(ctx, begin, func() (*liveCounts, error) { return w.followCounts(ctx, params, begin, before.related) })
 }
 
 // followCounts follows the counts of the selected objects in the scope of the lease.
-func (w *watches) followCounts(ctx context.Context, params watchCountsParams, begin *starting, related relation) (*liveCounts, error) {
+func (w *Watches) followCounts(ctx context.Context, params watchCountsParams, begin *starting, related relation) (*liveCounts, error) {
 	counted := &liveCounts{account: ledger.From(ctx), lease: begin.lease, scope: begin.lease.scope, related: related}
-	query, err := w.query(ctx, params.selectionParams, related, counted.scope)
+	query, err := w.reads.Snapshots.Query(ctx, params.selectionParams, related, counted.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (w *watches) followCounts(ctx context.Context, params watchCountsParams, be
 
 // joinCounts joins the follower of the counts, and waits until it has reached the version that the
 // stream must see.
-func (w *watches) joinCounts(ctx context.Context, params watchCountsParams, counted *liveCounts, query informerhub.Query) error {
+func (w *Watches) joinCounts(ctx context.Context, params watchCountsParams, counted *liveCounts, query informerhub.Query) error {
 	if err := awaitVersion(ctx, counted.cache, params.minVersion); err != nil {
 		return err
 	}

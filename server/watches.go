@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -8,14 +9,71 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/discovery"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/internal/ledger"
+	"github.com/kubeconnect/kubeconnect/server/counts"
 	"github.com/kubeconnect/kubeconnect/server/edge"
 	"github.com/kubeconnect/kubeconnect/server/encode"
+	"github.com/kubeconnect/kubeconnect/server/follow"
 	"github.com/kubeconnect/kubeconnect/server/internal/apierror"
+	"github.com/kubeconnect/kubeconnect/server/sorted"
 )
+
+// Watches has the handlers of Watch, WatchMany and WatchCounts. Its methods are safe for concurrent use.
+type Watches struct {
+	hub        *informerhub.Hub
+	targets    *cluster
+	clients    *auth.ClientFactory
+	reads      *Reads
+	leases     leases
+	generation string // of resume tokens
+	callers    *edge.Callers
+	metrics    *edge.Metrics
+	streams    *edge.Streams
+	sending    *fairqueue.Queue // memory for the messages that streams send, by caller
+	counted    *follow.Followers[counts.PlanKey, *counts.State]
+	pages      *follow.Followers[sorted.OrderKey, *sorted.Objects]
+	joinTurns  *fairqueue.Queue // turns to compute the joins of pages; see newJoinTurns
+}
+
+// WatchesConfig configures watches. All fields but Streams are required.
+type WatchesConfig struct {
+	Hub     *informerhub.Hub
+	Targets *cluster
+	Clients *auth.ClientFactory
+	Reads   *Reads
+	Leases  leases
+	// Generation is part of every resume token: a token of another generation leads to a snapshot.
+	Generation string
+	Callers    *edge.Callers
+	Limits     edge.Limits
+	Metrics    *edge.Metrics
+	// Streams are the open watches. Default: streams without a maximum age.
+	Streams *edge.Streams
+	// Kept is charged for what is kept for callers.
+	Kept *ledger.Ledger
+}
+
+// NewWatches returns the handlers of watches.
+func NewWatches(config WatchesConfig) *Watches {
+	w := &Watches{
+		hub: config.Hub, targets: config.Targets, clients: config.Clients, reads: config.Reads, leases: config.Leases,
+		generation: config.Generation, callers: config.Callers, metrics: config.Metrics,
+		streams:   cmp.Or(config.Streams, edge.NewStreams(0)),
+		sending:   config.Metrics.Queue("stream_message_bytes", newSendMemory()),
+		counted:   follow.NewFollowers[counts.PlanKey, *counts.State](config.Kept),
+		pages:     follow.NewFollowers[sorted.OrderKey, *sorted.Objects](config.Kept),
+		joinTurns: config.Metrics.Queue("page_joins", newJoinTurns(config.Limits)),
+	}
+	config.Metrics.AddFollowers(w.counted.Use)
+	config.Metrics.AddFollowers(w.pages.Use)
+	return w
+}
 
 // watchParams are the parsed fields of a request for a watch.
 type watchParams struct {
@@ -84,7 +142,7 @@ func hashSelection(request *kubeconnectv1.WatchRequest, fields *mask.Mask, page 
 }
 
 // Watch implements kubeconnect.v1.ResourceService.
-func (w *watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
+func (w *Watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
 	params, err := parseWatch(request)
 	if err != nil {
 		return err
@@ -97,7 +155,7 @@ func (w *watches) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest
 
 // watchPart is a watch as a part of a stream.
 type watchPart struct {
-	watches *watches // set once, like sender
+	watches *Watches // set once, like sender
 	sender  *eventSender
 
 	params watchParams
@@ -120,7 +178,7 @@ func (p *watchPart) follow(ctx context.Context) error {
 func (p *watchPart) resourceName() string { return p.params.resource }
 
 // newSender returns the sender of the events of a watch.
-func (w *watches) newSender(ctx context.Context, params watchParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
+func (w *Watches) newSender(ctx context.Context, params watchParams, of *edge.StreamPart, send outlet[*kubeconnectv1.WatchResponse]) *eventSender {
 	return &eventSender{
 		outlet: send, part: of, encoding: params.encoding, patches: params.patches, messages: edge.WantsMessages(ctx),
 		memory: sendMemory{w.sending, edge.CallerKey(edge.IdentityFrom(ctx))}, metrics: w.metrics,
@@ -129,8 +187,8 @@ func (w *watches) newSender(ctx context.Context, params watchParams, of *edge.St
 
 // start starts a watch of the selected objects. While it waits for a snapshot, the sender sends
 // messages that it waits.
-func (w *watches) start(ctx context.Context, params watchParams, sender *eventSender) (*watch, error) {
-	return onResource(ctx, w.cluster, params.resource, func(resource informerhub.Resource) (*watch, error) {
+func (w *Watches) start(ctx context.Context, params watchParams, sender *eventSender) (*watch, error) {
+	return onResource(ctx, w.targets, params.resource, func(resource informerhub.Resource) (*watch, error) {
 		if params.name != "" {
 			if err := checkName(resource, params.namespace, params.name); err != nil {
 				return nil, err
@@ -147,20 +205,20 @@ func (w *watches) start(ctx context.Context, params watchParams, sender *eventSe
 }
 
 // follow starts a watch in the scope of its lease.
-func (w *watches) follow(ctx context.Context, starting *startingWatch) (*watch, error) {
+func (w *Watches) follow(ctx context.Context, starting *startingWatch) (*watch, error) {
 	params, lease := starting.params, starting.lease
 	resource := lease.request.resource
-	related, err := w.relate(ctx, params.related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
+	related, err := w.reads.Relations.resolve(ctx, params.related, resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 	if err != nil {
 		return nil, err
 	}
-	query, err := w.query(ctx, params.selectionParams, related, lease.scope)
+	query, err := w.reads.Snapshots.Query(ctx, params.selectionParams, related, lease.scope)
 	if err != nil {
 		return nil, err
 	}
 	started := &watch{
 		lease: lease, scope: lease.scope, metadataOnly: params.metadataOnly, query: query,
-		tokens: tokensFor(resource, params).inGeneration(w.generation).relatedBy(related).withScope(lease.scope),
+		tokens: w.tokensFor(resource, params, related).withScope(lease.scope),
 	}
 	started.query.Name, started.query.Fields = params.name, params.fields
 	if params.page != nil {
@@ -181,14 +239,26 @@ func (w *watches) follow(ctx context.Context, starting *startingWatch) (*watch, 
 	return started, nil
 }
 
+// tokensFor returns the tokens of a watch in no scope.
+func (w *Watches) tokensFor(resource informerhub.Resource, params watchParams, related relation) tokens {
+	created := tokensFor(resource, params.hash).inGeneration(w.generation).relatedBy(related.texts())
+	if params.page != nil {
+		created = created.ofPage()
+	}
+	if params.patches != encode.WholeObject {
+		created = created.ofPatches(params.encoding)
+	}
+	return created
+}
+
 // servesAgain reports whether a watch has ended only because the cluster now serves the named
 // resource in another version, or because the CRD was recreated. The stream then continues with
 // that.
-func (w *watches) servesAgain(ctx context.Context, err error, name string) bool {
+func (w *Watches) servesAgain(ctx context.Context, err error, name string) bool {
 	var gone *discovery.ResourceGoneError
 	if !errors.As(err, &gone) {
 		return false
 	}
-	resource, err := w.resolve(ctx, name)
+	resource, err := w.targets.resolve(ctx, name)
 	return err == nil && resource.GroupResource() == gone.Resource.GroupResource()
 }

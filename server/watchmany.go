@@ -19,7 +19,7 @@ const partBytes = 24 << 10
 
 // WatchMany implements kubeconnect.v1.ResourceService. Each watch, and each of the counts, has its own
 // goroutine, which follows it. All of them have ended when WatchMany returns.
-func (w *watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
+func (w *Watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
 	params, err := parseWatchMany(request)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (w *watches) WatchMany(ctx context.Context, request *kubeconnectv1.WatchMan
 
 // manyStream is the stream of a WatchMany.
 type manyStream struct {
-	watches *watches
+	watches *Watches
 	params  manyParams
 	open    *edge.OpenStream
 	sender  *manySender

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/object"
@@ -16,8 +17,20 @@ import (
 	"github.com/kubeconnect/kubeconnect/server/write"
 )
 
+// Writes has the handlers of the RPCs that change objects. Its methods are safe for concurrent use.
+type Writes struct {
+	hub     *informerhub.Hub
+	targets *cluster
+	clients *auth.ClientFactory
+}
+
+// NewWrites returns the handlers of the RPCs that change objects.
+func NewWrites(hub *informerhub.Hub, targets *cluster, clients *auth.ClientFactory) *Writes {
+	return &Writes{hub: hub, targets: targets, clients: clients}
+}
+
 // writer returns a writer that acts as the caller.
-func (w *writes) writer(ctx context.Context) write.Writer {
+func (w *Writes) writer(ctx context.Context) write.Writer {
 	return write.Writer{Clients: w.clients.For(edge.IdentityFrom(ctx)), Sends: func() { edge.NoteSent(ctx) }}
 }
 
@@ -29,7 +42,7 @@ type writeResponse struct {
 }
 
 // change makes a change and encodes the object in the API server's response.
-func (w *writes) change(ctx context.Context, dest write.Target, change write.Change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
+func (w *Writes) change(ctx context.Context, dest write.Target, change write.Change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
 	done, err := w.writer(ctx).Do(ctx, dest, change)
 	if err != nil {
 		return writeResponse{}, err
@@ -124,7 +137,7 @@ func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
 // checkPreconditions rejects a resource version that no object has. The API server would report "AAAA" as an
 // internal error, and update and patch an object of any version for "0".
 func checkPreconditions(requested *kubeconnectv1.Preconditions) error {
-	if version := requested.GetResourceVersion(); version != "" && !isVersion(version) {
+	if version := requested.GetResourceVersion(); version != "" && !object.IsVersion(version) {
 		return apierror.BadRequest("preconditions.resource_version is %q, which no object has: give the resource version of a response", version)
 	}
 	return nil

@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+	"github.com/kubeconnect/kubeconnect/server/encode"
 )
 
 // objectsBetweenYields is the number of objects that a loop reads, compares or encodes between
@@ -68,4 +70,12 @@ func yieldEvery(ctx context.Context, step int) error {
 		return nil
 	}
 	return fairqueue.Yield(ctx)
+}
+
+// encodeInSlot encodes an object like encode.Object. It takes a processor slot if the object is
+// large.
+func encodeInSlot(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
+	return inSlotIf(ctx, object.RetainedSize() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
+		return encode.Object(object, encoding), nil
+	})
 }

@@ -30,7 +30,7 @@ import (
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
 	list := func(orderBy string, view encode.View) func(context.Context) error {
-		s := &reads{lists: newListCache(edge.NewMetrics())}
+		s := &Lists{cache: newListCache(edge.NewMetrics())}
 		order, err := sorted.Parse(orderBy)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 			return err
 		},
 		"owners": func(ctx context.Context) error {
-			s := &reads{}
+			s := &Relations{}
 			_, err := s.ownedByRoot(ctx, relation{owner: objects[0]}, objects)
 			return err
 		},

@@ -19,6 +19,12 @@ func CompareVersions(a, b string) int {
 // Older reports whether version a is older than b.
 func Older(a, b string) bool { return CompareVersions(a, b) < 0 }
 
+// IsVersion reports whether text is a resource version, as the API server writes them.
+func IsVersion(text string) bool {
+	_, err := resourceversion.CompareResourceVersion(text, text)
+	return err == nil
+}
+
 // VersionNumber returns the number of a version, for storage: it takes eight bytes, and does not
 // retain the object that the version was read from. A version that does not fit is
 // math.MaxUint64, and cannot be searched for.

@@ -22,14 +22,16 @@ const (
 	maxConcurrentReviews = 10
 )
 
-// access implements kubeconnect.v1.AccessService.
-type access struct {
-	*cluster
-	callers *edge.Callers
+// accessService implements kubeconnect.v1.AccessService.
+type accessService struct {
+	targets     *cluster
+	clients     *auth.ClientFactory
+	permissions rights
+	callers     *edge.Callers
 }
 
 // WhoAmI implements kubeconnect.v1.AccessService.
-func (a *access) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*kubeconnectv1.WhoAmIResponse, error) {
+func (a *accessService) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*kubeconnectv1.WhoAmIResponse, error) {
 	identity := edge.IdentityFrom(ctx)
 	if identity.IsKubeconfigUser() {
 		return a.kubeconfigUser(ctx)
@@ -40,7 +42,7 @@ func (a *access) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*k
 }
 
 // kubeconfigUser returns the kubeconfig's user, which only the cluster knows.
-func (a *access) kubeconfigUser(ctx context.Context) (*kubeconnectv1.WhoAmIResponse, error) {
+func (a *accessService) kubeconfigUser(ctx context.Context) (*kubeconnectv1.WhoAmIResponse, error) {
 	reviews := a.clients.ForService().Typed.AuthenticationV1().SelfSubjectReviews()
 	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
@@ -64,7 +66,7 @@ func extraValues[Values ~[]string](extra map[string]Values) map[string]*kubeconn
 }
 
 // CheckAccess implements kubeconnect.v1.AccessService.
-func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAccessRequest) (*kubeconnectv1.CheckAccessResponse, error) {
+func (a *accessService) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAccessRequest) (*kubeconnectv1.CheckAccessResponse, error) {
 	checks := request.GetChecks()
 	if len(checks) > maxChecks {
 		return nil, apierror.BadRequest("too many checks: %d; give at most %d in one call", len(checks), maxChecks)
@@ -87,18 +89,18 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 	return &kubeconnectv1.CheckAccessResponse{Decisions: decisions}, nil
 }
 
-func (a *access) decide(ctx context.Context, identity auth.Identity, check *kubeconnectv1.AccessCheck) (*kubeconnectv1.AccessDecision, error) {
+func (a *accessService) decide(ctx context.Context, identity auth.Identity, check *kubeconnectv1.AccessCheck) (*kubeconnectv1.AccessDecision, error) {
 	attributes, err := a.attributes(ctx, check)
-	if err != nil || a.rights.authorizer == nil {
-		return &kubeconnectv1.AccessDecision{}, err
+	if err != nil {
+		return nil, err
 	}
-	decision, err := a.rights.authorizer.Authorize(ctx, identity, attributes)
+	decision, err := a.permissions.decide(ctx, identity, attributes)
 	return &kubeconnectv1.AccessDecision{Allowed: decision.Allowed && err == nil, Reason: decision.Reason}, err
 }
 
 // attributes returns the attributes of a check for the authorizer.
-func (a *access) attributes(ctx context.Context, check *kubeconnectv1.AccessCheck) (auth.Attributes, error) {
-	return onResource(ctx, a.cluster, check.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
+func (a *accessService) attributes(ctx context.Context, check *kubeconnectv1.AccessCheck) (auth.Attributes, error) {
+	return onResource(ctx, a.targets, check.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
 		return auth.Attributes{
 			Verb:        check.GetVerb(),
 			Group:       resource.Group,

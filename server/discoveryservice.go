@@ -22,7 +22,11 @@ const coreGroup = "core"
 // discoveryService implements kubeconnect.v1.DiscoveryService. Every caller can read what the
 // cluster serves, as at the API server. The state of a cache is only for callers that can list the
 // resource everywhere.
-type discoveryService struct{ *cluster }
+type discoveryService struct {
+	hub         *informerhub.Hub
+	targets     *cluster
+	permissions rights
+}
 
 // ListResourceTypes implements kubeconnect.v1.DiscoveryService.
 func (d *discoveryService) ListResourceTypes(ctx context.Context, request *kubeconnectv1.ListResourceTypesRequest) (*kubeconnectv1.ListResourceTypesResponse, error) {
@@ -83,7 +87,7 @@ func (d *discoveryService) addCaches(ctx context.Context, types []discovery.Type
 			continue
 		}
 		group.Go(func() error {
-			allowed, err := d.rights.listsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
+			allowed, err := d.permissions.listsAll(reviewCtx, edge.IdentityFrom(ctx), resourceType.Resource)
 			if allowed {
 				resourceTypes[i].Cache = encodeCache(status)
 			}
@@ -122,13 +126,13 @@ func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
 
 // GetSchema implements kubeconnect.v1.DiscoveryService.
 func (d *discoveryService) GetSchema(ctx context.Context, request *kubeconnectv1.GetSchemaRequest) (*kubeconnectv1.GetSchemaResponse, error) {
-	return onResource(ctx, d.cluster, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
+	return onResource(ctx, d.targets, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
 		return d.schemaOf(ctx, resource)
 	})
 }
 
 func (d *discoveryService) schemaOf(ctx context.Context, resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
-	if err := d.checkExists(ctx, resource); err != nil {
+	if err := d.targets.checkExists(ctx, resource); err != nil {
 		return nil, err
 	}
 	if err := reserveResponse(ctx, schemaBytes); err != nil {
